@@ -36,7 +36,7 @@ from account_store.accounts import Accounts
 from account_store.database import open_engine, parse_url
 from account_store.streams.tables import airplay_day
 from benchmarks import postgres
-from catalog_api.airplay.report_formats import FORMS, JSON_TYPE
+from catalog_api.airplay.report_formats import FORMATS, JSON_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +202,7 @@ def measure(database: str, url: str, catalog: Path, options: argparse.Namespace)
         _unpack(url)
         _line(database, "json, unpacked", [ask(port, pid, key, options, JSON_TYPE)])
         _pack(url)
-        for form, name in FORMS.items():
+        for form, name in FORMATS.items():
             _line(database, name, [ask(port, pid, key, options, form) for _ in range(options.rounds)])
         print(f"  worker: {before} MiB before, {_memory(pid, 'VmHWM')} MiB at most", flush=True)
 

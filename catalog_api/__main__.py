@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from account_store.accounts import Accounts
 from account_store.errors import AccountError
 from catalog_api.server.process_supervisor import serve
-from catalog_api.settings import SettingsError, as_file, load_settings
+from catalog_api.settings import SettingsError, format_settings_file, load_settings
 from catalog_store.log_stream import guard_standard_error
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until stopped; exit code 1 when there is nothing to serve or a setting is wrong."""
+    """Serve until stopped; return 1 when there is nothing to serve or a setting is wrong."""
     guard_standard_error()
     options = vars(_parser().parse_args(arguments))
     command = options.pop("command")
     try:
         settings = load_settings(os.environ, options)
         if command == "settings":
-            print(as_file(settings), end="")
+            print(format_settings_file(settings), end="")
             return 0
         return _serve(settings)
     except (SettingsError, AccountError) as error:
@@ -42,7 +42,7 @@ def _serve(settings: ApiSettings) -> int:
     if not (catalog / "current").exists() and not (catalog / "manifest.json").exists():
         print(f"error: {catalog}: no published catalog; build one with `python -m pipeline build`", file=sys.stderr)
         return 1
-    # Once for all workers: an address that does not answer is told now, and tables are brought up to date by one process.
+    # Once for all workers: a database that does not answer fails the start, and a single process migrates the tables.
     Accounts.open(settings.accounts_url).close()
     return serve(settings)
 

@@ -1,7 +1,7 @@
-"""Addresses that callers name (streams, webhooks), looked at before they are taken: an error of the caller's when they lead inside.
+"""Check addresses that callers name (streams, webhooks). An address inside a private network is the caller's error.
 
-Names are resolved in threads of their own: a name server that is slow must not hold up the look-ups of keys. What must not live here: which
-addresses are allowed and how they are connected to (outbound_http).
+Names are resolved in threads of this module: a slow name server must not delay the look-ups of keys. What must not live here: which
+addresses are allowed, and how to connect to them (outbound_http).
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from outbound_http import Outbound
 
 ANSWER_SECONDS = 5.0
-"""So long a name server may take; after it the name counts as one that does not resolve at the moment."""
+"""After so long a name counts as one that does not resolve at the moment."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="vetting")
 
 
 async def add_address_problems(service: Service, caller: Caller, members: Members, *, https_only: bool) -> None:
-    """Note what is wrong with the addresses of a body that is refused for something else, so that one answer names all (contract A5).
+    """Add the problems of the addresses of a body that is refused for another reason, so that one answer names all (contract A5).
 
-    It costs a token of the caller's rate for each: a refusal costs none else, and name servers must not be asked without bound. Over the
-    rate the addresses stay unjudged.
+    Each check takes a token of the caller's rate: refusals are free otherwise, and name servers must not be asked without bound. Above the
+    rate the addresses stay unchecked.
     """
     for member, url in members.addresses:
         if not (await service.limiter.take(caller)).is_allowed:
             return
         try:
-            await vet(service.outbound, url, member=member, https_only=https_only)
+            await check_address(service.outbound, url, member=member, https_only=https_only)
         except ApiError as error:
             members.problems += error.problems
 
 
-async def vet(outbound: Outbound, url: str, *, member: str = "url", https_only: bool = False) -> str | None:
-    """Check the address that a body's `member` holds. ApiError `invalid_parameter` when it is none of ours to reach.
+async def check_address(outbound: Outbound, url: str, *, member: str = "url", https_only: bool = False) -> str | None:
+    """Check the address that a body's `member` holds. ApiError `invalid_parameter` when it must not be reached.
 
-    None: it resolves. A text: why it does not at the moment, which may pass; whoever connects checks again.
+    Return None when its name resolves, else why it does not at the moment. That may pass: every connection checks again.
     """
     check = partial(outbound.check, url, https_only=https_only)
     try:

@@ -1,6 +1,6 @@
-"""Tells the webhooks of all accounts that a snapshot is live: once for each snapshot, whichever process of whichever node notices first.
+"""Tell the webhooks of all accounts once that a snapshot is live, whichever process of whichever node notices first.
 
-What must not live here: following `current` (live_catalog.py), whom to tell and how (account_store/webhooks).
+What must not live here: following `current` (live_catalog.py), recipients and delivery (account_store/webhooks).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger("catalog_api")
 
 @asynccontextmanager
 async def announce_snapshots(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> AsyncIterator[None]:
-    """Look every so often, as long as the block lasts."""
+    """Check for a new snapshot at this interval, as long as the block lasts."""
     task = asyncio.create_task(_announce(live, accounts, look_seconds))
     try:
         yield
@@ -35,15 +35,15 @@ async def announce_snapshots(live: LiveCatalog, accounts: Accounts, look_seconds
 
 
 async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> None:
-    told = None
+    announced = None
     while True:
         snapshot = live.snapshot
-        if snapshot is not None and snapshot != told:
+        if snapshot is not None and snapshot != announced:
             build, made_at = snapshot
             payload = {"build": build, "created_at": made_at}
             try:
                 await asyncio.to_thread(accounts.webhooks.tell_all, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
-                told = snapshot
+                announced = snapshot
             except UnavailableError as error:
                 log.warning("webhooks are not told of the snapshot yet", snapshot=build, reason=str(error))
         await asyncio.sleep(look_seconds)

@@ -1,7 +1,7 @@
-"""An answer, ready to be sent: status, headers and encoded body, itself the ASGI application that sends them.
+"""An answer, ready to send: status, headers and encoded body. It is itself the ASGI application that sends them.
 
-Tracks pass through as they were stored; nothing on the hot path is decoded or encoded again. What must not live here: what an answer says
-(routes/), what an error looks like (problems.py), what it costs (metering.py).
+Tracks pass through as they were stored; the hot path decodes and encodes nothing. What must not live here: what an answer says (routes/),
+what an error looks like (problems.py), what it costs (metering.py).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 JSON = "application/json; charset=utf-8"
 
 REVALIDATE = "private, no-cache"
-"""Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""
-ONE_DAY = "max-age=86400"
+"""Callers may keep an answer but must revalidate it, which is free while it is current (contract A16)."""
+KEEP_ONE_DAY = "max-age=86400"
 """The genre tree is stable for weeks."""
-NOT_KEPT = "no-store"
-"""Answers about an account."""
+NO_STORE = "no-store"
+"""For answers about an account."""
 
 
 class Answer:
-    """One answer. `headers` are (lower-case name, value); Content-Type and Content-Length are added when it is sent."""
+    """One answer. `headers` maps lower-case names to values; Content-Type and Content-Length are added when it is sent."""
 
     __slots__ = ("body", "headers", "media_type", "status")
 
     def __init__(self, body: bytes, headers: dict[str, str] | None = None, *, status: int = 200, media_type: str = JSON) -> None:
-        """`body` is encoded already."""
+        """Take a body that is encoded already."""
         self.body = body
         self.headers = headers if headers is not None else {}
         self.status = status
@@ -50,29 +50,29 @@ class Answer:
         return self.headers | {"content-type": self.media_type, "content-length": str(len(self.body))}
 
 
-def encoded(body: msgspec.Struct) -> Answer:
-    """A 200 with a wire type."""
+def encode_answer(body: msgspec.Struct) -> Answer:
+    """Return a 200 with a wire type."""
     return Answer(msgspec.json.encode(body))
 
 
-def page(items: Sequence[bytes], next_cursor: str | None) -> Answer:
-    """A 200 with the items as they are encoded."""
+def build_page(items: Sequence[bytes], next_cursor: str | None) -> Answer:
+    """Return a 200 with a page of encoded items (contract C2, F2, F4)."""
     return Answer(b'{"results":[%s],"next_cursor":%s}' % (b",".join(items), msgspec.json.encode(next_cursor)))
 
 
-def with_members(body: bytes, members: dict[str, bytes]) -> bytes:
-    """A JSON object, encoded, with more members at its end; their values are encoded too."""
+def append_members(body: bytes, members: dict[str, bytes]) -> bytes:
+    """Append members to an encoded JSON object; their values are encoded too."""
     if not members:
         return body
     added = b",".join(b'"' + name.encode() + b'":' + value for name, value in members.items())
     return body[:-1] + (b"," if body != b"{}" else b"") + added + b"}"
 
 
-def etag(body: bytes) -> str:
-    """A strong entity tag: the same body, the same tag, whichever build published it. No secret hangs on it: a quick hash does."""
+def compute_etag(body: bytes) -> str:
+    """Return a strong entity tag: equal bodies have equal tags in all builds. It protects no secret, so a fast hash does."""
     return f'"{xxh3_128_hexdigest(body)}"'
 
 
 def is_current(if_none_match: str, tag: str) -> bool:
-    """Whether a caller's If-None-Match holds the tag (RFC 9110: compared weakly, `*` is any)."""
+    """Return whether an If-None-Match field holds the tag (RFC 9110: weak comparison, `*` matches any)."""
     return if_none_match.strip() == "*" or any(one.strip().removeprefix("W/") == tag for one in if_none_match.split(","))

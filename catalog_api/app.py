@@ -19,17 +19,17 @@ from catalog_api.airplay.day_packing import keep_days_packed, pack_days_at_start
 from catalog_api.airplay.name_preload import preload_names
 from catalog_api.announcements import announce_snapshots
 from catalog_api.dashboard.site import SiteRouter, build_context, build_dashboard
-from catalog_api.description import description
+from catalog_api.description import build_description
 from catalog_api.genre_names import GenreNames
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.middleware.authentication import ApiKeyAuthentication
 from catalog_api.middleware.fast_routes import FastRoutes
 from catalog_api.middleware.request_tracking import RequestTracking
 from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
-from catalog_api.problems import problem
+from catalog_api.problems import render_problem
 from catalog_api.recognition import Recognition
-from catalog_api.reference import reference_page
-from catalog_api.route_declaration import declared
+from catalog_api.reference import render_reference_page
+from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics
 from catalog_api.service import Service
@@ -45,7 +45,7 @@ def build_app(
 ) -> ASGIApp:
     """Build the ASGI application for one catalog and one account store; `statistics` records every request."""
     accounts = Accounts.open(settings.accounts_url)
-    document = description(declared(ROUTES), accounts.plans)
+    document = build_description(list_declared_routes(ROUTES), accounts.plans)
     folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
     live = LiveCatalog(
         settings.catalog,
@@ -58,7 +58,7 @@ def build_app(
     encoded = msgspec.json.encode(document)
     recognition = Recognition(settings, live)
     outbound = Outbound(read_allow_list(os.environ))
-    service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames(), recognition)
+    service = Service(live, accounts, limiter, outbound, settings, encoded, render_reference_page(document), GenreNames(), recognition)
 
     @asynccontextmanager
     async def run_lifespan(_app: Litestar) -> AsyncIterator[None]:
@@ -92,5 +92,5 @@ def build_app(
 
 
 def _render_error(request: Request[object, object, State], error: Exception) -> Response[bytes]:
-    answer = problem(request.scope, error)
+    answer = render_problem(request.scope, error)
     return Response(answer.body, status_code=answer.status, media_type=answer.media_type, headers=answer.headers)

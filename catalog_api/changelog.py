@@ -1,6 +1,6 @@
-"""Every change of the interface, and what a deprecation tells its callers (contract A17). Newest first; entries are never edited.
+"""All changes of the interface, newest first, and the headers of deprecated paths (contract A17). Entries are never edited.
 
-A deprecated path answers with `Deprecation`, `Sunset` and `Link`; it is removed no earlier than its sunset.
+A deprecated path answers with `Deprecation`, `Sunset` and `Link`. It is removed no earlier than its sunset.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CHANGES: tuple[InterfaceChange, ...] = (
 )
 
 
-def deprecation_headers(changes: Sequence[InterfaceChange], path: str) -> dict[str, str]:
-    """What answers of `path` (a template, `/v1/tracks/{id}`) carry: RFC 9745, RFC 8594; empty when it is not deprecated."""
+def build_deprecation_headers(changes: Sequence[InterfaceChange], path: str) -> dict[str, str]:
+    """Return the headers for answers of `path`, a template such as `/v1/tracks/{id}` (RFC 9745, RFC 8594); empty without a deprecation."""
     for change in changes:
         if change.kind == "deprecated" and change.path == path:
             headers = {"deprecation": f"@{int(_midnight(change.date).timestamp())}"}

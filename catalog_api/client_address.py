@@ -12,20 +12,20 @@ NETWORK_BITS = 64
 """A customer gets an IPv6 /64 or more, so one machine has 2^64 addresses to come from."""
 
 
-def client_address(scope: Any, header: str) -> str:  # noqa: ANN401 - an HTTP scope
-    """The address as text; empty where there is none (a Unix socket). `header` is the setting `client_address_header`."""
+def find_client_address(scope: Any, header: str) -> str:  # noqa: ANN401 - an HTTP scope
+    """Return the address as text, empty on a Unix socket. `header` is the setting `client_address_header`."""
     if header:
         name = header.lower().encode("latin-1")
         sent = [value for key, value in scope["headers"] if key == name]
-        told: str = sent[-1].rpartition(b",")[2].strip().decode("latin-1") if sent else ""
-        if told:
-            return told
+        named: str = sent[-1].rpartition(b",")[2].strip().decode("latin-1") if sent else ""
+        if named:
+            return named
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
-def network_of(address: str) -> str:
-    """Return what counts as one client: the IPv4 address, the IPv6 /64; a text that is no address stands for itself."""
+def find_network(address: str) -> str:
+    """Return what counts as one client: the IPv4 address or the IPv6 /64. A text that is no address stands for itself."""
     try:
         found = ipaddress.ip_address(address.strip("[]").partition("%")[0])
     except ValueError:

@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 description of `/v1`, generated from the routes as they are declared (contract A1).
+"""The OpenAPI 3.1 description of `/v1`, generated from the declarations of the routes (contract A1).
 
-What a route's declaration implies is spelled out here: the codes that every route can answer, the headers, what a plan allows. Schemas come
-from the wire types. What must not live here: any one route.
+This module adds what a declaration implies: the codes that every route can answer, the headers, the plans. Schemas come from the wire
+types. What must not live here: any single route.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from catalog_api.problems import CODES, PROBLEM_TYPE
-from catalog_api.route_declaration import template
+from catalog_api.route_declaration import build_path_template
 from catalog_api.wire.service_types import Problem, QuotaProblem
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from catalog_api.route_declaration import Route
 
 API_VERSION = "1.0.0"
-"""Of the machine-readable description (specification, part 9)."""
+"""The version of the machine-readable description (specification, part 9)."""
 
 _ALWAYS = (
     *("missing_api_key", "invalid_api_key", "invalid_parameter", "rate_limited", "internal_error", "catalog_unavailable"),
@@ -31,7 +31,7 @@ _ALWAYS = (
 _METERED = ("quota_exceeded",)
 _WITH_BODY = ("invalid_body", "body_too_large", "unsupported_media_type")
 _HEADER_SCHEMAS = {"Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^\S+$"}}
-# What is told goes into the first parameter that the other operation declares.
+# The value goes into the first parameter that the other operation declares.
 _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "Track": {
         "": ("track_by_id", "/id"),
@@ -52,31 +52,31 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "WebhookList": {"": ("webhook", "/results/0/id")},
     "Changes": {"": ("changes", "/build")},
 }
-"""What an answer of a type leads to: the operation, and where in the answer its first parameter stands."""
+"""OpenAPI links by type of answer: the operation that follows, and where the answer holds its first parameter."""
 _SCHEMA_PLACE = "#/components/schemas/{name}"
 
 _HEADERS = {
-    "X-Request-Id": "Names this request in our logs: the caller's, or one of ours.",
-    "RateLimit-Policy": "Requests that may come at once (`q`), and the seconds in which so many come back (`w`).",
+    "X-Request-Id": "The id of this request in our logs: the caller's, or one of ours.",
+    "RateLimit-Policy": "The burst of requests (`q`), and the seconds in which it refills (`w`).",
     "RateLimit": "Requests left (`r`), and the seconds until there are more (`t`).",
     "X-Credits-Used": "Credits that this answer cost.",
     "X-Credits-Remaining": "Credits left this month.",
-    "ETag": "Changes only when the answer does: send it back as If-None-Match for a 304, which is free.",
+    "ETag": "Changes only with the answer. Send it as If-None-Match for a 304, which is free.",
     "Cache-Control": "How long the answer may be kept.",
-    "Content-Location": "Where the survivor of a merged id lives.",
+    "Content-Location": "The path of the survivor of a merged id.",
     "Retry-After": "Seconds to wait.",
 }
 
 
-def description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
-    """The document."""
+def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
+    """Return the document."""
     wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *(route.answers for route in routes)}
     types = sorted(wire, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
     paths: dict[str, Any] = {}
-    first = {route.name: _key(route.parameters[0]) for route in routes if route.parameters}
+    first = {route.name: _parameter_key(route.parameters[0]) for route in routes if route.parameters}
     for route in routes:
-        paths.setdefault(template(route.path), {})[route.method.lower()] = _operation(route, first)
+        paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _operation(route, first)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Music metadata service", "version": API_VERSION, "description": _introduction(plans)},
@@ -110,7 +110,7 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
         "tags": [route.tag],
         "summary": route.summary,
         "description": " ".join(line.strip() for line in route.description.strip().splitlines()),
-        # What is read of headers, OpenAPI tells by media types and security.
+        # OpenAPI describes headers by media types and security, not as parameters.
         "parameters": [*(_parameter(one, route) for one in route.parameters if one.place != "header"), *_header_parameters(route)],
         "responses": _responses(route, first),
     }
@@ -139,7 +139,7 @@ def _parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
     }
 
 
-def _key(parameter: Parameter[Any]) -> str:
+def _parameter_key(parameter: Parameter[Any]) -> str:
     return f"{parameter.place}.{parameter.name}"
 
 
@@ -172,7 +172,7 @@ def _responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
         for name, (operation, place) in _FOLLOWED_BY.get(route.answers.__name__, {}).items()
     }
     if validated:
-        responses["304"] = _response("What you hold is current. Free.", None, [*metered, *validated])
+        responses["304"] = _response("Your copy is current. Free.", None, [*metered, *validated])
     for status in sorted({CODES[code].status for code in codes}):
         of_status = [code for code in dict.fromkeys(codes) if CODES[code].status == status]
         problem = QuotaProblem if "quota_exceeded" in of_status else Problem

@@ -1,7 +1,7 @@
-"""What callers write for a genre -> a node of the canonical tree: its own name first, else what the genre rules read in a user's tag.
+"""Find the node of the canonical tree that a caller's text means: by the node's own name, else by the genre rules for user tags.
 
-So `drum & bass` finds DnB. Rules are those of the installed package; ids of nodes never change meaning, so they fit every snapshot.
-What must not live here: asking the catalog (catalog_store/queries/browse.py).
+So `drum & bass` finds DnB. The rules are those of the installed package. Ids of nodes never change meaning, so they fit every snapshot.
+What must not live here: queries (catalog_store/queries/browse.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from catalog_store.platforms import CATALOG_B
 from genre_rules import Classifier, compile_book, load_book
 
 REMEMBERED = 10_000
-"""Texts whose node is kept: callers ask for few, and a rule takes some 30 us."""
+"""Texts whose node is cached. Callers use few different ones, and a rule takes some 30 us."""
 
 
 class GenreNames:
-    """Made once per process: reading the rules takes some 0.3 s of CPU."""
+    """One per process: reading the rules takes some 0.3 s of CPU."""
 
     def __init__(self) -> None:
         """Read the shipped rules."""
@@ -27,7 +27,7 @@ class GenreNames:
         self.node_id = lru_cache(REMEMBERED)(self._node_id)
 
     def _node_id(self, text: str) -> int | None:
-        """The node that `text` means; None when it means none, or several."""
+        """Return the node that `text` means; None when it means none or several."""
         own = self._own.get(name_key(text))
         if own is not None:
             return own

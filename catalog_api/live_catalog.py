@@ -1,6 +1,6 @@
-"""The catalog that answers requests: the live snapshot, held by each request for its whole life (catalog_store/live_snapshot.py).
+"""The catalog that answers requests: the live snapshot, which each request holds until it ends (catalog_store/live_snapshot.py).
 
-What must not live here: how a snapshot is followed, verified and freed; questions (catalog_store/queries).
+What must not live here: how a snapshot is followed, verified and freed; queries (catalog_store/queries).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LiveCatalog(LiveSnapshot[Catalog]):
-    """Hands out the open catalog; ApiError `catalog_unavailable` while there is none."""
+    """The open catalog, or ApiError `catalog_unavailable` while there is none."""
 
     def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked.
@@ -25,18 +25,18 @@ class LiveCatalog(LiveSnapshot[Catalog]):
         `last_served`: see LiveSnapshot.
         """
         contents = SERVING_FOLDER if verify_contents else False
-        unread_folder = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher reads it through, once for all workers
+        unread_folder = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher verifies it once for all workers
         super().__init__(
             root,
             open_catalog,
             what="snapshot",
             contents=contents,
             unread_folder=unread_folder,
-            absent=_absent,
+            absent=_no_catalog_error,
             look_seconds=look_seconds,
             last_served=last_served,
         )
 
 
-def _absent() -> ApiError:
+def _no_catalog_error() -> ApiError:
     return ApiError("catalog_unavailable", "No catalog is published yet.", headers={"retry-after": "30"})

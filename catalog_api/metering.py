@@ -1,4 +1,4 @@
-"""Asks a handler's question and answers it: the one place around all handlers, where rate, credits and entity tags are seen to.
+"""Answer a handler's question: check the rate, do the work, charge the credits, add the entity tag.
 
 Order (contract A8): the middleware checked the key, the route its plan, parameters and body. Here follow the rate, the credits, the
 catalog and the work. A lookup is answered before it is charged, and sent only when the charge holds. So an answer that turns out to be free
@@ -27,9 +27,9 @@ import msgspec
 
 from account_store.errors import KeyRevokedError
 from account_store.stored_answers import StoredAnswer
-from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
-from catalog_api.idempotency import idempotency_key, idempotency_problem
-from catalog_api.problems import ApiError, problem
+from catalog_api.answers import NO_STORE, REVALIDATE, Answer, compute_etag, is_current
+from catalog_api.idempotency import find_idempotency_problem, read_idempotency_key
+from catalog_api.problems import ApiError, render_problem
 from catalog_store.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -42,51 +42,53 @@ if TYPE_CHECKING:
     from catalog_store.reader import Catalog
 
 LookupWork = Callable[["Catalog", "Service"], Answer]
-"""Asks the catalog once and answers, or raises ApiError."""
+"""One query of the catalog; it returns an answer or raises ApiError."""
 PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
 VARY = "x-api-key"
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Question(ABC):
-    """A request that was understood. An ASGI application: called, it is metered, asked and answered."""
+    """A request whose parameters and body are checked. It is the ASGI application that meters and answers it."""
 
-    __slots__ = ("told",)
-    told: Mapping[str, str]
-    """Headers that the route tells with every answer: its deprecation. Set by route_declaration.py where there is one."""
+    __slots__ = ("route_headers",)
+    route_headers: Mapping[str, str]
+    """Headers of every answer of the route: its deprecation, which route_declaration.py sets."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer; every error as a problem document, with the headers of the meter."""
+        """Answer. Every error becomes a problem document, with the headers of the rate limit."""
         service: Service = scope["litestar_app"].state.service
         caller: Caller = scope["state"]["caller"]
         allowance = await service.limiter.take(caller)
         try:
-            answer = await self.answer(service, caller, scope) if allowance.is_allowed else problem(scope, _rate_limited(allowance))
-        except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
-            answer = _failed(service, scope, error)
-        await self._metered(answer, allowance)(scope, receive, send)
+            answer = (
+                await self.answer(service, caller, scope) if allowance.is_allowed else render_problem(scope, _rate_limit_error(allowance))
+            )
+        except Exception as error:  # noqa: BLE001 - every error has the same form, and is logged there
+            answer = _render_failure(service, scope, error)
+        await self._add_headers(answer, allowance)(scope, receive, send)
 
-    def _metered(self, answer: Answer, allowance: Allowance) -> Answer:
-        """The answer with the headers of the route and of the rate limit."""
-        if self.told:
-            answer.headers |= self.told
-        answer.headers["ratelimit-policy"] = _policy(allowance.requests_per_second, allowance.burst)
+    def _add_headers(self, answer: Answer, allowance: Allowance) -> Answer:
+        """Add the headers of the route and of the rate limit."""
+        if self.route_headers:
+            answer.headers |= self.route_headers
+        answer.headers["ratelimit-policy"] = _format_policy(allowance.requests_per_second, allowance.burst)
         answer.headers["ratelimit"] = f'"plan";r={allowance.remaining};t={math.ceil(allowance.full_after)}'
         return answer
 
     @abstractmethod
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
-        """The answer, charged; ApiError."""
+        """Return the charged answer; ApiError."""
 
 
-class Pace(Enum):
-    """How much of a worker a lookup's work takes, and so where it is done."""
+class Execution(Enum):
+    """Where the work of a lookup runs, so that others do not wait for it."""
 
-    AT_ONCE = "some microseconds: in the event loop, as it comes"
-    IN_TURN = "up to some milliseconds: in the event loop, a few at a time (middleware/time_slices.py)"
-    ASIDE = "reads tables: in a thread"
+    INLINE = "in the event loop at once: some microseconds"
+    TIME_SLICED = "in the event loop, a few at a time (middleware/time_slices.py): up to some milliseconds"
+    IN_THREAD = "in a thread: reads tables"
 
 
 _CHARGED = (int(HTTPStatus.OK), int(HTTPStatus.NOT_FOUND))
@@ -94,65 +96,65 @@ _NO_CATALOG = int(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class Lookup(Question):
-    """A question about the catalog for one credit, when it is answered 200 or 404 (contract A10)."""
+    """A question about the catalog. It costs one credit when the answer is 200 or 404 (contract A10)."""
 
-    __slots__ = ("_pace", "_work")
+    __slots__ = ("_execution", "_work")
 
-    def __init__(self, work: LookupWork, pace: Pace = Pace.AT_ONCE) -> None:
-        """`pace` is what `work` needs, so that others do not wait for it."""
-        self.told = NOTHING
+    def __init__(self, work: LookupWork, execution: Execution = Execution.INLINE) -> None:
+        """`execution` is where `work` runs."""
+        self.route_headers = NO_HEADERS
         self._work = work
-        self._pace = pace
+        self._execution = execution
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
-        """Done, then charged."""
-        if self._pace is Pace.AT_ONCE:
-            answer = self._asked(service, scope)
-        elif self._pace is Pace.IN_TURN:
-            answer = await service.time_slices.run(partial(self._asked, service, scope))
+        """Do the work, then charge it."""
+        if self._execution is Execution.INLINE:
+            answer = self._answer_uncharged(service, scope)
+        elif self._execution is Execution.TIME_SLICED:
+            answer = await service.time_slices.run(partial(self._answer_uncharged, service, scope))
         else:
-            answer = await asyncio.to_thread(self._asked, service, scope)
-        price = self._price(answer)
-        return answer if price is None else self._paid(answer, await service.accounts.ledger.charge(caller, price), scope)
+            answer = await asyncio.to_thread(self._answer_uncharged, service, scope)
+        price = self._find_price(answer)
+        return answer if price is None else self._add_charge(answer, await service.accounts.ledger.charge(caller, price), scope)
 
-    def _asked(self, service: Service, scope: Scope) -> Answer:
-        """The answer, before it is charged."""
+    def _answer_uncharged(self, service: Service, scope: Scope) -> Answer:
+        """Return the answer, not charged yet."""
         try:
             with service.live.hold() as catalog:
                 answer = self._work(catalog, service)
         except (ApiError, CatalogError) as error:
-            return problem(scope, error)
-        tag = etag(answer.body)
+            return render_problem(scope, error)
+        tag = compute_etag(answer.body)
         answer.headers.setdefault("cache-control", REVALIDATE)
         answer.headers["etag"] = tag
         answer.headers["vary"] = VARY
-        held = _header(scope, b"if-none-match")
+        held = _read_header(scope, b"if-none-match")
         if held is not None and is_current(held, tag):
             return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)
         return answer
 
     @staticmethod
-    def _price(answer: Answer) -> int | None:
-        """In credits; None when nothing needs to be known of them. 0 only asks what is left: told before a catalog that is not there."""
+    def _find_price(answer: Answer) -> int | None:
+        """Return the price in credits, None when credits do not matter. 0 checks that some are left, which precedes a missing catalog."""
         if answer.status in _CHARGED:
             return 1
         return 0 if answer.status == _NO_CATALOG else None
 
     @staticmethod
-    def _paid(answer: Answer, charge: Charge, scope: Scope) -> Answer:
-        """The answer, once its price was booked; ApiError `quota_exceeded`."""
+    def _add_charge(answer: Answer, charge: Charge, scope: Scope) -> Answer:
+        """Return the answer once its price is booked; ApiError `quota_exceeded`."""
         if answer.status == _NO_CATALOG:
             _check_left(charge, 1)
             return answer
         if charge.granted < 1:
-            raise _quota_exceeded(charge, 1)
+            raise _quota_error(charge, 1)
         scope["state"]["credits"] = charge.granted
-        answer.headers |= _credits(charge)
+        answer.headers |= _credit_headers(charge)
         return answer
 
 
-class Paid(Question):
-    """Work that is charged first: a batch, whose credits say how much of it is done, or a change that must not be made for nothing.
+class PrepaidQuestion(Question):
+    """Work that is charged first: a batch, whose credits limit how much is done, or a change that must not be free.
 
     A repeat under the same Idempotency-Key gets the first answer and is not charged again.
     """
@@ -160,171 +162,171 @@ class Paid(Question):
     __slots__ = ("_body", "_is_partial", "_price", "_work")
 
     def __init__(self, price: int, work: PaidWork, *, is_partial: bool = False, body: object = None) -> None:
-        """`price` in credits; `is_partial` work is done as far as they last. `body` is what makes two requests under one key the same."""
-        self.told = NOTHING
+        """`price` in credits. `is_partial` work is done as far as they last. `body` identifies the request under an idempotency key."""
+        self.route_headers = NO_HEADERS
         self._price = price
         self._work = work
         self._is_partial = is_partial
         self._body = body
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
-        """Charged, then done."""
-        key, digest = _idempotency_key(scope), _digest(scope, self._body)
-        stored = await _stored(service, caller, key, digest)
+        """Charge the work, then do it."""
+        key, digest = _read_valid_idempotency_key(scope), _hash_request(scope, self._body)
+        stored = await _find_stored_answer(service, caller, key, digest)
         if stored is not None:
             return stored
         charge = await service.accounts.ledger.charge(
             caller, self._price, partial=self._is_partial, idempotency_key=key, request_hash=digest if key else ""
         )
         if charge.granted < self._price and not self._is_partial:
-            raise _quota_exceeded(charge, self._price)
+            raise _quota_error(charge, self._price)
         try:
             answer = await self._work(service, caller, charge)
         except BaseException as error:
             if isinstance(error, ApiError) and error.code == "not_found":
-                answer = problem(scope, error)
+                answer = render_problem(scope, error)
             else:
-                # Under an idempotency key the credits wait for the repeat, which is not charged.
+                # Under an idempotency key the charge stays: the repeat uses it.
                 if key is None:
                     await service.accounts.ledger.release(charge)
                 raise
-        return await _charged(service, scope, answer, charge, key)
+        return await _finish_charged(service, scope, answer, charge, key)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A request that is here whole: its price in credits, what makes it the same as another, and the work, which answers 200 or raises."""
+class PreparedWork:
+    """A complete request: its price in credits, the `body` that identifies it under an idempotency key, and the work."""
 
     price: int
     body: object
     work: Callable[[], Awaitable[Answer]]
 
 
-class MakeReady(Protocol):
-    """Takes the rest of a request in, for the length of a block. `is_repeatable` ones need `Ready.body`: they came under a key."""
+class PrepareWork(Protocol):
+    """Receive the rest of a request, as a block. `is_repeatable` requests have an idempotency key and need `PreparedWork.body`."""
 
-    def __call__(self, service: Service, *, is_repeatable: bool) -> AbstractAsyncContextManager[Ready]:
-        """The block."""
+    def __call__(self, service: Service, *, is_repeatable: bool) -> AbstractAsyncContextManager[PreparedWork]:
+        """Open the block."""
 
 
-class Reserved(Question):
-    """Work whose credits are set aside before it is begun, and charged when it is answered 200; whatever else comes of it is free.
+class ReservedQuestion(Question):
+    """Work whose credits are reserved first, and charged only with a 200. Everything else is free.
 
-    Where the price is known from the head, they are set aside before the body is taken in; else as soon as it is here. A repeat under the
-    same Idempotency-Key gets the first answer and is not charged again.
+    When the head tells the price, the reservation precedes the body; else it follows. A repeat under the same Idempotency-Key gets the
+    first answer and is not charged again.
     """
 
     __slots__ = ("_least", "_make_ready", "_price")
 
-    def __init__(self, make_ready: MakeReady, *, least: int, price: int | None) -> None:
-        """`price` in credits, None when the body must be seen for it: `least` is what it costs at any rate."""
-        self.told = NOTHING
+    def __init__(self, make_ready: PrepareWork, *, least: int, price: int | None) -> None:
+        """`price` in credits, None when it depends on the body; `least` is the minimum price."""
+        self.route_headers = NO_HEADERS
         self._make_ready = make_ready
         self._least = least
         self._price = price
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
-        """Set aside, done, then charged."""
-        key = _idempotency_key(scope)
+        """Reserve, do the work, then charge."""
+        key = _read_valid_idempotency_key(scope)
         held: Reservation | None = None
         if key is None and self._price is not None:
-            held = await _reserved(service, caller, self._price)
+            held = await _reserve_credits(service, caller, self._price)
         elif key is None:
-            await _afford(service, caller, self._least)
+            await _check_credits(service, caller, self._least)
         try:
             async with self._make_ready(service, is_repeatable=key is not None) as ready:
-                digest = _digest(scope, ready.body)
-                stored = await _stored(service, caller, key, digest)
+                digest = _hash_request(scope, ready.body)
+                stored = await _find_stored_answer(service, caller, key, digest)
                 if stored is not None:
                     return stored
                 if held is None:
-                    held = await _reserved(service, caller, ready.price, key, digest)
+                    held = await _reserve_credits(service, caller, ready.price, key, digest)
                 answer = await ready.work()
         except BaseException:
             if held is not None:
                 await service.accounts.ledger.settle(held, 0)
             raise
-        return await _charged(service, scope, answer, await service.accounts.ledger.settle(held, ready.price), key)
+        return await _finish_charged(service, scope, answer, await service.accounts.ledger.settle(held, ready.price), key)
 
 
-class Free(Question):
-    """A question about the account itself."""
+class FreeQuestion(Question):
+    """A question about the account itself, free of credits."""
 
     __slots__ = ("_work",)
 
     def __init__(self, work: FreeWork) -> None:
         """`work` answers it."""
-        self.told = NOTHING
+        self.route_headers = NO_HEADERS
         self._work = work
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:  # noqa: ARG002 - the common form
-        """Done."""
+        """Do the work."""
         answer = await self._work(service, caller)
-        answer.headers.setdefault("cache-control", NOT_KEPT)
+        answer.headers.setdefault("cache-control", NO_STORE)
         return answer
 
 
-async def _afford(service: Service, caller: Caller, price: int) -> None:
-    """ApiError `quota_exceeded` when fewer credits are left: told before a catalog that is not there (contract A8)."""
+async def _check_credits(service: Service, caller: Caller, price: int) -> None:
+    """Raise ApiError `quota_exceeded` when fewer credits are left. This error precedes a missing catalog (contract A8)."""
     _check_left(await service.accounts.ledger.charge(caller, 0), price)
 
 
 def _check_left(charge: Charge, price: int) -> None:
     if charge.remaining < price:
-        raise _quota_exceeded(charge, price)
+        raise _quota_error(charge, price)
 
 
-def _failed(service: Service, scope: Scope, error: Exception) -> Answer:
-    """Whatever went wrong, as a problem document."""
+def _render_failure(service: Service, scope: Scope, error: Exception) -> Answer:
+    """Render any error as a problem document."""
     if isinstance(error, KeyRevokedError):
         service.accounts.keys.forget()
-        return problem(scope, ApiError("invalid_api_key", "The key was revoked."))
-    return problem(scope, error)
+        return render_problem(scope, ApiError("invalid_api_key", "The key was revoked."))
+    return render_problem(scope, error)
 
 
-async def _reserved(service: Service, caller: Caller, price: int, key: str | None = None, digest: str = "") -> Reservation:
-    """Credits set aside; ApiError `quota_exceeded`."""
+async def _reserve_credits(service: Service, caller: Caller, price: int, key: str | None = None, digest: str = "") -> Reservation:
+    """Reserve credits; ApiError `quota_exceeded`."""
     held = await service.accounts.ledger.reserve(caller, price, idempotency_key=key, request_hash=digest if key else "")
     if held is None:
-        raise _quota_exceeded(await service.accounts.ledger.charge(caller, 0), price)
+        raise _quota_error(await service.accounts.ledger.charge(caller, 0), price)
     return held
 
 
-async def _stored(service: Service, caller: Caller, key: str | None, digest: str) -> Answer | None:
-    """What the same request was answered before under the key."""
+async def _find_stored_answer(service: Service, caller: Caller, key: str | None, digest: str) -> Answer | None:
+    """Return the first answer to the same request under the key, if there is one."""
     stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
     if stored is None:
         return None
-    left = _credits(await service.accounts.ledger.charge(caller, 0))
-    return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NOT_KEPT, **left})
+    left = _credit_headers(await service.accounts.ledger.charge(caller, 0))
+    return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NO_STORE, **left})
 
 
-async def _charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
-    """An answer that was paid for: told with its credits, kept under its key."""
+async def _finish_charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
+    """Add the credit headers to a charged answer and store it under its key."""
     if key is not None and answer.status == HTTPStatus.OK:
         await service.accounts.replays.put(charge.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
     scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
-    answer.headers.setdefault("cache-control", NOT_KEPT)
-    answer.headers |= _credits(charge)
+    answer.headers.setdefault("cache-control", NO_STORE)
+    answer.headers |= _credit_headers(charge)
     return answer
 
 
-def _credits(charge: Charge) -> dict[str, str]:
+def _credit_headers(charge: Charge) -> dict[str, str]:
     taken = 0 if charge.is_replay else charge.granted
     return {"x-credits-used": str(taken), "x-credits-remaining": str(charge.remaining)}
 
 
 @lru_cache(256)
-def _policy(rate: int, burst: int) -> str:
+def _format_policy(rate: int, burst: int) -> str:
     return f'"plan";q={burst};w={math.ceil(burst / rate)}'
 
 
-def _rate_limited(allowance: Allowance) -> ApiError:
+def _rate_limit_error(allowance: Allowance) -> ApiError:
     detail = f"More than {allowance.requests_per_second} requests a second (at most {allowance.burst} at once)."
     return ApiError("rate_limited", detail, headers={"retry-after": str(allowance.retry_after)})
 
 
-def _quota_exceeded(charge: Charge, price: int) -> ApiError:
+def _quota_error(charge: Charge, price: int) -> ApiError:
     resets_at = charge.resets_at
     seconds = max(1, math.ceil((resets_at - datetime.now(UTC)).total_seconds()))
     return ApiError(
@@ -334,29 +336,29 @@ def _quota_exceeded(charge: Charge, price: int) -> ApiError:
         members={
             "credits_required": price,
             "credits_remaining": charge.remaining,
-            "resets_at": timestamp(resets_at),
+            "resets_at": format_timestamp(resets_at),
         },
     )
 
 
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC with `Z`, to the second (contract A14)."""
+def format_timestamp(moment: datetime) -> str:
+    """Format as RFC 3339 in UTC with `Z`, to the second (contract A14)."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _idempotency_key(scope: Scope) -> str | None:
-    """ApiError `invalid_parameter` on routes that take no key and are sent a wrong one; the others refused it before."""
-    wrong = idempotency_problem(scope)
+def _read_valid_idempotency_key(scope: Scope) -> str | None:
+    """Read the key; ApiError `invalid_parameter` on routes that did not check it before."""
+    wrong = find_idempotency_problem(scope)
     if wrong is not None:
         raise ApiError("invalid_parameter", f"{wrong.name}: {wrong.message}.", (wrong,))
-    return idempotency_key(scope)
+    return read_idempotency_key(scope)
 
 
-def _digest(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope
+def _hash_request(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope
     return hashlib.sha256(scope["method"].encode() + scope["path"].encode() + b"\n" + msgspec.json.encode(body)).hexdigest()
 
 
-def _header(scope: Any, name: bytes) -> str | None:  # noqa: ANN401 - any ASGI scope
-    """The value; of a field that was sent in several lines all of them, in one (RFC 9110, 5.3)."""
+def _read_header(scope: Any, name: bytes) -> str | None:  # noqa: ANN401 - any ASGI scope
+    """Return the value, several lines joined (RFC 9110, 5.3)."""
     values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return ", ".join(values) if values else None

@@ -1,8 +1,7 @@
-"""What a route can be asked: each parameter with the one function that reads it and the schema that describes it.
+"""The parameters of routes, each with the one function that reads it and the schema that describes it.
 
-A route declares its parameters; `read` takes them all from a request at once and gathers everything that is wrong, so that one answer
-names all (contract A5). Values arrive as text; limits come from the specification, part 8. Add a parameter here when a route needs a new
-one. What must not live here: bodies (request_bodies.py), asking the catalog.
+A route declares its parameters. `read_parameters` reads all of them at once and collects every problem, so that one answer names all
+(contract A5). Limits come from the specification, part 8. What must not live here: bodies (request_bodies.py), queries.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TEXT_CHARACTERS = 500
-"""Longest artist, title, label, genre (contract C1)."""
+"""The maximum of artist, title, label and genre (contract C1)."""
 URL_CHARACTERS = 2_000
 VISIBLE = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-"""One character that is no blank, spelled out: `\\s` is not the same set in Python and in JSON Schema, and callers check by the latter."""
+"""One character that is no blank. It is spelled out because `\\s` differs between Python and JSON Schema, which callers check by."""
 _VISIBLE = re.compile(VISIBLE)
 URL_PATTERN = rf"^https?://{VISIBLE}+$"
 LARGEST_ID = 2**63 - 1
@@ -41,7 +40,7 @@ _SHOWN = 60
 
 
 class Parameter(Generic[T]):
-    """One parameter of a route, by identity: `asked[PARAMETER]` is its value."""
+    """One parameter of a route. It is a key: `values[PARAMETER]` is its value."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Parameter(Generic[T]):
         is_required: bool = False,
         place: str = "query",
     ) -> None:
-        """`reader` turns text into the value or raises ValueError with a message for the caller; `schema` is JSON Schema."""
+        """`reader` converts text or raises ValueError with a message for the caller; `schema` is JSON Schema."""
         self.name = name
         self.reader = reader
         self.schema = schema
@@ -65,7 +64,7 @@ class Parameter(Generic[T]):
 
 
 class ParameterValues:
-    """The values of one request, read and checked."""
+    """The checked parameters of one request."""
 
     __slots__ = ("_values",)
 
@@ -74,48 +73,48 @@ class ParameterValues:
         self._values = values
 
     def __getitem__(self, parameter: Parameter[T]) -> T:
-        """The value; the default when it was not sent (None where there is none)."""
+        """Return the value; the default (or None) when it was not sent."""
         return cast("T", self._values.get(parameter, parameter.default))
 
-    def the_one(self, parameters: Sequence[Parameter[Any]]) -> Parameter[Any]:
-        """Which of the parameters, exactly one of which must be sent, was."""
+    def find_sent(self, parameters: Sequence[Parameter[Any]]) -> Parameter[Any]:
+        """Return the one of these parameters that was sent."""
         return next(parameter for parameter in parameters if parameter in self._values)
 
 
-def read(
+def read_parameters(
     declared: Sequence[Parameter[Any]],
     exactly_one: Sequence[Parameter[Any]],
     scope: Any,  # noqa: ANN401 - an HTTP scope
     *,
     is_strict: bool,
 ) -> tuple[ParameterValues, list[ParameterProblem]]:
-    """All `declared` parameters of a request, and what is wrong with them. With `is_strict` unknown query parameters are wrong too."""
+    """Read all `declared` parameters of a request and their problems. With `is_strict`, unknown query parameters are problems too."""
     problems: list[ParameterProblem] = []
     sent: dict[str, bytes] = {}
-    for name, value in _pairs(scope["query_string"]):
+    for name, value in _split_query(scope["query_string"]):
         if name in sent and any(name == parameter.name for parameter in declared):
             problems.append(ParameterProblem("query", name, "sent more than once"))
         sent[name] = value
     values: dict[Parameter[Any], Any] = {}
     for parameter in declared:
-        given = sent.pop(parameter.name, None) if parameter.place == "query" else _elsewhere(parameter, scope)
+        given = sent.pop(parameter.name, None) if parameter.place == "query" else _read_outside_query(parameter, scope)
         if given is not None:
             try:
-                values[parameter] = parameter.reader(given if isinstance(given, str) else _as_utf8(given))
+                values[parameter] = parameter.reader(given if isinstance(given, str) else _decode_utf8(given))
             except ValueError as error:
                 values[parameter] = parameter.default
                 problems.append(ParameterProblem(parameter.place, parameter.name, str(error)))
         elif parameter.is_required:
             problems.append(ParameterProblem(parameter.place, parameter.name, "required"))
     if exactly_one:
-        problems += _not_exactly_one(exactly_one, values)
+        problems += _find_group_problems(exactly_one, values)
     if is_strict:
         problems += [ParameterProblem("query", name[:_SHOWN], "unknown, and the request prefers strict handling") for name in sent]
     return ParameterValues(values), problems
 
 
-def _pairs(query_string: bytes) -> Iterator[tuple[str, bytes]]:
-    """As `parse_qsl`, but for values as bytes, in half the time: whether they are UTF-8 is for the reader of each to say."""
+def _split_query(query_string: bytes) -> Iterator[tuple[str, bytes]]:
+    """Split like `parse_qsl`, but into bytes and in half the time; the reader of each value checks that it is UTF-8."""
     for pair in query_string.replace(b"+", b" ").split(b"&"):
         if pair:
             name, _, value = pair.partition(b"=")
@@ -124,7 +123,7 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, bytes]]:
             yield name.decode(errors="replace"), value
 
 
-def _elsewhere(parameter: Parameter[Any], scope: Any) -> str | None:  # noqa: ANN401 - an HTTP scope
+def _read_outside_query(parameter: Parameter[Any], scope: Any) -> str | None:  # noqa: ANN401 - an HTTP scope
     if parameter.place == "path":
         value: str | None = scope["path_params"].get(parameter.name)
         return value
@@ -132,7 +131,7 @@ def _elsewhere(parameter: Parameter[Any], scope: Any) -> str | None:  # noqa: AN
     return ", ".join(value.decode("latin-1") for key, value in scope["headers"] if key == name) or None
 
 
-def _not_exactly_one(group: Sequence[Parameter[Any]], values: Mapping[Parameter[Any], Any]) -> list[ParameterProblem]:
+def _find_group_problems(group: Sequence[Parameter[Any]], values: Mapping[Parameter[Any], Any]) -> list[ParameterProblem]:
     sent = [parameter for parameter in group if parameter in values]
     if len(sent) == 1:
         return []
@@ -140,21 +139,21 @@ def _not_exactly_one(group: Sequence[Parameter[Any]], values: Mapping[Parameter[
     return [ParameterProblem("query", one.name, f"exactly one of {names} must be sent, got {len(sent)}") for one in sent or group]
 
 
-def check(problems: Sequence[ParameterProblem]) -> None:
-    """ApiError `invalid_parameter` that names every problem, if there is any."""
+def raise_problems(problems: Sequence[ParameterProblem]) -> None:
+    """Raise ApiError `invalid_parameter` that names every problem, if there is any."""
     if problems:
         names = ", ".join(dict.fromkeys(problem.name for problem in problems))
         raise ApiError("invalid_parameter", f"Invalid or missing: {names}.", tuple(problems))
 
 
-def _as_utf8(value: bytes) -> str:
+def _decode_utf8(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
 
 
-def _shown(value: str) -> str:
+def _quote(value: str) -> str:
     return ascii(value[:_SHOWN])
 
 
@@ -169,31 +168,31 @@ def _text(value: str) -> str:
 def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
     def reader(value: str) -> int:
         if not re.fullmatch(r"[0-9]{1,19}", value) or not smallest <= int(value) <= largest:
-            raise ValueError(f"a whole number from {smallest} to {largest}, got {_shown(value)}")
+            raise ValueError(f"a whole number from {smallest} to {largest}, got {_quote(value)}")
         return int(value)
 
     return reader
 
 
 def _url(value: str) -> str:
-    """An address of any site: one that is no platform's is simply unknown."""
+    """Accept an address of any site: one of no platform is simply unknown."""
     if len(value) > URL_CHARACTERS or not re.fullmatch(URL_PATTERN, value):
-        raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_shown(value)}")
+        raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_quote(value)}")
     return value
 
 
 def _isrc(value: str) -> str:
     code = shaped_isrc(value)
     if code is None:
-        raise ValueError(f"two letters, three letters or digits, seven digits; got {_shown(value)}")
+        raise ValueError(f"two letters, three letters or digits, seven digits; got {_quote(value)}")
     return code
 
 
 def _iswc(value: str) -> str:
-    """The check digit is not judged here: a wrong one is simply unknown (contract B9)."""
+    """Accept any check digit: a wrong code is simply unknown (contract B9)."""
     code = normalise_iswc(value)
     if code is None:
-        raise ValueError(f"the letter T and ten digits, got {_shown(value)}")
+        raise ValueError(f"the letter T and ten digits, got {_quote(value)}")
     return code
 
 
@@ -201,18 +200,18 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _flag(value: str) -> bool:
-    """In any case: what languages make of their own booleans, such as `True`, is understood."""
+    """Accept any case, so that the booleans of programming languages, such as `True`, are understood."""
     flag = _FLAGS.get(value.lower())
     if flag is None:
-        raise ValueError(f"true or false, got {_shown(value)}")
+        raise ValueError(f"true or false, got {_quote(value)}")
     return flag
 
 
-def external_id(platform: str, value: str) -> str:
-    """An id of the platform, in the spelling under which it is kept; ValueError when it is not of the platform's shape."""
+def normalise_external_id(platform: str, value: str) -> str:
+    """Return the id in its stored spelling; ValueError when it does not have the platform's shape."""
     candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
     if not re.fullmatch(_SHAPES[platform], candidate):
-        raise ValueError(f"not an id of {platform}: {_shown(value)}")
+        raise ValueError(f"not an id of {platform}: {_quote(value)}")
     return candidate
 
 
@@ -220,7 +219,7 @@ def _external_id(platform: str, what: str) -> Parameter[str]:
     schema = {"type": "string", "pattern": _SHAPES[platform]}
     if platform == CATALOG_B:
         schema = {"type": "string", "format": "uuid"}
-    return Parameter(f"{platform}_id", lambda value: external_id(platform, value), schema, what)
+    return Parameter(f"{platform}_id", lambda value: normalise_external_id(platform, value), schema, what)
 
 
 def _id(name: str, description: str, place: str = "query") -> Parameter[int]:
@@ -237,12 +236,14 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "patter
 _ISRC_SCHEMA = {"type": "string", "pattern": r"^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$", "examples": ["GBAYE0601498"]}
 _ISWC_SCHEMA = {"type": "string", "pattern": r"^[Tt]-?[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]$", "examples": ["T-034.524.680-1"]}
 
-ARTIST = Parameter("artist", _text, _TEXT, "Artists as you know them.", is_required=True)
+ARTIST = Parameter("artist", _text, _TEXT, "Artist names as you know them.", is_required=True)
 TITLE = Parameter("title", _text, _TEXT, "Title as you know it.", is_required=True)
 LIMIT = _limit(1, 100, 20)
 WORK_LIMIT = _limit(1, 200, 50)
 CHANGES_LIMIT = _limit(1, 1000, 1000)
-CURSOR = Parameter[str | None]("cursor", str, {"type": "string", "minLength": 1}, "`next_cursor` of the page before, with the same query.")
+CURSOR = Parameter[str | None](
+    "cursor", str, {"type": "string", "minLength": 1}, "`next_cursor` of the previous page, with the same query."
+)
 
 TRACK_ID = _id("id", "Track id.", "path")
 ARTIST_ID = _id("id", "Artist id.", "path")
@@ -261,7 +262,7 @@ OF_PLATFORM = {
     "catalog_a": _external_id("catalog_a", "Release id on catalog_a."),
     "catalog_b": _external_id("catalog_b", "Recording id (UUID) on catalog_b."),
 }
-"""By platform key, the parameter that names a track by the platform's id."""
+"""By platform key, the parameter that names a track by its id there."""
 OF_URL = Parameter(
     "url",
     _url,
@@ -281,24 +282,22 @@ BROWSE_LABEL_ID = _id("labelId", "Label id; wins over `label`.")
 BROWSE_LABEL = Parameter[str | None]("label", _text, _TEXT, "Name of a label.")
 BROWSE_ARTIST_ID = _id("artistId", "Artist id; wins over `artist`.")
 BROWSE_ARTIST = Parameter[str | None]("artist", _text, _TEXT, "Name of an artist.")
-RANDOMIZE = Parameter(
-    "randomize", _flag, {"type": "boolean", "default": False}, "Random order, drawn anew for each first page.", default=False
-)
+RANDOMIZE = Parameter("randomize", _flag, {"type": "boolean", "default": False}, "Random order, new for each first page.", default=False)
 
 BUILD_SHAPE = r"^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$"
 
 
 def _build(value: str) -> str:
     if not re.fullmatch(BUILD_SHAPE, value):
-        raise ValueError(f"not the id of a build: {_shown(value)}")
+        raise ValueError(f"not the id of a build: {_quote(value)}")
     return value
 
 
-SINCE = Parameter[str | None]("since", _build, {"type": "string", "pattern": BUILD_SHAPE}, "The build whose ids you hold.")
+SINCE = Parameter[str | None]("since", _build, {"type": "string", "pattern": BUILD_SHAPE}, "The build of the ids that you hold.")
 
 
 def _opaque(value: str) -> str:
-    """An id that callers got from us. What has another shape is no id of anything: it is not found, like any unknown one."""
+    """Accept an id of ours. Any other text becomes an id of nothing, so that it is not found like any unknown one."""
     return value if re.fullmatch(UUID_SHAPE, value) else ""
 
 
@@ -308,7 +307,7 @@ DELIVERY_ID = _id("delivery_id", "Delivery id.", "path")
 
 def _delivery_status(value: str) -> str:
     if value not in DELIVERY_STATUSES:
-        raise ValueError(f"one of {', '.join(DELIVERY_STATUSES)}; got {_shown(value)}")
+        raise ValueError(f"one of {', '.join(DELIVERY_STATUSES)}; got {_quote(value)}")
     return value
 
 
@@ -326,13 +325,13 @@ def _date(value: str) -> date:
     except ValueError:
         day = None
     if day is None or not _DATES[0] <= day <= _DATES[1]:
-        raise ValueError(f"a date, YYYY-MM-DD, from {_DATES[0]} to {_DATES[1]}; got {_shown(value)}")
+        raise ValueError(f"a date, YYYY-MM-DD, from {_DATES[0]} to {_DATES[1]}; got {_quote(value)}")
     return day
 
 
 def _zone(value: str) -> ZoneInfo:
     if value not in _zones():
-        raise ValueError(f"the name of a time zone, such as Europe/Berlin; got {_shown(value)}")
+        raise ValueError(f"the name of a time zone, such as Europe/Berlin; got {_quote(value)}")
     return ZoneInfo(value)
 
 
@@ -348,10 +347,10 @@ TIMEZONE = Parameter(
     "timezone",
     _zone,
     {"type": "string", "default": "UTC", "examples": ["Europe/Berlin"]},
-    "The zone whose midnights the days begin and end at; times in the answer are UTC all the same.",
+    "The time zone of the days; times in the answer are UTC.",
     default=ZoneInfo("UTC"),
 )
-ACCEPT = Parameter("Accept", str, {"type": "string"}, "Media types that the caller takes.", default="*/*", place="header")
+ACCEPT = Parameter("Accept", str, {"type": "string"}, "Media types that the caller accepts.", default="*/*", place="header")
 
 INCLUDABLE = ("isrcs", "links", "provenance")
 
@@ -359,7 +358,7 @@ INCLUDABLE = ("isrcs", "links", "provenance")
 def _included(value: str) -> frozenset[str]:
     wanted = frozenset(value.split(","))
     if unknown := sorted(wanted - set(INCLUDABLE)):
-        raise ValueError(f"a comma-separated list of {', '.join(INCLUDABLE)}; got {_shown(','.join(unknown))}")
+        raise ValueError(f"a comma-separated list of {', '.join(INCLUDABLE)}; got {_quote(','.join(unknown))}")
     return wanted
 
 
@@ -367,6 +366,6 @@ INCLUDE = Parameter[frozenset[str]](
     "include",
     _included,
     {"type": "string", "pattern": r"^(isrcs|links|provenance)(,(isrcs|links|provenance))*$"},
-    "What else to answer, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.",
+    "Additional members, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.",
     default=frozenset(),
 )

@@ -1,6 +1,6 @@
-"""Addresses of platforms: a link's id written into its platform's template, and an address read back into platform and id.
+"""URLs of platforms: write a link's id into the template of its platform, read a URL back into platform and id.
 
-Templates are the operator's (settings.py). What must not live here: which links a track has.
+Operators can change the templates (settings.py). What must not live here: which links a track has.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 _LANGUAGE = re.compile(r"^/(?:intl-)?[a-z]{2}(?:[-_][A-Za-z]{2})?(?=/)")
 
 
-class Named(NamedTuple):
-    """A platform and an id on it, as an address named them."""
+class PlatformId(NamedTuple):
+    """A platform and an id on it."""
 
     platform: str
     external_id: str
 
 
-def written(links: Iterable[StoredLink], templates: Mapping[str, str]) -> list[PlatformLink]:
-    """Links as they are answered, in the order given."""
+def build_links(links: Iterable[StoredLink], templates: Mapping[str, str]) -> list[PlatformLink]:
+    """Return wire links, in the order given."""
     return [
         PlatformLink(link.source, link.external_id, templates[link.source].format(id=quote(link.external_id), slug=quote(link.slug or "-")))
         for link in links
     ]
 
 
-def read_url(url: str, templates: Mapping[str, str]) -> Named | None:
-    """The platform and id that an address names; None when it fits no template.
+def parse_platform_url(url: str, templates: Mapping[str, str]) -> PlatformId | None:
+    """Return the platform and id that a URL names; None when it fits no template.
 
-    Scheme, `www.`, a language before the path, what follows the id, and query members that the template does not have make no difference.
+    These make no difference: the scheme, `www.`, a language before the path, what follows the id, query members that the template lacks.
     """
     try:
         given = urlsplit(url)
@@ -46,18 +46,18 @@ def read_url(url: str, templates: Mapping[str, str]) -> Named | None:
         return None
     for platform, template in templates.items():
         pattern = urlsplit(template)
-        if _host(pattern.hostname) == host and (found := _id_in(given, pattern)):
-            return Named(platform, found)
+        if _host(pattern.hostname) == host and (found := _find_id(given, pattern)):
+            return PlatformId(platform, found)
     return None
 
 
-def _id_in(given: SplitResult, pattern: SplitResult) -> str | None:
+def _find_id(given: SplitResult, pattern: SplitResult) -> str | None:
     shape = re.escape(_LANGUAGE.sub("", pattern.path)).replace(r"\{id\}", r"([^/]+)").replace(r"\{slug\}", "[^/]+")
     path = re.fullmatch(shape, _LANGUAGE.sub("", unquote(given.path)).rstrip("/"))
     if path is None:
         return None
     if path.groups():
-        return re.sub(r"^(\d+)-.*$", r"\1", path[1])  # a release's address may carry its name behind the number
+        return re.sub(r"^(\d+)-.*$", r"\1", path[1])  # a release's URL may hold its name after the number
     name = next(name for name, value in parse_qsl(pattern.query) if value == "{id}")
     return dict(parse_qsl(given.query)).get(name)
 

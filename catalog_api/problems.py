@@ -1,7 +1,7 @@
-"""The one shape of an error (RFC 9457 with our members) and the one table of error codes.
+"""The shape of all errors (RFC 9457 with our members) and the table of error codes.
 
-Whoever refuses a request raises `ApiError`; nobody else builds an error body. Add a code to CODES when a new way to fail appears;
-`/v1/errors` serves the table.
+Code that refuses a request raises `ApiError`; only this module builds error bodies. A new kind of failure gets a code in CODES, which
+`/v1/errors` serves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from litestar.exceptions import HTTPException
 
 from account_store.errors import IdempotencyKeyReusedError, UnavailableError
-from catalog_api.answers import NOT_KEPT, Answer
+from catalog_api.answers import NO_STORE, Answer
 from catalog_store.errors import (
     BodyDamagedError,
     CatalogClosedError,
@@ -34,13 +34,13 @@ log = logging.getLogger("catalog_api")
 
 PROBLEM_TYPE = "application/problem+json"
 RETRY_SOON = {"retry-after": "5"}
-"""With a 503."""
+"""Header of a 503."""
 _IN_PATHS = "/:@!$&'()*+,;="
-"""Stand in the path of a URI reference as they are (RFC 3986); `instance` is one."""
+"""Characters that need no escape in the path of a URI reference (RFC 3986), which `instance` is."""
 
 
 class Code(NamedTuple):
-    """A stable error code: its status and what a client does about it."""
+    """A stable error code: its status, and what a client does about it."""
 
     status: int
     title: str
@@ -52,15 +52,15 @@ CODES = {
     "invalid_api_key": Code(401, "Unknown API key", "The key is unknown or revoked: use a live one."),
     "plan_required": Code(403, "Paid plan required", "This route is part of the paid plans: change the plan of the account."),
     "payment_method_required": Code(403, "Payment card required", "Monitoring is paid per stream: have a payment card put on file first."),
-    "bad_request": Code(400, "Bad request", "What was sent is not HTTP: look at the client."),
+    "bad_request": Code(400, "Bad request", "The request is not HTTP: check the client."),
     "invalid_parameter": Code(400, "Invalid parameter", "Correct the parameters listed in errors."),
     "invalid_cursor": Code(
         400, "Invalid cursor", "Use next_cursor exactly as it was answered, with the same query; else start without one."
     ),
     "invalid_body": Code(400, "Invalid body", "Send one JSON document in UTF-8 that names each member once."),
     "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
-    "stream_limit": Code(403, "Too many streams", "The account has as many active streams as it may have: stop one first."),
-    "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold what was asked for."),
+    "stream_limit": Code(403, "Too many streams", "The account has the maximum number of active streams: stop one first."),
+    "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold the requested item."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
@@ -73,23 +73,21 @@ CODES = {
         415, "Unsupported media type", "Send the body as application/json in UTF-8; audio as application/octet-stream."
     ),
     "unsupported_audio": Code(415, "Unsupported audio", "Send mp3, flac, wav, m4a, mp4, ogg or opus, or the audio's fingerprint."),
-    "undecodable_audio": Code(
-        415, "Undecodable audio", "No sound comes out of the file: send it whole and undamaged. Nothing was charged."
-    ),
+    "undecodable_audio": Code(415, "Undecodable audio", "The file cannot be decoded: send it complete and undamaged. Nothing was charged."),
     "headers_too_large": Code(431, "Head too large", "Send fewer and shorter header fields, and a shorter path."),
-    "rate_limited": Code(429, "Too many requests", "Wait as many seconds as Retry-After says; RateLimit-Policy tells the plan's rate."),
+    "rate_limited": Code(429, "Too many requests", "Wait for the seconds in Retry-After; RateLimit-Policy holds the plan's rate."),
     "quota_exceeded": Code(429, "Credits used up", "Wait until resets_at, or take a larger plan. Nothing was done or charged."),
-    "internal_error": Code(500, "Internal error", "Our fault, and free of charge. Quote request_id when you report it."),
+    "internal_error": Code(500, "Internal error", "A fault of the server, free of charge. Quote request_id when you report it."),
     "accounts_unavailable": Code(503, "Accounts unavailable", "Keys and credits cannot be looked up: try again later."),
     "secrets_unavailable": Code(
         503, "Secrets unavailable", "The key that seals webhook secrets is missing: the operator must put it back."
     ),
-    "overloaded": Code(503, "Server busy", "It has as many connections as it takes: use the ones you have, or try again later."),
+    "overloaded": Code(503, "Server busy", "The server has its maximum of connections: use those you have, or try again later."),
     "catalog_unavailable": Code(503, "Catalog unavailable", "No catalog is published yet or it cannot be opened: try again later."),
     "recognition_unavailable": Code(
         503, "Recognition unavailable", "Send the same request again after Retry-After seconds. Nothing was charged."
     ),
-    "too_slow": Code(503, "Took too long", "The question was stopped at its deadline, free of charge: ask for less, or try again later."),
+    "too_slow": Code(503, "Took too long", "The request was stopped at its deadline, free of charge: request less, or try again later."),
 }
 
 _BY_STATUS = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type", 400: "invalid_parameter", 413: "body_too_large"}
@@ -105,7 +103,7 @@ class ParameterProblem:
 
 
 class ApiError(Exception):
-    """A request that is answered with a problem document."""
+    """A request that gets a problem document as its answer."""
 
     def __init__(
         self,
@@ -115,7 +113,7 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, object] | None = None,
     ) -> None:
-        """`code` is a key of CODES; `members` are further members of the document."""
+        """`code` is a key of CODES; `members` are added to the document."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
@@ -124,11 +122,11 @@ class ApiError(Exception):
         self.members = dict(members or {})
 
 
-def problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI scope
-    """Any error as a problem document; what nobody foresaw is logged with its trace and told as a 500 without inner details."""
+def render_problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI scope
+    """Render any error as a problem document. An unexpected one is logged with its trace and answered as a 500 without details."""
     known = _as_api_error(error)
     if known is None:
-        log.error("unhandled error", exc_info=error, extra={"request_id": request_id(scope)})
+        log.error("unhandled error", exc_info=error, extra={"request_id": read_request_id(scope)})
         known = ApiError("internal_error", "The request could not be answered.")
     code = CODES[known.code]
     scope.setdefault("state", {})["code"] = known.code
@@ -139,12 +137,12 @@ def problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI 
         "detail": known.detail,
         "instance": quote(scope["path"], safe=_IN_PATHS),
         "code": known.code,
-        "request_id": request_id(scope),
+        "request_id": read_request_id(scope),
         **known.members,
     }
     if known.problems:
         body["errors"] = [{"in": one.place, "name": one.name, "message": one.message} for one in known.problems]
-    headers = {"cache-control": NOT_KEPT} | {name.lower(): value for name, value in known.headers.items()}
+    headers = {"cache-control": NO_STORE} | {name.lower(): value for name, value in known.headers.items()}
     return Answer(msgspec.json.encode(body), headers, status=code.status, media_type=PROBLEM_TYPE)
 
 
@@ -162,11 +160,11 @@ def _as_api_error(error: Exception) -> ApiError | None:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, UnavailableError):
-        log.warning("accounts do not answer: %s", error)  # the reason names machines of ours: not for callers
+        log.warning("accounts do not answer: %s", error)  # the reason names internal hosts, so callers do not get it
         return ApiError("accounts_unavailable", "The database of the accounts does not answer.", headers=RETRY_SOON)
     if isinstance(error, BodyDamagedError):
         log.error("the live snapshot is damaged: %s", error)
-        return ApiError("catalog_unavailable", "What the catalog holds of it is damaged.", headers=RETRY_SOON)
+        return ApiError("catalog_unavailable", "The stored record is damaged.", headers=RETRY_SOON)
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]
         detail = str(error)[0].upper() + str(error)[1:] + "."
@@ -177,16 +175,16 @@ def _as_api_error(error: Exception) -> ApiError | None:
 
 
 def _as_routed(error: HTTPException) -> ApiError:
-    """What the framework found wrong: mostly that a path, or a method of it, does not exist."""
+    """Translate an error of the framework: mostly an unknown path or method."""
     code = _BY_STATUS[error.status_code]
     if code == "method_not_allowed":
         methods = set((error.headers or {}).get("allow", "").split(", ")) - {"", "OPTIONS"}
-        # Answered as GET is (middleware/authentication.py).
+        # HEAD works wherever GET does (middleware/authentication.py).
         allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
         return ApiError(code, f"This path answers {allowed} only.", headers={"allow": allowed})
     return ApiError(code, "There is no such path." if code == "not_found" else error.detail or HTTPStatus(error.status_code).phrase)
 
 
-def request_id(scope: Any) -> str:  # noqa: ANN401 - any ASGI scope
-    """The id under which this request is logged; set by the request-id middleware."""
+def read_request_id(scope: Any) -> str:  # noqa: ANN401 - any ASGI scope
+    """Return the id of the request, which middleware/request_tracking.py sets."""
     return str(scope.get("state", {}).get("request_id", ""))

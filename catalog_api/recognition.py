@@ -1,6 +1,6 @@
-"""Names the recordings in a fingerprint or an upload: asks the matcher, has uploads decoded in the sandbox, looks names up in the catalog.
+"""Name the recordings in a fingerprint or an upload: ask the matcher, decode uploads in the sandbox, look up names in the catalog.
 
-One per worker. What must not live here: what is sent and answered over HTTP (routes/identify.py), what it costs (metering.py).
+One per worker. What must not live here: requests and answers over HTTP (routes/identify.py), prices (metering.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Named(msgspec.Struct):
-    """What is shown of a stored track."""
+    """The members of a stored track that are shown."""
 
     title: str
     artists: list[TrackArtist]
@@ -45,7 +45,7 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 @dataclass(frozen=True)
 class RecognitionOutcome:
-    """What was recognised, best first; without any, the reason. Of an upload: the windows tried and where the last one begins."""
+    """The recognised recordings, best first, or the reason for none. For uploads: the windows tried, and where the last one begins."""
 
     results: list[RecognitionResult]
     reason: Reason | None
@@ -54,28 +54,28 @@ class RecognitionOutcome:
 
 
 class Recognition:
-    """For one event loop; connects and starts what it needs with the first question. `close` it at the end."""
+    """Recognition for one event loop. It connects and starts processes with the first question; `close` it at the end."""
 
     def __init__(self, settings: ApiSettings, live: LiveCatalog) -> None:
-        """`live` is what ids are looked up in."""
+        """`live` is the catalog of names."""
         self._live = live
         self._matcher = MatcherClient(settings.matcher_socket)
         self._sandbox = UploadSandbox(most_waiting=settings.uploads)
         self.spool = Spool(settings.upload_folder, most=settings.uploads, seconds=settings.upload_seconds)
 
     async def close(self) -> None:
-        """End what was started."""
+        """Stop what was started."""
         await self._matcher.close()
         await self._sandbox.close()
 
-    async def of_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> RecognitionOutcome:
-        """Of one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
+    async def recognise_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> RecognitionOutcome:
+        """Recognise one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
         answer = await self._matched([items], duration_seconds)
         results = self._results(answer)
         return RecognitionOutcome(results, None if results else answer.reason or Reason.NOT_FOUND)
 
-    async def of_file(self, file: BinaryIO) -> RecognitionOutcome:
-        """Of an upload: its beginning, then deeper windows until one is recognised (contract E4).
+    async def recognise_file(self, file: BinaryIO) -> RecognitionOutcome:
+        """Recognise an upload: its beginning, then deeper windows until one matches (contract E4).
 
         ApiError `unsupported_audio`, `undecodable_audio`, `recognition_unavailable`, `catalog_unavailable`.
         """
@@ -92,27 +92,27 @@ class Recognition:
         except (UnsupportedAudioError, UndecodableAudioError) as error:
             raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         except SandboxUnavailableError as error:
-            raise _unavailable(error.retry_after) from error
-        return RecognitionOutcome([], _telling(reasons), len(reasons))
+            raise _unavailable_error(error.retry_after) from error
+        return RecognitionOutcome([], _most_telling_reason(reasons), len(reasons))
 
     async def _matched(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
         try:
             return await self._matcher.match(fingerprints, duration_seconds=duration_seconds)
         except MatcherUnavailableError as error:
-            raise _unavailable(error.retry_after) from error
+            raise _unavailable_error(error.retry_after) from error
 
     def _results(self, answer: Answer) -> list[RecognitionResult]:
-        """Each track once, under the id that it has now; those that are not in the catalog are left out."""
+        """Return each track once, under its present id; tracks that left the catalog are omitted."""
         with self._live.hold() as catalog:
             found: dict[int, RecognitionResult] = {}
             for match in answer.matches:
-                track_id, body = _now(catalog, match.recording_id)
+                track_id, body = _find_current(catalog, match.recording_id)
                 if body is not None and track_id not in found:
-                    found[track_id] = _result(track_id, body, match)
+                    found[track_id] = _build_result(track_id, body, match)
         return list(found.values())
 
 
-def _now(catalog: Catalog, recording_id: int) -> tuple[int, bytes | None]:
+def _find_current(catalog: Catalog, recording_id: int) -> tuple[int, bytes | None]:
     body = catalog.track_body(recording_id)
     if body is not None:
         return recording_id, body
@@ -120,15 +120,15 @@ def _now(catalog: Catalog, recording_id: int) -> tuple[int, bytes | None]:
     return (recording_id, None) if survivor is None else (survivor, catalog.track_body(survivor))
 
 
-def _result(track_id: int, body: bytes, match: Match) -> RecognitionResult:
+def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult:
     named = _NAMED.decode(body)
     return RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
 
 
-def _telling(reasons: Sequence[Reason]) -> Reason:
-    """The reason for all windows together: what was listened to in vain says more than what could not be."""
+def _most_telling_reason(reasons: Sequence[Reason]) -> Reason:
+    """Return the reason for all windows together: a reason about audio that was matched says more than one about unusable audio."""
     return Reason.NOT_FOUND if Reason.NOT_FOUND in reasons or not reasons else reasons[0]
 
 
-def _unavailable(retry_after: int) -> ApiError:
+def _unavailable_error(retry_after: int) -> ApiError:
     return ApiError("recognition_unavailable", "Recognition is busy or starts anew.", headers={"retry-after": str(max(1, retry_after))})

@@ -1,7 +1,7 @@
-"""Reads request bodies: JSON of a bounded size, of the right type, in UTF-8, naming no member twice.
+"""Read request bodies: JSON of a bounded size and the right type, in UTF-8, without duplicate members.
 
-Everything that can be wrong with a body as such is refused here; what its members mean is the handler's business. What must not live
-here: audio uploads, which are never held whole (uploads.py).
+This module refuses what is wrong with any body; the handlers know what the members mean. What must not live here: audio uploads, which are
+never held in memory (uploads.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from account_store.clock import parsed_rfc3339
-from catalog_api.parameters import VISIBLE, check
+from catalog_api.parameters import VISIBLE, raise_problems
 from catalog_api.problems import ApiError, ParameterProblem
 from outbound_http import InvalidAddressError, parse_target
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Scope
 
 NUL = "\0"
-"""The one character that PostgreSQL's text cannot hold."""
+"""PostgreSQL's text cannot hold this character."""
 LARGEST_BODY = 2 * 2**20
-"""Bytes: 100 rows of artist and title of 500 characters each, every character escaped, fit in."""
+"""Bytes. 100 rows of artist and title with 500 characters each fit, even if every character is escaped."""
 _EXACT = 2**53
-"""Whole numbers below are exact as floats."""
+"""Floats represent smaller whole numbers exactly."""
 _SHOWN = 60
-"""Characters of an unknown member's name."""
+"""Characters of an unknown member's name in a message."""
 _CLOSE = {"connection": "close"}
-"""With a refusal before the body was read: the rest of it is not waited for."""
+"""Header of a refusal before the body was read: the server does not wait for the rest."""
 
 
-def media_type(scope: Scope) -> str:
-    """What the caller says that the body is, without options, in lower case."""
+def read_media_type(scope: Scope) -> str:
+    """Return the Content-Type without its options, in lower case."""
     said = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
     return said.decode("latin-1").partition(";")[0].strip().lower()
 
 
 async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -> object:
-    """The decoded body. ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`; at most LARGEST_BODY bytes are ever held.
+    """Read and decode the body; at most LARGEST_BODY bytes are held. A body that is neither needed nor sent is `{}`.
 
-    One that is not `is_needed` and was not sent is `{}`.
+    ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`.
     """
     headers = dict(scope["headers"])
     if not is_needed and b"transfer-encoding" not in headers and headers.get(b"content-length", b"0") == b"0":
         return {}
-    found = media_type(scope)
+    found = read_media_type(scope)
     if found != "application/json":
         raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}, not application/json.", headers=_CLOSE)
     options = headers[b"content-type"].decode("latin-1").partition(";")[2]
@@ -58,11 +58,11 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
         raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
-        raise _too_large()
-    return _decoded(await _whole(receive))
+        raise _too_large_error()
+    return _decode(await _read_all(receive))
 
 
-async def _whole(receive: Receive) -> bytes:
+async def _read_all(receive: Receive) -> bytes:
     parts, size = [], 0
     while True:
         message: Any = await receive()
@@ -71,20 +71,22 @@ async def _whole(receive: Receive) -> bytes:
         parts.append(message["body"])
         size += len(message["body"])
         if size > LARGEST_BODY:
-            raise _too_large()
+            raise _too_large_error()
         if not message["more_body"]:
             return b"".join(parts)
 
 
-def _too_large() -> ApiError:
+def _too_large_error() -> ApiError:
     return ApiError("body_too_large", f"The body is larger than {LARGEST_BODY} bytes.", headers=_CLOSE)
 
 
-def _decoded(body: bytes) -> object:
+def _decode(body: bytes) -> object:
     try:
         text = body.decode()
-        document: object = json.loads(text, object_pairs_hook=_without_duplicates, parse_float=_number, parse_constant=_no_number)
-        # An escaped half of a surrogate pair passes the parser and is no text.
+        document: object = json.loads(
+            text, object_pairs_hook=_refuse_duplicates, parse_float=_parse_number, parse_constant=_refuse_constant
+        )
+        # The parser accepts an escaped half of a surrogate pair, which no text can hold.
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()
     except UnicodeError:
@@ -96,15 +98,15 @@ def _decoded(body: bytes) -> object:
     return document
 
 
-def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError(f"member {_first_repeated(pairs)[:60]!a} stands twice")
+        raise ValueError(f"member {_find_first_repeated(pairs)[:60]!a} stands twice")
     return members
 
 
-def _first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
-    # A set: 2 MB of names, each compared with all before it, would take minutes of the event loop.
+def _find_first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
+    # Comparing 2 MB of names with each other would block the event loop for minutes; a set does not.
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
@@ -113,142 +115,142 @@ def _first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
     raise AssertionError("no member stands twice")
 
 
-def _number(text: str) -> float:
-    """`160.0` is a whole number to JSON Schema, and some encoders write all numbers so."""
+def _parse_number(text: str) -> float:
+    """Read `160.0` as a whole number: JSON Schema does, and some encoders write all numbers so."""
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
-def _no_number(name: str) -> object:
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no number")
 
 
 class Members:
-    """The members of a body, read one by one; `check` raises one error for everything that is wrong with the request.
+    """The members of a body. Read them one by one; then `check` raises one error for all problems of the request.
 
-    With `is_strict` members that nobody has read by then are wrong, too: read all that a route knows before `check`.
+    With `is_strict`, members that were not read by then are problems too: read all that a route knows before `check`.
     """
 
     def __init__(self, document: object, problems: Sequence[ParameterProblem] = (), *, is_strict: bool = False, place: str = "") -> None:
-        """`document` should be an object. `problems` were found in other parts of the request; `place` names a part of a larger body."""
+        """`document` should be an object. `problems` come from other parts of the request; `place` names a part of a larger body."""
         self.document = document
         self.problems = list(problems)
         self.addresses: list[tuple[str, str]] = []
-        """Names and values of members that hold an address which looks right: where it leads was not looked at."""
+        """Names and values of members with a well-formed address; where it leads is not checked yet."""
         self._is_strict = is_strict
         self._place = place
         self._read: set[str] = set()
         self._parts: list[Members] = []
         self._members = document if isinstance(document, dict) else None
         if self._members is None:
-            self.complain("", "an object")
+            self.add_problem("", "an object")
 
     def part(self, name: str, document: object) -> Members:
-        """The members of an object inside, `items[3]`; their problems are told with these."""
+        """Return the members of an inner object, `items[3]`; their problems join these."""
         part = Members(document, is_strict=self._is_strict, place=name)
         self._parts.append(part)
         return part
 
-    def complain(self, name: str, message: str) -> None:
-        """Note a problem."""
+    def add_problem(self, name: str, message: str) -> None:
+        """Add a problem."""
         self.problems.append(ParameterProblem("body", ".".join(part for part in (self._place, name) if part) or "body", message))
 
     def check(self) -> None:
-        """ApiError `invalid_parameter` that names every problem, if there is any."""
-        check(self.found())
+        """Raise ApiError `invalid_parameter` that names every problem, if there is any."""
+        raise_problems(self.all_problems())
 
-    def found(self) -> list[ParameterProblem]:
-        """Every problem of the request, those of its parts and members that are unknown included."""
+    def all_problems(self) -> list[ParameterProblem]:
+        """Return every problem of the request, those of parts and of unknown members included."""
         unknown = [name for name in self._members or {} if name not in self._read] if self._is_strict else []
         names = [".".join(part for part in (self._place, name[:_SHOWN]) if part) for name in unknown]
         strict = [ParameterProblem("body", name, "unknown, and the request prefers strict handling") for name in names]
-        return [*self.problems, *(problem for part in self._parts for problem in part.found()), *strict]
+        return [*self.problems, *(problem for part in self._parts for problem in part.all_problems()), *strict]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """One of the choices."""
+        """Read one of the choices."""
         value = self.value(name)
         if self._members is not None and (not isinstance(value, str) or value not in choices):
-            self.complain(name, f"one of {', '.join(choices)}")
+            self.add_problem(name, f"one of {', '.join(choices)}")
         return str(value)
 
     def text(self, name: str, longest: int) -> str:
-        """A text that is not blank."""
+        """Read a text that is not blank."""
         value = self.value(name)
         if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
-            self.complain(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
+            self.add_problem(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
     def address(self, name: str, longest: int) -> str:
-        """An http or https address by its spelling; where it leads is vetted later (address_check.py)."""
+        """Read an http or https address by its spelling; address_check.py checks later where it leads."""
         value = self.text(name, longest)
         if value:
             try:
                 parse_target(value)
             except InvalidAddressError as error:
-                self.complain(name, str(error))
+                self.add_problem(name, str(error))
             else:
                 self.addresses.append((name, value))
         return value
 
     def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
-        """A text, or None when it is absent or null; `pattern`, if any, must match it whole."""
+        """Read a text, None when it is absent or null. `pattern`, if given, must match all of it."""
         value = self.value(name)
         if value is None:
             return None
         if isinstance(value, str) and len(value) <= longest and (not pattern or re.fullmatch(pattern, value)) and NUL not in value:
             return value
-        self.complain(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
+        self.add_problem(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
         return None
 
     def moment(self, name: str) -> datetime | None:
-        """A time after RFC 3339; None, and a problem, when it is none."""
+        """Read an RFC 3339 time; None and a problem when it is none."""
         value = self.value(name)
         found = parsed_rfc3339(value) if isinstance(value, str) else None
         if found is None and self._members is not None:
-            self.complain(name, "a time such as 2026-11-21T12:00:00Z")
+            self.add_problem(name, "a time such as 2026-11-21T12:00:00Z")
         return found
 
     def choices(self, name: str, choices: Sequence[str]) -> list[str] | None:
-        """An array of some of the choices, or None when it is absent or null."""
+        """Read an array of some of the choices, None when it is absent or null."""
         value = self.value(name)
         if value is None:
             return None
         if isinstance(value, list) and all(isinstance(one, str) and one in choices for one in value):
             return value
-        self.complain(name, f"an array of some of {', '.join(choices)}")
+        self.add_problem(name, f"an array of some of {', '.join(choices)}")
         return None
 
     def array(self, name: str) -> list[Any]:
-        """An array of anything."""
+        """Read an array of anything."""
         value = self.value(name)
         if isinstance(value, list):
             return value
         if self._members is not None:
-            self.complain(name, "an array")
+            self.add_problem(name, "an array")
         return []
 
     def integers(self, name: str, low: int, high: int, most: int) -> list[int]:
-        """1 to `most` whole numbers from `low` to `high`; the first that is none is named by its index."""
+        """Read 1 to `most` whole numbers from `low` to `high`; the problem names the index of the first wrong one."""
         value = self.array(name)
-        # Exactly int: true is none, and a comparison is dearer than the type.
+        # `type` instead of isinstance: true is no number, and the check of the type is cheaper.
         bad = next((place for place, one in enumerate(value) if type(one) is not int or not low <= one <= high), None)
         if bad is not None:
-            self.complain(f"{name}[{bad}]", f"a whole number from {low} to {high}")
+            self.add_problem(f"{name}[{bad}]", f"a whole number from {low} to {high}")
         elif isinstance(self.value(name), list) and not 1 <= len(value) <= most:
-            self.complain(name, f"1 to {most} whole numbers")
+            self.add_problem(name, f"1 to {most} whole numbers")
         return [] if bad is not None else value
 
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
-        """A whole number, or None when it is absent or null."""
+        """Read a whole number, None when it is absent or null."""
         value = self.value(name)
         if value is None or (type(value) is int and low <= value <= high):
             return value
-        self.complain(name, f"a whole number from {low} to {high}")
+        self.add_problem(name, f"a whole number from {low} to {high}")
         return None
 
     def value(self, name: str) -> object:
-        """Whatever was sent under the name; None when nothing was."""
+        """Return what was sent under the name; None when nothing was."""
         self._read.add(name)
         return None if self._members is None else self._members.get(name)

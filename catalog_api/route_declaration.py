@@ -1,10 +1,10 @@
-"""How a route is declared: its path, what it can be asked, what it answers. The declaration reads requests and writes the description.
+"""The declaration of a route: its path, its parameters, its answer. It reads the requests and writes the description.
 
-    @reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
-    def track_by_id(asked: ParameterValues) -> Question: ...
+    @get_route("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE))
+    def track_by_id(values: ParameterValues) -> Question: ...
 
-A handler is handed checked values and returns the question they make; metering.py asks and answers it. So a bad request is refused before
-anything is counted, and nothing is asked before it is (contract A8). What must not live here: any one route.
+A handler takes checked values and returns a question, which metering.py answers. So a bad request is refused before anything is charged,
+and nothing is answered before it is counted (contract A8). What must not live here: any single route.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types import Receive, Scope
 
 from catalog_api.address_check import add_address_problems
-from catalog_api.changelog import CHANGES, deprecation_headers
+from catalog_api.changelog import CHANGES, build_deprecation_headers
 from catalog_api.entitlements import check_card, check_plan
-from catalog_api.idempotency import idempotency_problem
+from catalog_api.idempotency import find_idempotency_problem
 from catalog_api.metering import Question
-from catalog_api.parameters import Parameter, ParameterValues, check, read
+from catalog_api.parameters import Parameter, ParameterValues, raise_problems, read_parameters
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json
 from catalog_api.service import Service
@@ -35,14 +35,15 @@ _VERBS: Mapping[str, Callable[..., Callable[..., HTTPRouteHandler]]] = {"GET": g
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """What is declared of a route. `failures` are codes of its own, beyond those that follow from the other members.
+    """The members of a declaration. `failures` are the codes of this route beyond those that other members imply.
 
-    `feature` names what the account's plan must allow, `needs_card` that it must have a payment card; `is_free` routes cost no credits;
-    answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body, `other_bodies` are media types that may come
-    instead, and without `needs_body` none at all, which reads as `{}`; `other_types` are media types that it answers besides JSON.
-    `checks` find what is wrong with parameters together; they meet the default in place of a value that is wrong by itself. `late_checks`
-    find what the work would refuse: they are asked when something else is wrong already, so that one answer names all (contract A5).
-    `https_only` is asked of the addresses in a body.
+    - `feature`: what the account's plan must include; `needs_card`: the account must have a payment card.
+    - `is_free`: costs no credits; `is_about_catalog`: answers have entity tags.
+    - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
+      which reads as `{}`. `https_only` restricts the addresses in it.
+    - `other_types`: media types of answers besides JSON.
+    - `checks` find problems of several parameters together. In place of a wrong value they see its default.
+    - `late_checks` find what the work would refuse. They run only when something else is wrong, so that one answer names all (contract A5).
     """
 
     method: str
@@ -71,38 +72,38 @@ class Route:
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
 
     def with_route_headers(self, question: Question) -> Question:
-        """The question, whose answer tells the deprecation."""
-        question.told = self.deprecation
+        """Return the question with the headers of the route."""
+        question.route_headers = self.deprecation
         return question
 
     def read(self, scope: Scope) -> ParameterValues:
-        """The parameters of a request whose plan allows it; ApiError `plan_required`, or naming everything that is wrong with them."""
-        asked, problems = self.gather(scope)
-        check(problems)
-        return asked
+        """Return the parameters; ApiError `plan_required`, or one that names all problems."""
+        values, problems = self.gather(scope)
+        raise_problems(problems)
+        return values
 
     def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
-        """The parameters and what is wrong with them, before a body is looked at; ApiError `plan_required`."""
+        """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
         scope["state"]["route"] = self.path
         if self.feature is not None:
             check_plan(scope, self.feature)
         if self.needs_card:
             check_card(scope)
         is_strict = scope["query_string"] != b"" and prefers_strict(scope)
-        asked, problems = read(self.parameters, self.exactly_one, scope, is_strict=is_strict)
+        values, problems = read_parameters(self.parameters, self.exactly_one, scope, is_strict=is_strict)
         for found in self.checks:
-            problems += found(asked)
-        if self.takes_idempotency_key and (wrong := idempotency_problem(scope)):
+            problems += found(values)
+        if self.takes_idempotency_key and (wrong := find_idempotency_problem(scope)):
             problems.append(wrong)
         if problems and self.late_checks:
             service: Service = scope["litestar_app"].state.service
             for late in self.late_checks:
-                problems += late(asked, service)
-        return asked, problems
+                problems += late(values, service)
+        return values, problems
 
 
 def prefers_strict(scope: Scope) -> bool:
-    """Whether the caller wants unknown query parameters and members of the body refused (RFC 7240, contract A7)."""
+    """Return whether unknown query parameters and body members are to be refused (RFC 7240, contract A7)."""
     wishes = [value for name, value in scope["headers"] if name == b"prefer"]
     return any(_is_strict(wish) for value in wishes for wish in value.split(b",")) if wishes else False
 
@@ -112,38 +113,38 @@ def _is_strict(wish: bytes) -> bool:
     return name.strip().lower() == b"handling" and value.strip().strip(b'"').lower() == b"strict"
 
 
-def reads(
+def get_route(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     """Declare a GET route; `declared` are the other members of Route."""
-    return _without_body("GET", path, answers, declared)
+    return _declare_without_body("GET", path, answers, declared)
 
 
-def deletes(
+def delete_route(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     """Declare a DELETE route; it answers 200 with what was deleted."""
-    return _without_body("DELETE", path, answers, declared)
+    return _declare_without_body("DELETE", path, answers, declared)
 
 
-def acts(
+def post_route_without_body(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
-    """Declare a POST route that needs no body: what it does is said by its path."""
-    return _without_body("POST", path, answers, declared)
+    """Declare a POST route without a body: its path says what it does."""
+    return _declare_without_body("POST", path, answers, declared)
 
 
-def _without_body(
+def _declare_without_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
 ) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     def declare(handler: Callable[[ParameterValues], Question]) -> HTTPRouteHandler:
-        route = _route(method, path, answers, handler, declared)
+        route = _build_route(method, path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
             return route.with_route_headers(handler(route.read(scope)))
@@ -153,37 +154,37 @@ def _without_body(
     return declare
 
 
-def writes(
+def post_route(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
-    """Declare a POST route whose handler is handed the members of the JSON body too, and checks them."""
-    return _with_body("POST", path, answers, declared)
+    """Declare a POST route; the handler also takes the members of the JSON body, and checks them."""
+    return _declare_with_body("POST", path, answers, declared)
 
 
-def alters(
+def patch_route(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
     """Declare a PATCH route; its JSON body holds the members that change."""
-    return _with_body("PATCH", path, answers, declared)
+    return _declare_with_body("PATCH", path, answers, declared)
 
 
-def _with_body(
+def _declare_with_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
 ) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
     def declare(handler: Callable[[ParameterValues, Members], Question]) -> HTTPRouteHandler:
-        route = _route(method, path, answers, handler, declared)
+        route = _build_route(method, path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             scope = request.scope
-            asked, problems = route.gather(scope)
+            values, problems = route.gather(scope)
             document = await read_json(scope, request.receive, is_needed=route.needs_body)
             members = Members(document, problems, is_strict=prefers_strict(scope))
             try:
-                return route.with_route_headers(handler(asked, members))
+                return route.with_route_headers(handler(values, members))
             except ApiError as error:
                 if error.code != "invalid_parameter" or not members.addresses:
                     raise
@@ -197,15 +198,15 @@ def _with_body(
     return declare
 
 
-def receives(
+def post_route_with_raw_body(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
-    """Declare a POST route whose handler reads the body itself, once the plan is known to allow it, and tells the problems found so far."""
+    """Declare a POST route whose handler reads the body itself and reports the problems found so far. The plan is checked before."""
 
     def declare(handler: Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
-        route = _route("POST", path, answers, handler, declared)
+        route = _build_route("POST", path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             _, problems = route.gather(request.scope)
@@ -216,19 +217,21 @@ def receives(
     return declare
 
 
-def _route(method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., object], declared: Mapping[str, Any]) -> Route:
+def _build_route(
+    method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., object], declared: Mapping[str, Any]
+) -> Route:
     name = handler.__name__
-    deprecation = deprecation_headers(CHANGES, template(path))
+    deprecation = build_deprecation_headers(CHANGES, build_path_template(path))
     return Route(
         method=method, path=path, answers=answers, name=name, description=handler.__doc__ or "", deprecation=deprecation, **declared
     )
 
 
-def template(path: str) -> str:
-    """The path as the description writes it: `/v1/tracks/{id:str}` is `/v1/tracks/{id}`."""
+def build_path_template(path: str) -> str:
+    """Return the path as the description writes it: `/v1/tracks/{id}` for `/v1/tracks/{id:str}`."""
     return path.replace(":str}", "}")
 
 
-def declared(handlers: Sequence[HTTPRouteHandler]) -> list[Route]:
-    """The declarations among the handlers, in their order."""
+def list_declared_routes(handlers: Sequence[HTTPRouteHandler]) -> list[Route]:
+    """Return the declarations among the handlers, in their order."""
     return [handler.opt[ROUTE] for handler in handlers if ROUTE in handler.opt]

@@ -1,4 +1,4 @@
-"""What answers questions: the live catalog, the accounts, limits, the way out, settings. One per process, made at start-up (app.py)."""
+"""What answers need: the live catalog, accounts, limits, outbound requests, settings. One per process (app.py)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Service:
     accounts: Accounts
     limiter: RateLimiter
     outbound: Outbound
-    """The way to addresses that callers name."""
+    """Requests to addresses that callers name."""
     settings: ApiSettings
     description: bytes
     """The OpenAPI document, encoded."""
     reference: bytes
     """The reference page, HTML."""
     genre_names: GenreNames
-    """What callers write for genres."""
+    """Nodes by what callers write for genres."""
     recognition: Recognition
-    """What names recordings in audio."""
+    """Recognition of recordings in audio."""
     time_slices: TimeSlices = field(default_factory=TimeSlices)
-    """Taken by questions that take the event loop for milliseconds."""
+    """For questions that occupy the event loop for milliseconds."""

@@ -33,16 +33,16 @@ MEGABYTE = 2**20
 LARGEST_UPLOAD = 100 * MEGABYTE
 """Specification, part 8."""
 UPLOAD_TYPE = "application/octet-stream"
-_WRITTEN_AT_ONCE = MEGABYTE
-"""Bytes gathered before a thread writes them: all that an upload holds in memory."""
+_WRITE_SIZE = MEGABYTE
+"""A thread writes so many bytes at a time; an upload holds no more in memory."""
 _CLOSE = {"connection": "close"}
-"""With a refusal before the body was read: the rest of it is not waited for."""
+"""Header of a refusal before the body was read: the server does not wait for the rest."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass
-class Arriving:
-    """An upload of which the beginning is here, and looks like audio. `length` is what was announced, in bytes; None when nothing was."""
+class IncomingUpload:
+    """An upload whose beginning has arrived and looks like audio. `length` is the announced size in bytes, None without one."""
 
     head: list[bytes]
     is_whole: bool
@@ -51,59 +51,59 @@ class Arriving:
 
 
 @dataclass(frozen=True)
-class Received:
-    """An upload that is here: an open file at its beginning, its size in bytes, and the digest of its bytes if it was asked for."""
+class StoredUpload:
+    """A complete upload: an open file at its beginning, its size in bytes, the digest of its bytes if requested."""
 
     file: BinaryIO
     size: int
     digest: str
 
 
-async def begin(scope: Scope, receive: Receive) -> Arriving:
-    """Read the beginning. ApiError `body_too_large`, `unsupported_media_type`, `unsupported_audio`."""
+async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
+    """Read the beginning of an upload. ApiError `body_too_large`, `unsupported_media_type`, `unsupported_audio`."""
     headers = dict(scope["headers"])
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
     announced = headers.get(b"content-length", b"")
     length = int(announced) if announced.isdigit() else None
     if length is not None and length > LARGEST_UPLOAD:
-        raise _too_large()
+        raise _too_large_error()
     head, size, more = [], 0, True
     while more and size < SNIFFED_BYTES:
-        part, more = await _next(receive)
+        part, more = await _receive_part(receive)
         head.append(part)
         size += len(part)
     if sniff(b"".join(head)[:SNIFFED_BYTES]) is None:
         formats = "mp3, flac, wav, m4a, mp4, ogg and opus"
         raise ApiError("unsupported_audio", f"The bytes are none of {formats}, whatever the file is called.", headers=_CLOSE)
-    return Arriving(head, not more, length, receive)
+    return IncomingUpload(head, not more, length, receive)
 
 
 class Spool:
-    """Room for a number of uploads at once. For one event loop."""
+    """The folder of a bounded number of concurrent uploads, for one event loop."""
 
     def __init__(self, folder: str, *, most: int, seconds: float) -> None:
-        """`folder` empty: the system's for temporary files. `seconds` is how long one upload may take to arrive."""
+        """An empty `folder` means the system's for temporary files. `seconds` is the time within which an upload must arrive."""
         self._folder = Path(folder or tempfile.gettempdir())
         if folder:
-            with suppress(OSError):  # told when an upload comes, and tried again
+            with suppress(OSError):  # an upload tries again and reports the error
                 make_private_folder(self._folder)
         self._most = most
         self._seconds = seconds
         self._held = 0
 
     @asynccontextmanager
-    async def received(self, arriving: Arriving, *, with_digest: bool = False) -> AsyncIterator[Received]:
-        """The whole upload, for the length of the block. ApiError `body_too_large`, `request_timeout`, `recognition_unavailable`."""
+    async def store(self, arriving: IncomingUpload, *, with_digest: bool = False) -> AsyncIterator[StoredUpload]:
+        """Store the whole upload for the length of the block. ApiError `body_too_large`, `request_timeout`, `recognition_unavailable`."""
         if self._held >= self._most:
             raise ApiError("recognition_unavailable", f"{self._held} uploads are here already.", headers={**RETRY_SOON, **_CLOSE})
         self._held += 1
         try:
             with self._new_file() as file:
                 async with asyncio.timeout(self._seconds):
-                    size, digest = await _write(arriving, file, hashlib.sha256() if with_digest else None)
+                    size, digest = await _write_all(arriving, file, hashlib.sha256() if with_digest else None)
                 file.seek(0)
-                yield Received(file, size, digest)
+                yield StoredUpload(file, size, digest)
         except TimeoutError:
             raise ApiError("request_timeout", f"The upload took longer than {self._seconds:g} seconds.", headers=_CLOSE) from None
         except OSError as error:
@@ -119,22 +119,22 @@ class Spool:
         return tempfile.TemporaryFile(dir=self._folder, buffering=0)
 
 
-async def _write(arriving: Arriving, file: BinaryIO, digest: Any) -> tuple[int, str]:  # noqa: ANN401 - one of hashlib's objects
+async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> tuple[int, str]:  # noqa: ANN401 - one of hashlib's objects
     waiting, more, size = arriving.head, not arriving.is_whole, 0
     gathered = sum(len(part) for part in waiting)
     while True:
-        if gathered >= _WRITTEN_AT_ONCE or not more:
+        if gathered >= _WRITE_SIZE or not more:
             block = b"".join(waiting)
             await asyncio.to_thread(_write_block, file, block, digest)
             size += len(block)
             waiting, gathered = [], 0
             if not more:
                 return size, digest.hexdigest() if digest else ""
-        part, more = await _next(arriving.receive)
+        part, more = await _receive_part(arriving.receive)
         waiting.append(part)
         gathered += len(part)
         if size + gathered > LARGEST_UPLOAD:
-            raise _too_large()
+            raise _too_large_error()
 
 
 def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: ANN401 - one of hashlib's objects
@@ -145,14 +145,14 @@ def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: AN
         digest.update(block)
 
 
-async def _next(receive: Receive) -> tuple[bytes, bool]:
-    """A part of the body, and whether more follows."""
+async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
+    """Return a part of the body, and whether more follows."""
     message: Any = await receive()
     if message["type"] == "http.disconnect":
         raise ApiError("invalid_body", "The connection ended before the body did.")
     return message["body"], message["more_body"]
 
 
-def _too_large() -> ApiError:
+def _too_large_error() -> ApiError:
     detail = f"The upload is larger than {LARGEST_UPLOAD} bytes: send a shorter clip, or its fingerprint."
     return ApiError("body_too_large", detail, headers=_CLOSE)

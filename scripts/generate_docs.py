@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from catalog_api.problems import CODES
-from catalog_api.settings import settings_page
+from catalog_api.settings import render_settings_page
 from catalog_store.tables.reference import table_reference
 from pipeline.dumps.staging.reject_reasons import Reason
 from scripts.contract_page import contract_page
@@ -44,7 +44,7 @@ PAGES = {
     "contract.md": contract_page,
     "errors.md": render_errors,
     "rejects.md": render_rejects,
-    "settings.md": settings_page,
+    "settings.md": render_settings_page,
     "tables.md": table_reference,
 }
 

@@ -1,4 +1,4 @@
-"""Keeps settled days of airings packed, which makes reports of months quick: a worker does so a few at a time, beside its requests."""
+"""Pack past days of airings, which makes reports of months fast. A worker packs a few days at a time, beside its requests."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 log = logging.getLogger("catalog_api")
 
 EVERY_SECONDS = 60.0
-_DAYS_AT_ONCE = 500
-"""Of streams: a fraction of a second, which is how long stopping the server may have to wait for it."""
+_DAY_BATCH_SIZE = 500
+"""Days of streams in one call: a fraction of a second, for which a stop of the server may have to wait."""
 _PAUSE_SECONDS = 1.0
 _LOOKS_SECONDS = 5.0
-"""After so long a report that met days which are not packed is noticed."""
+"""The interval of checks whether a report met unpacked days."""
 _STARTING_SECONDS = 5.0
 """Three months of fifty streams take two to four seconds."""
 
 
 async def pack_days_at_start(accounts: Accounts) -> None:
-    """What was left while no server ran, before this one takes requests: as much as can be packed in a few seconds."""
+    """Pack what was left while no server ran, for at most a few seconds, before requests are accepted."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_STARTING_SECONDS):
-            while await _settle(accounts):
+            while await _pack(accounts):
                 pass
 
 
 async def keep_days_packed(accounts: Accounts) -> None:
-    """Until it is cancelled. Workers look at times of their own, and behind a report; what one has done the others find done."""
+    """Pack until cancelled. Workers check at different times, and after a report that met unpacked days; finished work is found done."""
     while True:
         until = time.monotonic() + EVERY_SECONDS * random.uniform(0.1, 1)  # noqa: S311 - no secret
         while time.monotonic() < until and not accounts.airplay.is_behind.is_set():  # noqa: ASYNC110 - set by another thread; no hurry
             await asyncio.sleep(_LOOKS_SECONDS)
-        while await _settle(accounts):  # noqa: ASYNC110 - work that is left, no flag
+        while await _pack(accounts):  # noqa: ASYNC110 - work that is left, no flag
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _settle(accounts: Accounts) -> int:
+async def _pack(accounts: Accounts) -> int:
     try:
-        return await asyncio.to_thread(accounts.airplay.settle, _DAYS_AT_ONCE)
+        return await asyncio.to_thread(accounts.airplay.settle, _DAY_BATCH_SIZE)
     except UnavailableError as error:
         log.warning("days of airings are not packed: %s", error)
         return 0

@@ -1,7 +1,7 @@
-"""Learns what aired recordings are called before a report asks: a worker's first over a snapshot would spend a second on it.
+"""Read the names of aired recordings before a report asks for them. The first report on a snapshot would spend a second on it.
 
-At the start for a moment before the worker takes requests, then beside them, some hundred at a time in the thread that makes reports: one
-that is asked for meanwhile is made in between. What must not live here: where names are kept (sheets.py), how they are read (current.py).
+It begins shortly before the worker accepts requests, then goes on beside them: some hundred names at a time, in the thread of the reports,
+so that a report can run in between. What must not live here: where names are kept (stream_sheets.py), how they are read (track_names.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from catalog_api.airplay.stream_sheets import MOST_DAYS, learn
+from catalog_api.airplay.stream_sheets import MOST_DAYS, remember_names
 from catalog_api.airplay.streamed_answer import run_in_report_thread
 from catalog_api.airplay.track_names import MOST_NAMES
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 log = structlog.get_logger("catalog_api")
 
 _DAYS = MOST_DAYS + 31
-"""Whole months, asked for in the month behind them."""
+"""Reports of whole months may be requested in the following month."""
 _STARTING_SECONDS = 5.0
-"""Some fifty streams' three months take one to three."""
+"""Three months of some fifty streams take one to three."""
 _AGAIN_SECONDS = 900.0
-"""After which what has aired since is learnt, too."""
-_AT_ONCE = 500
-"""Names, in some 10 ms: a report may have to wait so long."""
-_MOST_LEARNED = MOST_NAMES * 3 // 4
-"""The rest is for reports: with more than MOST_NAMES all are forgotten."""
+"""The interval at which new airings are preloaded."""
+_BATCH_SIZE = 500
+"""Names in one call: some 10 ms, for which a report may have to wait."""
+_MOST_PRELOADED = MOST_NAMES * 3 // 4
+"""The rest is for reports: above MOST_NAMES the cache starts again."""
 _MOST_STREAMS = 500
-"""Whose days are read for it, at a few milliseconds each."""
+"""Streams whose days are read, at a few milliseconds each."""
 
 
 @asynccontextmanager
 async def preload_names(service: Service) -> AsyncIterator[None]:
-    """Around the time in which requests are taken; begins when the names are known, or in some seconds."""
+    """Preload around the time in which requests are accepted. The block begins when the names are known, or after some seconds."""
     is_first = asyncio.Event()
-    task = asyncio.create_task(_keep_learned(service, is_first))
+    task = asyncio.create_task(_keep_preloaded(service, is_first))
     try:
         with suppress(TimeoutError):
             await asyncio.wait_for(is_first.wait(), _STARTING_SECONDS)
@@ -53,29 +53,29 @@ async def preload_names(service: Service) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _keep_learned(service: Service, is_first: asyncio.Event) -> None:
-    """For each snapshot, and again and again: what is known by then costs nothing, what has aired since is little."""
-    learned, again_at = None, 0.0
+async def _keep_preloaded(service: Service, is_first: asyncio.Event) -> None:
+    """Preload for each snapshot, and again at an interval: known names cost nothing, and few are new."""
+    preloaded, again_at = None, 0.0
     while True:
         snapshot, now = service.live.snapshot, time.monotonic()
-        if snapshot is not None and (snapshot != learned or now >= again_at):
-            learned, again_at = snapshot, now + _AGAIN_SECONDS
+        if snapshot is not None and (snapshot != preloaded or now >= again_at):
+            preloaded, again_at = snapshot, now + _AGAIN_SECONDS
             try:
-                await _learn(service)
-            except Exception as error:  # noqa: BLE001 - whatever it is, a report does without
+                await _preload(service)
+            except Exception as error:  # noqa: BLE001 - a report reads the names itself
                 log.warning("names of what aired are left to the first report", snapshot=snapshot[0], reason=str(error))
         is_first.set()
         await asyncio.sleep(service.settings.look_seconds)
 
 
-async def _learn(service: Service) -> None:
+async def _preload(service: Service) -> None:
     known: set[int] = set()
     streams = service.accounts.airplay.recordings(_DAYS)
     for _ in range(_MOST_STREAMS):
         aired = await asyncio.to_thread(next, streams, None)
-        if aired is None or len(known) >= _MOST_LEARNED:
+        if aired is None or len(known) >= _MOST_PRELOADED:
             return
-        new = [one for one in aired.tolist() if one not in known][: _MOST_LEARNED - len(known)]
+        new = [one for one in aired.tolist() if one not in known][: _MOST_PRELOADED - len(known)]
         known.update(new)
-        for start in range(0, len(new), _AT_ONCE):
-            await run_in_report_thread(partial(learn, service, new[start : start + _AT_ONCE]))
+        for start in range(0, len(new), _BATCH_SIZE):
+            await run_in_report_thread(partial(remember_names, service, new[start : start + _BATCH_SIZE]))

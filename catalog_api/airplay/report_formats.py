@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog_api.airplay.stream_sheets import joined, rows
+from catalog_api.airplay.stream_sheets import join_rows, join_texts
 from catalog_api.airplay.track_names import artist, isrc, title, track_id
 from catalog_api.answers import JSON
-from catalog_api.metering import timestamp
+from catalog_api.metering import format_timestamp
 from catalog_api.wire.stream_types import ReportGap
 from catalog_store.formula_cells import neutralise
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     from account_store.streams.history import Gap
     from catalog_api.airplay.stream_sheets import Sheet, Window
-    from catalog_api.airplay.track_names import Named
+    from catalog_api.airplay.track_names import TrackName
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
 JSON_TYPE = "application/json"
-FORMS = {JSON_TYPE: "json", CSV: "csv", PARQUET: "parquet"}
-"""By media type, the ending of a file's name; the first is what is answered when all are equally welcome."""
-SENT_AS = {JSON_TYPE: JSON, CSV: f"{CSV}; charset=utf-8; header=present", PARQUET: PARQUET}
+FORMATS = {JSON_TYPE: "json", CSV: "csv", PARQUET: "parquet"}
+"""By media type, the file name extension; the first is the default."""
+CONTENT_TYPES = {JSON_TYPE: JSON, CSV: f"{CSV}; charset=utf-8; header=present", PARQUET: PARQUET}
 
 
-def chosen(accept: str, offered: Sequence[str]) -> str | None:
-    """The media type among `offered` that the Accept header likes best, the earlier of equals; None when it takes none of them."""
+def choose_format(accept: str, offered: Sequence[str]) -> str | None:
+    """Return the media type among `offered` that the Accept header prefers, the earlier of equals; None when it accepts none."""
     ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
     liked = [(max(_quality(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
     best = max(liked, key=lambda found: found[0])
@@ -58,26 +58,26 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _quality(offered: str, ranges: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
-    """(how exactly, how much) of every range that the type is in."""
+    """Return (specificity, weight) of every range that includes the type."""
     kinds = [offered, offered.partition("/")[0] + "/*", "*/*"]
     return [(len(kinds) - kinds.index(media_type), quality) for media_type, quality in ranges if media_type in kinds]
 
 
 COLUMNS = ("stream_id", "stream_name", "track_id", "isrc", "title", "artist", "played_at", "duration_seconds")
 _compute: Any = pc
-"""Its stubs know less than it does."""
+"""pyarrow's stubs lack some of its functions."""
 
 
-def as_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
-    """The table. An ISRC that is not known is empty."""
+def write_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
+    """Write the table in pieces. An unknown ISRC is empty."""
     yield _line(COLUMNS) + b"\r\n"
     for sheet in sheets:
         of_stream = _line((sheet.stream.stream_id, sheet.stream.name, ""))
         of_tracks = sheet.tracks.column(sheet.numbers, _of_track, pa.binary())
-        yield rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
+        yield join_rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
 
 
-def _of_track(track: Named) -> bytes:
+def _of_track(track: TrackName) -> bytes:
     return _line((*track, ""))
 
 
@@ -90,34 +90,34 @@ def _line(values: Iterable[object]) -> bytes:
 _encode = msgspec.json.encode
 
 
-def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
-    """The document."""
+def write_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
+    """Write the document in pieces."""
     head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
     for number, sheet in enumerate(sheets):
         named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
         yield b'%s%s,"summary":[%s],"detail":[' % (b"," * bool(number), named, bytes(_summary(sheet)))
-        yield rows(sheet, sheet.tracks.column(sheet.numbers, _of_airing, pa.binary()), _end_of_row, without_last=1)
+        yield join_rows(sheet, sheet.tracks.column(sheet.numbers, _of_airing, pa.binary()), _end_of_row, without_last=1)
         yield b'],"gaps":%s}' % _encode([_gap(gap) for gap in sheet.gaps])
     yield b"]}}"
 
 
 def _summary(sheet: Sheet) -> memoryview:
     counts = pa.array(sheet.play_counts).cast(pa.string()).cast(pa.binary())
-    return joined(sheet.tracks.column(sheet.numbers, _of_summary, pa.binary()), counts, b"},", without_last=1)
+    return join_texts(sheet.tracks.column(sheet.numbers, _of_summary, pa.binary()), counts, b"},", without_last=1)
 
 
-def _of_summary(track: Named) -> bytes:
-    """How a row of the summary begins."""
+def _of_summary(track: TrackName) -> bytes:
+    """Return the beginning of a row of the summary."""
     return b'%s,"title":%s,"artist":%s,"play_count":' % (_codes(track), _encode(track.title), _encode(track.artist))
 
 
-def _of_airing(track: Named) -> bytes:
-    """How a row of the detail begins."""
+def _of_airing(track: TrackName) -> bytes:
+    """Return the beginning of a row of the detail."""
     return b'%s,"played_at":"' % _codes(track)
 
 
-def _codes(track: Named) -> bytes:
+def _codes(track: TrackName) -> bytes:
     return b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
 
 
@@ -126,21 +126,23 @@ def _end_of_row(seconds: int) -> bytes:
 
 
 def _gap(gap: Gap) -> ReportGap:
-    return ReportGap(timestamp(gap.started_at), None if gap.ended_at is None else timestamp(gap.ended_at), gap.cause, gap.detail)
+    return ReportGap(
+        format_timestamp(gap.started_at), None if gap.ended_at is None else format_timestamp(gap.ended_at), gap.cause, gap.detail
+    )
 
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-"""As it is handed over: each text once, which is how the file holds it. The file's own type is a string's."""
+"""Dictionary-encoded, as the file stores it; the type in the file is string."""
 _TYPES: tuple[pa.DataType, ...] = (_TEXT, _TEXT, pa.int64(), _TEXT, _TEXT, _TEXT, pa.timestamp("ms", "UTC"), pa.int32())
 _SCHEMA = pa.schema(list(zip(COLUMNS, _TYPES, strict=True)))
 _WRITTEN = [name for name in COLUMNS if name != "played_at"]
-"""With dictionaries; moments are written as differences."""
+"""Columns with dictionaries; times are delta-encoded."""
 _MEASURED = ["track_id", "played_at", "duration_seconds"]
-"""Least and greatest value are noted: for texts that took half the time of writing."""
+"""Columns with minimum and maximum; for texts those took half the time of writing."""
 
 
-def as_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
-    """The file, in pieces."""
+def write_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
+    """Write the file in pieces."""
     sink: Any = _Pieces()
     encoding = {"use_dictionary": _WRITTEN, "column_encoding": {"played_at": "DELTA_BINARY_PACKED"}}
     options: dict[str, Any] = {**encoding, "write_statistics": _MEASURED, "store_schema": False}
@@ -152,7 +154,7 @@ def as_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
 
 
 class _Pieces(io.RawIOBase):
-    """A file that is written from its beginning to its end, and handed on meanwhile."""
+    """A file that is written sequentially and handed on in pieces."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,25 +173,25 @@ class _Pieces(io.RawIOBase):
         return len(self._pieces[-1])
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """Return what was written since the last call."""
         content = b"".join(self._pieces)
         self._pieces.clear()
         return content
 
 
 def _table(sheet: Sheet) -> pa.Table:
-    of_stream = [_repeated(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
-    of_tracks = [_taken(sheet.tracks.column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)]
+    of_stream = [_repeat_text(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
+    of_tracks = [_take_texts(sheet.tracks.column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)]
     track_ids = sheet.tracks.column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
     moments = pa.array(sheet.started_unix * 1000).cast(_TYPES[6])
     return pa.Table.from_arrays([*of_stream, track_ids, *of_tracks, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)
 
 
-def _repeated(text: str, count: int) -> Any:  # noqa: ANN401 - an array of texts
+def _repeat_text(text: str, count: int) -> Any:  # noqa: ANN401 - an array of texts
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [text])
 
 
-def _taken(texts: Any, places: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - arrays of texts
-    """`texts[places]`, each text once: two tracks may have the same title."""
+def _take_texts(texts: Any, places: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - arrays of texts
+    """Return `texts[places]` with each text once: two tracks may have the same title."""
     encoded = texts.dictionary_encode()
     return pa.DictionaryArray.from_arrays(encoded.indices.take(places), encoded.dictionary)

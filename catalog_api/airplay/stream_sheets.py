@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog_api.airplay.track_names import Named, Names, Tracks, track_id
+from catalog_api.airplay.track_names import NameCache, TrackName, TrackTable, track_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,62 +28,62 @@ if TYPE_CHECKING:
     from catalog_api.service import Service
 
 _compute: Any = pc
-"""Its stubs know less than it does."""
+"""pyarrow's stubs lack some of its functions."""
 _DAY_SECONDS = 86_400
 _DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
 _WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
 
 
-def rows(sheet: Sheet, of_track: Any, of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:  # noqa: ANN401 - an array of texts
-    """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`.
+def join_rows(sheet: Sheet, of_track: Any, of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:  # noqa: ANN401 - an array of texts
+    """Join all rows of a sheet: `of_track[j]` of track j, the time (RFC 3339, UTC), `of_length(seconds)`.
 
-    `without_last` so many bytes: what stands between rows need not stand behind the last.
+    `without_last` bytes at the end are omitted: a separator between rows need not follow the last.
     """
     if not len(sheet.track_of):
         return memoryview(b"")
-    lengths, place = distinct(sheet.seconds)
+    lengths, place = find_distinct(sheet.seconds)
     tails = pa.array([of_length(seconds) for seconds in lengths.tolist()], pa.binary())
-    return joined(of_track.take(sheet.track_of), _moments(sheet.started_unix), tails.take(place), without_last=without_last)
+    return join_texts(of_track.take(sheet.track_of), _format_times(sheet.started_unix), tails.take(place), without_last=without_last)
 
 
-def joined(*parts: Any, without_last: int = 0) -> memoryview:  # noqa: ANN401 - arrays of texts, or one text for all rows
-    """The texts of each row, row behind row, without so many bytes at the end."""
+def join_texts(*parts: Any, without_last: int = 0) -> memoryview:  # noqa: ANN401 - arrays of texts, or one text for all rows
+    """Join the texts of each row, row after row, without this many bytes at the end."""
     whole: Any = _compute.binary_join_element_wise(*parts, b"")
-    # What an array of texts holds is the texts, one behind the other. They are sent from there: copying months of them takes .2 s.
+    # An array stores its texts one after the other, so they can be sent from there. Copying months of them would take 0.2 s.
     _, offsets, texts = whole.buffers()
     ends = np.frombuffer(offsets, np.int32, len(whole) + 1, 4 * whole.offset)
     return memoryview(texts)[ends[0] : max(ends[0], ends[-1] - without_last)]
 
 
-def distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """The values that there are, in no order, and for each place which of them stands there: `np.unique` without its sorting."""
+def find_distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """Return the distinct values, unordered, and for each place the index of its value: `np.unique` without its sorting."""
     encoded: Any = pa.array(values).dictionary_encode()
     return encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
 
 
-def _moments(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
-    """`unix` ascends."""
+def _format_times(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
+    """Format ascending times (seconds since 1970)."""
     days = np.arange(unix[0] // _DAY_SECONDS, unix[-1] // _DAY_SECONDS + 1)
     day_of = unix // _DAY_SECONDS - days[0]
     names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
     texts = np.empty((len(unix), _WIDTH), np.uint8)
     texts[:, :_DAY_WIDTH] = np.take(names.view(np.uint8).reshape(-1, _DAY_WIDTH), day_of, axis=0)
-    texts[:, _DAY_WIDTH:] = np.take(_clock(), unix % _DAY_SECONDS, axis=0)
+    texts[:, _DAY_WIDTH:] = np.take(_clock_texts(), unix % _DAY_SECONDS, axis=0)
     offsets = np.arange(len(unix) + 1, dtype=np.int32) * _WIDTH
     return pa.Array.from_buffers(pa.binary(), len(unix), [None, pa.py_buffer(offsets.data), pa.py_buffer(texts.data)])
 
 
 @cache
-def _clock() -> npt.NDArray[np.uint8]:
-    """Every second of a day, `17:05:00Z`, a row each."""
+def _clock_texts() -> npt.NDArray[np.uint8]:
+    """Return every second of a day as `17:05:00Z`, a row each."""
     texts = b"".join(b"%02d:%02d:%02dZ" % (second // 3600, second // 60 % 60, second % 60) for second in range(_DAY_SECONDS))
     return np.frombuffer(texts, np.uint8).reshape(-1, _CLOCK_WIDTH)
 
 
 MOST_DAYS = 92
-"""Of a report."""
-_NAMES = Names()
-"""Of the one thread that makes reports (sending.py)."""
+"""The longest report."""
+_NAMES = NameCache()
+"""For the single thread that makes reports (streamed_answer.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +96,30 @@ class Window:
 
     @property
     def days(self) -> int:
-        """How many there are."""
+        """Return the number of days."""
         return (self.last - self.first).days + 1
 
     @property
     def since(self) -> datetime:
-        """When the first day begins."""
+        """Return when the first day begins."""
         return datetime.combine(self.first, time(), self.zone).astimezone(UTC)
 
     @property
     def until(self) -> datetime:
-        """When the day after the last begins."""
+        """Return when the day after the last begins."""
         return datetime.combine(self.last + timedelta(days=1), time(), self.zone).astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A stream's airings. `track_of[i]`, `started_unix[i]` (seconds) and `seconds[i]` are the i-th airing's; ordered by start.
+    """The airings of a stream, ordered by start. `track_of[i]`, `started_unix[i]` (seconds) and `seconds[i]` belong to airing i.
 
-    `numbers` are those among `tracks` which aired, most played first, then by id; `play_counts[j]` belongs to `numbers[j]`, and
+    `numbers` are the numbers of the aired tracks, most played first, then by id. `play_counts[j]` belongs to `numbers[j]`, and
     `track_of[i]` is such a j.
     """
 
     stream: ReportedStream
-    tracks: Tracks
+    tracks: TrackTable
     numbers: npt.NDArray[np.int64]
     play_counts: npt.NDArray[np.int64]
     track_of: npt.NDArray[np.int64]
@@ -128,41 +128,41 @@ class Sheet:
     gaps: list[Gap]
 
 
-def sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]:
-    """One for each stream of the account that was active within the window, oldest stream first. Blocks; holds nothing between two."""
+def read_sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]:
+    """Read one sheet for each stream of the account that was active within the window, oldest first. Blocks; holds one at a time."""
     accounts, since, until = service.accounts, window.since, window.until
     streams = accounts.airplay.streams(account_id, since, until)
     for stream, airings in zip(streams, accounts.airplay.airings(streams, since, until), strict=True):
-        ids, place = distinct(airings.recording_ids)
-        tracks, number_of = _named(service, stream, ids.tolist())
-        ranked = _ranked(tracks, number_of, place)
+        ids, place = find_distinct(airings.recording_ids)
+        tracks, number_of = _name_tracks(service, stream, ids.tolist())
+        ranked = _rank_tracks(tracks, number_of, place)
         gaps = accounts.history.gaps(stream.stream_id, since, until)
         yield Sheet(stream, tracks, *ranked, airings.started_unix, airings.seconds, gaps)
 
 
-def learn(service: Service, ids: Sequence[int]) -> None:
-    """Read what recordings are called now, for reports to come. In the thread that makes them."""
+def remember_names(service: Service, ids: Sequence[int]) -> None:
+    """Read the present names of recordings for later reports. Runs in the thread that makes them."""
     with service.live.hold() as catalog:
-        _NAMES.of(catalog, ids)
+        _NAMES.look_up(catalog, ids)
 
 
-def _named(service: Service, stream: ReportedStream, ids: list[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:
-    """Tracks, and the number of each id's among them; what left the catalog is called as it was when it aired."""
+def _name_tracks(service: Service, stream: ReportedStream, ids: list[int]) -> tuple[TrackTable, npt.NDArray[np.int64]]:
+    """Return tracks, and for each id its number among them. Tracks that left the catalog keep the name under which they aired."""
     with service.live.hold() as catalog:
-        tracks, number_of = _NAMES.of(catalog, ids)
+        tracks, number_of = _NAMES.look_up(catalog, ids)
     gone = np.flatnonzero(number_of < 0).tolist()
     if gone:
         as_aired = service.accounts.airplay.aired_as(stream.stream_id, [ids[place] for place in gone])
         for place in gone:
             aired = as_aired[ids[place]]
-            number_of[place] = tracks.add(Named(ids[place], aired.isrc, aired.title, aired.artist))
+            number_of[place] = tracks.add(TrackName(ids[place], aired.isrc, aired.title, aired.artist))
     return tracks, number_of
 
 
-def _ranked(
-    tracks: Tracks, number_of: npt.NDArray[np.int64], place: npt.NDArray[np.int32]
+def _rank_tracks(
+    tracks: TrackTable, number_of: npt.NDArray[np.int64], place: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Numbers of tracks, their counts, and the track of each airing; recordings that were merged since are one track."""
+    """Return track numbers, their counts, and the track of each airing; merged recordings are one track."""
     numbers, merged = np.unique(number_of, return_inverse=True)
     track_of = merged[place]
     counts = np.bincount(track_of, minlength=len(numbers))

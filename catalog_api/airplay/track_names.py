@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from catalog_store.reader import Catalog
 
 
-class Named(NamedTuple):
+class TrackName(NamedTuple):
     """A recording as reports name it."""
 
     track_id: int
@@ -36,29 +36,29 @@ class Named(NamedTuple):
     artist: str
 
 
-class Tracks:
-    """Grows; a track keeps its number."""
+class TrackTable:
+    """A growing list of tracks; a track keeps its number."""
 
     def __init__(self) -> None:
-        """None."""
-        self._named: list[Named] = []
-        self._columns: dict[Callable[[Named], object], Any] = {}
+        """Start empty."""
+        self._named: list[TrackName] = []
+        self._columns: dict[Callable[[TrackName], object], Any] = {}
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of tracks."""
         return len(self._named)
 
-    def __getitem__(self, number: int) -> Named:
-        """One of them."""
+    def __getitem__(self, number: int) -> TrackName:
+        """Return a track by number."""
         return self._named[number]
 
-    def add(self, track: Named) -> int:
-        """Its number."""
+    def add(self, track: TrackName) -> int:
+        """Add a track and return its number."""
         self._named.append(track)
         return len(self._named) - 1
 
-    def column(self, numbers: npt.NDArray[np.int64], value_of: Callable[[Named], object], kind: pa.DataType) -> Any:  # noqa: ANN401 - an array
-        """`value_of` the tracks with those numbers: a function of a module, called once for each track, whose values are of that kind."""
+    def column(self, numbers: npt.NDArray[np.int64], value_of: Callable[[TrackName], object], kind: pa.DataType) -> Any:  # noqa: ANN401 - an array
+        """Return `value_of` the tracks with these numbers. `value_of` is a module-level function, called once for each track."""
         made = self._columns.get(value_of, pa.array([], kind))
         if len(made) < len(self._named):
             more = pa.array(list(map(value_of, self._named[len(made) :])), kind)
@@ -66,11 +66,11 @@ class Tracks:
         return made.take(numbers)
 
 
-track_id, isrc, title, artist = (attrgetter(name) for name in Named._fields)
+track_id, isrc, title, artist = (attrgetter(name) for name in TrackName._fields)
 
 
 MOST_NAMES = 100_000
-_IDS_AT_ONCE = 500
+_ID_BATCH_SIZE = 500
 
 
 class _Artist(msgspec.Struct):
@@ -88,11 +88,11 @@ _SLIM = msgspec.json.Decoder(_Slim)
 _TRACK = msgspec.json.Decoder(Track)
 
 
-def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-    """By recording id, the id under which it lives now and its track's wire JSON; those that left the catalog are absent."""
+def read_bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+    """By recording id, return its present id and its track's wire JSON; recordings that left the catalog are absent."""
     found: dict[int, tuple[int, bytes]] = {}
-    for start in range(0, len(recording_ids), _IDS_AT_ONCE):
-        some = recording_ids[start : start + _IDS_AT_ONCE]
+    for start in range(0, len(recording_ids), _ID_BATCH_SIZE):
+        some = recording_ids[start : start + _ID_BATCH_SIZE]
         found |= {number: (number, body) for number, body in catalog.track_bodies(some).items()}
         for number in some:
             survivor = None if number in found else catalog.resolve_id(number)
@@ -102,23 +102,23 @@ def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[in
     return found
 
 
-class Names:
-    """What recordings are called in the live snapshot, remembered from report to report: reading them is most of a report's work.
+class NameCache:
+    """The names of recordings in the live snapshot, cached between reports: reading them is most of a report's work.
 
-    For one thread. At most MOST_NAMES are kept: tens of MB.
+    For one thread. It keeps at most MOST_NAMES: tens of MB.
     """
 
     def __init__(self) -> None:
-        """Knows nothing."""
+        """Start empty."""
         self._snapshot_id = ""
-        self._tracks = Tracks()
+        self._tracks = TrackTable()
         self._number_of: dict[int, int] = {}
         """By recording id; merged ones share their track's."""
 
-    def of(self, catalog: Catalog, recording_ids: Sequence[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:
-        """Tracks, and the number of each recording's among them; -1 for those that left the catalog. Another snapshot is asked anew."""
+    def look_up(self, catalog: Catalog, recording_ids: Sequence[int]) -> tuple[TrackTable, npt.NDArray[np.int64]]:
+        """Return tracks, and for each recording its number among them; -1 when it left the catalog. A new snapshot empties the cache."""
         if catalog.snapshot_id != self._snapshot_id or len(self._tracks) + len(recording_ids) > MOST_NAMES:
-            self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, Tracks(), {}
+            self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, TrackTable(), {}
         numbers = self._numbers(recording_ids)
         if (numbers < 0).any():
             self._learn(catalog, [one for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number < 0])
@@ -129,29 +129,32 @@ class Names:
         return np.fromiter(map(self._number_of.get, recording_ids, repeat(-1)), np.int64, len(recording_ids))
 
     def _learn(self, catalog: Catalog, recording_ids: Sequence[int]) -> None:
-        for number, (survivor, body) in bodies(catalog, recording_ids).items():
+        for number, (survivor, body) in read_bodies(catalog, recording_ids).items():
             if survivor not in self._number_of:
                 slim = _SLIM.decode(body)
-                self._number_of[survivor] = self._tracks.add(Named(survivor, slim.isrc, slim.title, credit(slim.artists)))
+                self._number_of[survivor] = self._tracks.add(TrackName(survivor, slim.isrc, slim.title, join_lead_artists(slim.artists)))
             self._number_of[number] = self._number_of[survivor]
 
 
-def credit(artists: Iterable[_Artist | TrackArtist]) -> str:
-    """The artists who lead, in one text."""
+def join_lead_artists(artists: Iterable[_Artist | TrackArtist]) -> str:
+    """Join the names of the lead artists."""
     return ", ".join([artist.name for artist in artists if artist.is_primary])
 
 
-def aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:
-    """By airing id, the track as the interface shows it."""
+def describe_aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:
+    """By airing id, return the track as the interface shows it."""
     airings = list(airings)
-    now = bodies(catalog, list({airing.recording_id for airing in airings}))
+    now = read_bodies(catalog, list({airing.recording_id for airing in airings}))
     decoded = {number: (survivor, _TRACK.decode(body)) for number, (survivor, body) in now.items()}
-    return {airing.airing_id: _aired(airing, *decoded.get(airing.recording_id, (airing.recording_id, None))) for airing in airings}
+    return {
+        airing.airing_id: _describe_aired_track(airing, *decoded.get(airing.recording_id, (airing.recording_id, None)))
+        for airing in airings
+    }
 
 
-def _aired(airing: Airing, track_id: int, track: Track | None) -> AiredTrack:
+def _describe_aired_track(airing: Airing, track_id: int, track: Track | None) -> AiredTrack:
     if track is None:
         return AiredTrack(str(track_id), airing.title, airing.isrc, airing.artist, [], airing.track_seconds, [], [])
     return AiredTrack(
-        str(track_id), track.title, track.isrc, credit(track.artists), track.artists, track.duration, track.genre, track.subgenre
+        str(track_id), track.title, track.isrc, join_lead_artists(track.artists), track.artists, track.duration, track.genre, track.subgenre
     )

@@ -17,27 +17,27 @@ from account_store.api_keys import NewKey
 from account_store.clock import utc_now
 from account_store.errors import InvalidValueError, StateError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
-from catalog_api.dashboard.browser_session import HOME, Guest, Visit
-from catalog_api.dashboard.internal_requests import live_keys
+from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
+from catalog_api.dashboard.internal_requests import find_live_keys
 
 _CLOSED = "Sign-up is switched off here: ask the operator for an account."
 
 
 @get("/sign-in")
-async def sign_in_form(visit: Guest) -> Response[Any]:
-    """The form; who is signed in goes on."""
+async def sign_in_form(visit: CurrentVisit) -> Response[Any]:
+    """The form; people who are signed in are redirected."""
     if visit.user is not None:
-        return visit.to(HOME)
+        return visit.redirect(HOME)
     return _sign_in_page(visit, next_path=visit.request.query_params.get("next", ""))
 
 
 @post("/sign-in", status_code=200)
-async def sign_in(visit: Guest) -> Response[Any]:
-    """A new session, whatever the browser held before."""
+async def sign_in(visit: CurrentVisit) -> Response[Any]:
+    """Start a new session, whatever session the browser held before."""
     users = visit.service.accounts.users
     email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
     try:
-        session = await visit.context.passwords.do(users.sign_in, email, password, visit.address)
+        session = await visit.context.passwords.run(users.sign_in, email, password, visit.address)
     except WrongPasswordError:
         return _sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
     except TooManyAttemptsError as error:
@@ -52,28 +52,28 @@ async def sign_in(visit: Guest) -> Response[Any]:
 
 
 @post("/sign-out", status_code=200)
-async def sign_out(visit: Guest) -> Response[Any]:
+async def sign_out(visit: CurrentVisit) -> Response[Any]:
     """End the session."""
     return await visit.sign_out()
 
 
 @get("/sign-up")
-async def sign_up_form(visit: Guest) -> Response[Any]:
-    """The form; who is signed in goes on."""
+async def sign_up_form(visit: CurrentVisit) -> Response[Any]:
+    """The form; people who are signed in are redirected."""
     if visit.user is not None:
-        return visit.to(HOME)
+        return visit.redirect(HOME)
     return _sign_up_page(visit)
 
 
 @post("/sign-up", status_code=200)
-async def sign_up(visit: Guest) -> Response[Any]:
-    """A new user with an account on the free plan, signed in."""
+async def sign_up(visit: CurrentVisit) -> Response[Any]:
+    """Create a user with an account on the free plan, and sign in."""
     if not visit.service.settings.dashboard_sign_up:
         return _sign_up_page(visit, 403)
     users = visit.service.accounts.users
     email, password = visit.form.get("email", ""), visit.form.get("password", "")
     try:
-        await visit.context.passwords.do(users.sign_up, email, password, visit.address)
+        await visit.context.passwords.run(users.sign_up, email, password, visit.address)
     except InvalidSignUpError as error:
         problems = {name: f"{said[0].upper()}{said[1:]}." for name, said in error.problems.items()}
         if "email" in problems:
@@ -85,19 +85,19 @@ async def sign_up(visit: Guest) -> Response[Any]:
         answer = _sign_up_page(visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."})
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
-    return visit.sign_in(await visit.context.passwords.do(users.sign_in, email, password), HOME)
+    return visit.sign_in(await visit.context.passwords.run(users.sign_in, email, password), HOME)
 
 
 def _sign_in_page(visit: Visit, status: int = 200, *, email: str = "", next_path: str = "", problem: str = "") -> Response[str]:
     is_open = visit.service.settings.dashboard_sign_up
-    return visit.page("sign_in.html", status, email=email, next_path=next_path, problem=problem, is_open=is_open)
+    return visit.render("sign_in.html", status, email=email, next_path=next_path, problem=problem, is_open=is_open)
 
 
 def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems: dict[str, str] | None = None) -> Response[str]:
     is_open = visit.service.settings.dashboard_sign_up
     shortest, longest = PASSWORD_CHARACTERS
     plan = visit.service.accounts.plans.plan("free")
-    return visit.page(
+    return visit.render(
         "sign_up.html",
         status,
         email=email,
@@ -111,85 +111,85 @@ def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems:
 
 
 @get("/")
-async def overview(visit: Guest) -> Response[Any]:
-    """Credits and rate."""
+async def overview(visit: CurrentVisit) -> Response[Any]:
+    """Plan, credits and rate of this month, and what was used by day and key."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
-    month, account, keys = await visit.context.store.do(
-        lambda: (accounts.usage.month_now(account_id), accounts.account(account_id), live_keys(accounts, account_id))
+    month, account, keys = await visit.context.store.run(
+        lambda: (accounts.usage.month_now(account_id), accounts.account(account_id), find_live_keys(accounts, account_id))
     )
     plans = [accounts.plans.plan(name) for name in accounts.plans.plans]
-    return visit.page("overview.html", month=month, plan=account.plan, is_yearly=account.is_yearly, keys=keys, plans=plans)
+    return visit.render("overview.html", month=month, plan=account.plan, is_yearly=account.is_yearly, keys=keys, plans=plans)
 
 
 @get("/password")
-async def password_form(visit: Guest) -> Response[Any]:
+async def password_form(visit: CurrentVisit) -> Response[Any]:
     """The form to change the password."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     return _password_page(visit)
 
 
 @post("/password", status_code=200)
-async def change_password(visit: Guest) -> Response[Any]:
-    """Another password, for who knows the present one. All other sessions end."""
+async def change_password(visit: CurrentVisit) -> Response[Any]:
+    """Change the password for someone who knows the present one. All other sessions end."""
     users, person = visit.service.accounts.users, visit.person
     present, following = visit.form.get("present", ""), visit.form.get("following", "")
     try:
-        await visit.context.passwords.do(users.sign_in, person.email, present, visit.address)
-        await visit.context.passwords.do(users.change_password, person.user_id, following)
+        await visit.context.passwords.run(users.sign_in, person.email, present, visit.address)
+        await visit.context.passwords.run(users.change_password, person.user_id, following)
     except WrongPasswordError:
         return _password_page(visit, 401, {"present": "This is not your present password."})
     except TooManyAttemptsError:
         return _password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
     except InvalidValueError as error:
         return _password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
-    session = await visit.context.passwords.do(users.sign_in, person.email, following, visit.address)
+    session = await visit.context.passwords.run(users.sign_in, person.email, following, visit.address)
     return visit.sign_in(session, HOME)
 
 
 def _password_page(visit: Visit, status: int = 200, problems: dict[str, str] | None = None) -> Response[str]:
     shortest, longest = PASSWORD_CHARACTERS
-    return visit.page("password.html", status, problems=problems or {}, shortest=shortest, longest=longest)
+    return visit.render("password.html", status, problems=problems or {}, shortest=shortest, longest=longest)
 
 
 MOST_KEYS = 10
-"""Live ones of an account: the rate is a key's, so keys without end would be rate without end."""
+"""Live keys of an account. The rate limit is per key, so the number of keys must be bounded."""
 LONGEST_LABEL = 100
 OVERLAPS = {"0": "at once", "24": "in a day", "168": "in a week"}
-"""Hours that a rotated key stays good, as the form offers them."""
+"""Hours for which a rotated key stays valid, as the form offers them."""
 
 _ENOUGH = f"An account has at most {MOST_KEYS} live keys: revoke one first."
 _LARGEST_ID = 2**31 - 1
 
 
 @get("/keys")
-async def keys(visit: Guest) -> Response[Any]:
-    """The account's keys and the form for another."""
+async def keys(visit: CurrentVisit) -> Response[Any]:
+    """The account's keys and the form for a new one."""
     return await _page(visit)
 
 
 @post("/keys", status_code=200)
-async def create_key(visit: Guest) -> Response[Any]:
-    """A new key, shown once."""
+async def create_key(visit: CurrentVisit) -> Response[Any]:
+    """Create a key; only this page shows it."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     label = visit.form.get("label", "").strip()
     if len(label) > LONGEST_LABEL:
         return await _page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
-    if len(await visit.context.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+    if len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
-    made = await visit.context.store.do(accounts.keys.create, account_id, label=label)
+    made = await visit.context.store.run(accounts.keys.create, account_id, label=label)
     return await _page(visit, made=made)
 
 
 @post("/keys/{key_id:int}/rotate", status_code=200)
-async def rotate_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
-    """A new key in the place of one, which stays good for as long as was chosen."""
+async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any]:
+    """Replace a key; the old one stays valid for the chosen time."""
     hours = visit.form.get("overlap", "0")
     overlap = timedelta(hours=int(hours if hours in OVERLAPS else 0))
     accounts, account_id = visit.service.accounts, visit.person.account_id
-    if overlap and len(await visit.context.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+    if overlap and len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
     try:
-        made = await visit.context.store.do(accounts.keys.rotate, _known(key_id), overlap, account_id)
+        made = await visit.context.store.run(accounts.keys.rotate, _known(key_id), overlap, account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -198,16 +198,16 @@ async def rotate_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
 
 
 @post("/keys/{key_id:int}/revoke", status_code=200)
-async def revoke_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
-    """Make a key useless."""
+async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any]:
+    """Revoke a key."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:
-        await visit.context.store.do(revoke, _known(key_id), account_id)
+        await visit.context.store.run(revoke, _known(key_id), account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
         return await _page(visit, 409, problem="This key was revoked before.")
-    return visit.to(f"{HOME}/keys")
+    return visit.redirect(f"{HOME}/keys")
 
 
 def _known(key_id: int) -> int:
@@ -217,11 +217,11 @@ def _known(key_id: int) -> int:
 
 
 async def _page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
-    summaries = await visit.context.store.do(visit.service.accounts.keys.summaries, visit.person.account_id)
+    summaries = await visit.context.store.run(visit.service.accounts.keys.summaries, visit.person.account_id)
     now = utc_now()
     live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
     gone = [one for one in summaries if one not in live]
-    return visit.page(
+    return visit.render(
         "keys.html", status, live=live[::-1], gone=gone[::-1], made=made, problem=problem, overlaps=OVERLAPS, longest=LONGEST_LABEL
     )
 

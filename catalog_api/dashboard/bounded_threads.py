@@ -1,7 +1,7 @@
-"""Threads of the dashboard's own, for work that blocks: so many at once, so many waiting, so long.
+"""Threads of the dashboard for blocking work, with a bound on running and waiting jobs and a deadline.
 
-The default pool of the event loop is left to /v1, whose key look-ups must not wait behind pages. Work that has begun cannot be stopped:
-past the deadline its visitor is told, it ends by itself, and until then it takes its place in the lane.
+The default pool of the event loop stays free for /v1, whose key look-ups must not wait behind pages. A thread cannot be stopped: after the
+deadline the visitor gets an answer, while the work ends by itself and occupies its place until then.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """Too many wait for the lane already."""
+    """Too many jobs wait already."""
 
 
 class TooSlowError(Exception):
     """The work was not done by its deadline."""
 
 
-class Lane:
-    """`threads` at once, `waiting` more in line, each done within `seconds` of being asked for."""
+class BoundedThreads:
+    """`threads` jobs at once, `waiting` more in the queue, each done within `seconds` of its submission."""
 
     def __init__(self, name: str, *, threads: int, waiting: int, seconds: float) -> None:
-        """The threads start with the first work."""
+        """Create the pool; its threads start with the first job."""
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"dashboard-{name}")
         self._places = threading.BoundedSemaphore(threads + waiting)
         self._seconds = seconds
 
-    async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What `work` returns or raises. BusyError, TooSlowError."""
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return or raise what `work` returns or raises. BusyError, TooSlowError."""
         if not self._places.acquire(blocking=False):
             raise BusyError
         job = self._pool.submit(work, *args, **kwargs)
@@ -43,9 +43,9 @@ class Lane:
             return await asyncio.wait_for(asyncio.wrap_future(job), self._seconds)
         except TimeoutError:
             if job.done() and not job.cancelled():
-                raise  # the work's own
+                raise  # a TimeoutError of the work itself
             raise TooSlowError from None
 
     def close(self) -> None:
-        """Drop what waits; what has begun ends by itself."""
+        """Drop what waits; running work ends by itself."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""Questions of the dashboard to /v1: asked in this process, behind the key check, as one of the account's own keys.
+"""Requests of the dashboard to /v1, in this process, as one of the account's own keys.
 
-So a search from a page runs through the same code as one over the API, is limited, charged and refused alike, and stands in the statement
-of the month under that key. What must not live here: any one question.
+So a search from a page runs the same code as one over the API. It is limited, charged and refused in the same way, and appears in the usage
+of that key. What must not live here: any single request.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from account_store.accounts import Accounts
 
 
-class RefusedError(Exception):
-    """/v1 refused a question that a page cannot do without."""
+class RequestRefusedError(Exception):
+    """/v1 refused a request that a page cannot do without."""
 
-    def __init__(self, told: Told) -> None:
-        """`told` says why."""
-        super().__init__(told.document["detail"])
-        self.told = told
+    def __init__(self, answer: ApiResponse) -> None:
+        """`answer` says why."""
+        super().__init__(answer.document["detail"])
+        self.answer = answer
 
 
 @dataclass(frozen=True)
-class Told:
-    """An answer of /v1: what a caller would have got."""
+class ApiResponse:
+    """The response of /v1 that a caller would have got."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,24 +43,24 @@ class Told:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the question was answered."""
+        """Return whether the status is 200."""
         return self.status == HTTPStatus.OK
 
-    def or_refused(self) -> Told:
-        """Itself; RefusedError when it is no 200."""
+    def raise_if_refused(self) -> ApiResponse:
+        """Return itself; RequestRefusedError when it is not a 200."""
         if not self.is_ok:
-            raise RefusedError(self)
+            raise RequestRefusedError(self)
         return self
 
     @property
     def problems(self) -> dict[str, str]:
-        """By parameter, what was wrong with it."""
+        """Return the messages by parameter."""
         return {one["name"]: one["message"] for one in self.document.get("errors", [])}
 
 
-def caller_of(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary] | None:
-    """The caller that the account is by its newest live key, one that was not rotated if there is; None without a live key. Blocks."""
-    summaries = live_keys(accounts, account_id)
+def find_caller(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary] | None:
+    """Return the caller of the account's newest live key, preferably one that was not rotated; None without a live key. Blocks."""
+    summaries = find_live_keys(accounts, account_id)
     if not summaries:
         return None
     key = max(summaries, key=lambda one: (one.revoked_at is None, one.key_id))
@@ -68,20 +68,20 @@ def caller_of(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary] 
     return Caller(account_id, key.key_id, owner.plan, owner.has_card), key
 
 
-def live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
-    """The account's keys that are good now, oldest first. Blocks."""
+def find_live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
+    """Return the account's valid keys, oldest first. Blocks."""
     now = utc_now()
     return [one for one in accounts.keys.summaries(account_id) if one.revoked_at is None or one.revoked_at > now]
 
 
-def segment(text: str) -> str:
-    """An id out of a page's address, for an address of `/v1`. NotFoundException: it is none, and could lead elsewhere."""
+def check_path_segment(text: str) -> str:
+    """Return an id from a page's path for a path of `/v1`. NotFoundException when it has other characters: it could lead elsewhere."""
     if not text.isascii() or not text.replace("-", "").isalnum():
         raise NotFoundException("There is no such thing of yours.")
     return text
 
 
-async def ask(
+async def send_request(
     api: ASGIApp,
     caller: Caller,
     path: str,
@@ -91,10 +91,10 @@ async def ask(
     method: str = "",
     idempotency_key: str = "",
     state: dict[str, Any],
-) -> Told:
-    """GET `path` of /v1, or POST when there is a `body`, unless `method` says another.
+) -> ApiResponse:
+    """Send a GET to `path` of /v1, or a POST when there is a `body`, unless `method` says otherwise.
 
-    `state` is that of the visitor's request: what was charged is noted there.
+    `state` is that of the visitor's request; the charge is recorded there.
     """
     headers = [(b"content-type", b"application/json")] if body is not None else []
     if idempotency_key:
@@ -130,4 +130,4 @@ async def ask(
     start = sent[0]
     answered = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
     content = b"".join(message.get("body", b"") for message in sent[1:])
-    return Told(start["status"], answered, msgspec.json.decode(content or b"null"))
+    return ApiResponse(start["status"], answered, msgspec.json.decode(content or b"null"))

@@ -1,7 +1,7 @@
-"""Templates to answers: one environment, one form of an answer, one way to write times, figures and durations.
+"""Render templates to answers: one environment, and one format each for times, numbers and durations.
 
-Everything that is put into a template is escaped (autoescape); nothing here or in a template marks foreign text as safe. Pages belong to
-one person and are kept by nobody. What must not live here: what a page says (templates/), who sees it (visits.py).
+Everything that goes into a template is escaped (autoescape). Nothing here or in a template marks foreign text as safe. What must not live
+here: the contents of pages (templates/), who sees them (browser_session.py).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ POLICY = {
 """Headers of every answer of the dashboard."""
 
 
-def rendered(template: str, status: int = 200, **values: object) -> Response[str]:
-    """A page; `values` are what its template names."""
+def render_page(template: str, status: int = 200, **values: object) -> Response[str]:
+    """Render a page with the values that its template names."""
     return Response(_environment().get_template(template).render(values), status_code=status, media_type=HTML)
 
 
-def see_other(path: str) -> Response[str]:
-    """Go on with a GET: after a form was done."""
+def redirect_to(path: str) -> Response[str]:
+    """Redirect with a GET, after a form."""
     return Response("", status_code=HTTP_303_SEE_OTHER, media_type=HTML, headers={"location": path})
 
 
-def shipped(name: str) -> bytes:
-    """A file that pages refer to."""
+def read_asset(name: str) -> bytes:
+    """Read a file that pages refer to."""
     return (_HERE / name).read_bytes()
 
 
@@ -54,38 +54,45 @@ def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    made.filters |= {"moment": moment, "instant": instant, "day": day_name, "figure": figure, "clock": clock, "euros": euros}
+    made.filters |= {
+        "moment": format_time,
+        "instant": format_api_time,
+        "day": format_day,
+        "figure": format_number,
+        "clock": format_duration,
+        "euros": format_euros,
+    }
     return made
 
 
-def moment(when: datetime) -> Markup:
-    """`21 November 2026, 17:05 UTC`."""
+def format_time(when: datetime) -> Markup:
+    """Format as `21 November 2026, 17:05 UTC`."""
     day = f"{when.day} {when:%B %Y, %H:%M} UTC"
     return Markup('<time datetime="{}">{}</time>').format(f"{when:%Y-%m-%dT%H:%M:%SZ}", day)
 
 
-def instant(text: str) -> Markup:
-    """A time as `/v1` writes it, for people."""
-    return moment(datetime.fromisoformat(text))
+def format_api_time(text: str) -> Markup:
+    """Format a time of `/v1` for people."""
+    return format_time(datetime.fromisoformat(text))
 
 
-def day_name(day: date) -> str:
-    """`21 November 2026`."""
+def format_day(day: date) -> str:
+    """Format as `21 November 2026`."""
     return f"{day.day} {day:%B %Y}"
 
 
-def figure(number: int) -> str:
-    """`1,000`."""
+def format_number(number: int) -> str:
+    """Format as `1,000`."""
     return f"{number:,}"
 
 
-def euros(price: Decimal) -> str:
-    """`29 €`, `278.40 €`."""
+def format_euros(price: Decimal) -> str:
+    """Format as `29 €` or `278.40 €`."""
     whole = price == price.to_integral_value()
     return f"{price:,.0f} €" if whole else f"{price:,.2f} €"
 
 
-def clock(seconds: Any) -> str:  # noqa: ANN401 - whole or broken seconds out of JSON
-    """`3:20`, or `3:20.5` when parts of a second are known."""
+def format_duration(seconds: Any) -> str:  # noqa: ANN401 - whole or broken seconds out of JSON
+    """Format as `3:20`, or `3:20.5` when fractions of a second are known."""
     whole, part = divmod(round(seconds * 1000), 1000)
     return f"{whole // 60}:{whole % 60:02}" + (f".{part:03}".rstrip("0") if part else "")

@@ -1,4 +1,4 @@
-"""Puts the dashboard together: its routes, its files, every error as a page, the policy on every answer; and the way to it beside /v1."""
+"""Assemble the dashboard: its pages, its files, errors as pages, the policy headers of every answer; and route requests to it or to /v1."""
 
 from __future__ import annotations
 
@@ -16,11 +16,20 @@ from litestar.params import FromPath
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
 from catalog_api.dashboard import account_pages, stream_pages, track_pages, webhook_pages
-from catalog_api.dashboard.bounded_threads import BusyError, Lane, TooSlowError
-from catalog_api.dashboard.browser_session import HOME, VISIT, DashboardContext, Guest, KeyNeededError, SignInNeededError, Visit, visit
-from catalog_api.dashboard.internal_requests import RefusedError
-from catalog_api.dashboard.page_rendering import POLICY, rendered, see_other, shipped
-from catalog_api.problems import CODES, ApiError, request_id
+from catalog_api.dashboard.bounded_threads import BoundedThreads, BusyError, TooSlowError
+from catalog_api.dashboard.browser_session import (
+    HOME,
+    VISIT,
+    CurrentVisit,
+    DashboardContext,
+    KeyNeededError,
+    SignInNeededError,
+    Visit,
+    open_visit,
+)
+from catalog_api.dashboard.internal_requests import RequestRefusedError
+from catalog_api.dashboard.page_rendering import POLICY, read_asset, redirect_to, render_page
+from catalog_api.problems import CODES, ApiError, read_request_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -33,13 +42,13 @@ log = logging.getLogger("catalog_api")
 
 EVIDENCE_SECONDS = 10.0
 _LARGEST_FORM = 32 * 1024
-_STYLE, _ICON = shipped("style.css"), shipped("icon.svg")
+_STYLE, _ICON = read_asset("style.css"), read_asset("icon.svg")
 _FOR_A_WHILE = {"cache-control": "max-age=300"}
 
 
 @get("/style.css", sync_to_thread=False)
 def style() -> Response[bytes]:
-    """How pages look."""
+    """The style sheet of the pages."""
     return Response(_STYLE, media_type="text/css", headers=_FOR_A_WHILE)
 
 
@@ -50,8 +59,8 @@ def icon() -> Response[bytes]:
 
 
 @get("/{rest:path}")
-async def no_page(visit: Guest, rest: FromPath[str]) -> Response[Any]:  # noqa: ARG001 - part of the path
-    """Told in the look of the other pages, their links included."""
+async def no_page(visit: CurrentVisit, rest: FromPath[str]) -> Response[Any]:  # noqa: ARG001 - part of the path
+    """Answer unknown paths in the style of the other pages."""
     raise NotFoundException("There is no such page.")
 
 
@@ -59,24 +68,24 @@ PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook
 
 
 def build_context(service: Service, api: ASGIApp) -> DashboardContext:
-    """What the pages work with; `api` answers /v1 behind the key check."""
+    """Build what the pages work with; `api` answers /v1 behind authentication."""
     return DashboardContext(
         service,
         api,
-        Lane("store", threads=4, waiting=64, seconds=15),
-        # A password takes 50 ms of processor time and 64 MB: two at once leave room for /v1.
-        Lane("passwords", threads=2, waiting=16, seconds=15),
-        Lane("tables", threads=1, waiting=3, seconds=EVIDENCE_SECONDS),
+        BoundedThreads("store", threads=4, waiting=64, seconds=15),
+        # A password takes 50 ms of CPU and 64 MB: two at once leave room for /v1.
+        BoundedThreads("passwords", threads=2, waiting=16, seconds=15),
+        BoundedThreads("tables", threads=1, waiting=3, seconds=EVIDENCE_SECONDS),
     )
 
 
 def build_dashboard(context: DashboardContext) -> Litestar:
-    """The application below `/dashboard`."""
+    """Build the application below `/dashboard`."""
     return Litestar(
         route_handlers=PAGES,
         path=HOME,
-        dependencies={"visit": Provide(visit)},
-        exception_handlers={Exception: _told},
+        dependencies={"visit": Provide(open_visit)},
+        exception_handlers={Exception: _render_error},
         openapi_config=None,
         logging_config=None,
         request_max_body_size=_LARGEST_FORM,
@@ -85,15 +94,15 @@ def build_dashboard(context: DashboardContext) -> Litestar:
 
 
 class SiteRouter:
-    """In front of /v1 and the dashboard: `/` leads to the dashboard, and no answer of it leaves without its policy."""
+    """Pass requests to /v1 or to the dashboard. `/` redirects to the dashboard, and all its answers have the policy headers."""
 
     def __init__(self, api: ASGIApp, pages: ASGIApp) -> None:
-        """`api` gets whatever is not the dashboard's."""
+        """`api` gets every request that is not the dashboard's."""
         self._api = api
         self._pages = pages
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Not a coroutine itself: requests to /v1 pass with one comparison."""
+        """Route the request. It is no coroutine: a request to /v1 costs one comparison."""
         path = scope.get("path", "")
         if path.startswith(HOME) and path[len(HOME) :][:1] in {"", "/"}:
             return self._page(scope, receive, send)
@@ -120,33 +129,33 @@ _NOT_NOW: dict[type[Exception], tuple[str, str]] = {
 }
 
 
-def _told(request: Request[Any, Any, State], error: Exception) -> Response[Any]:
-    """Any error as a page; what nobody foresaw is logged with its trace and told without."""
+def _render_error(request: Request[Any, Any, State], error: Exception) -> Response[Any]:
+    """Render any error as a page. An unexpected one is logged with its trace and shown without."""
     if isinstance(error, SignInNeededError):
-        return see_other(f"{HOME}/sign-in{_next(request)}")
+        return redirect_to(f"{HOME}/sign-in{_next_query(request)}")
     guest: Visit | None = request.scope["state"].get(VISIT)
-    page = rendered if guest is None else guest.page
+    page = render_page if guest is None else guest.render
     if isinstance(error, KeyNeededError):
         return page("no_key.html", HTTPStatus.CONFLICT)
-    status, title, detail = _words(request, error)
-    return page("error.html", status, number=status, title=title, detail=detail, request_id=request_id(request.scope))
+    status, title, detail = _describe_error(request, error)
+    return page("error.html", status, number=status, title=title, detail=detail, request_id=read_request_id(request.scope))
 
 
-def _words(request: Request[Any, Any, State], error: Exception) -> tuple[int, str, str]:
-    if isinstance(error, RefusedError):
-        return error.told.status, error.told.document["title"], error.told.document["detail"]
+def _describe_error(request: Request[Any, Any, State], error: Exception) -> tuple[int, str, str]:
+    if isinstance(error, RequestRefusedError):
+        return error.answer.status, error.answer.document["title"], error.answer.document["detail"]
     if isinstance(error, ApiError):
         return CODES[error.code].status, CODES[error.code].title, error.detail
     if type(error) in _NOT_NOW:
         return 503, *_NOT_NOW[type(error)]
     if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return error.status_code, HTTPStatus(error.status_code).phrase, _DETAILS.get(error.status_code, error.detail)
-    log.error("unhandled error", exc_info=error, extra={"request_id": request_id(request.scope)})
+    log.error("unhandled error", exc_info=error, extra={"request_id": read_request_id(request.scope)})
     return 500, "Something went wrong", "Our fault. Quote the number below when you report it."
 
 
-def _next(request: Request[Any, Any, State]) -> str:
-    """Where to go on after signing in, of a page that was asked for."""
+def _next_query(request: Request[Any, Any, State]) -> str:
+    """Return the query that leads back to the requested page after sign-in."""
     if request.method != "GET" or request.url.path == HOME:
         return ""
     query = request.scope["query_string"].decode("latin-1")

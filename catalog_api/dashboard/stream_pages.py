@@ -1,7 +1,7 @@
 """Live streams: what is on now, a stream's day, the airplay report. Registering and stopping go through `/v1`; they cost no credits.
 
-What is on is kept up to date by the browser's own reloading (REFRESH_SECONDS), which can be paused. What must not live here: forms of the
-report (catalog_api/airplay).
+The browser reloads the page every REFRESH_SECONDS, which can be paused. What must not live here: formats of the report
+(catalog_api/airplay).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from litestar.params import FromPath
 from account_store.clock import utc_now
 from account_store.errors import UnknownError
 from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
-from catalog_api.airplay.report_formats import FORMS, JSON_TYPE
+from catalog_api.airplay.report_formats import FORMATS, JSON_TYPE
 from catalog_api.airplay.stream_sheets import MOST_DAYS, Window
-from catalog_api.airplay.track_names import aired_tracks
+from catalog_api.airplay.track_names import describe_aired_tracks
 from catalog_api.answers import Answer
-from catalog_api.dashboard.browser_session import HOME, Guest, Visit
-from catalog_api.dashboard.internal_requests import Told, segment
-from catalog_api.parameters import FROM, TIMEZONE, UNTIL, check, read
+from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
+from catalog_api.dashboard.internal_requests import ApiResponse, check_path_segment
+from catalog_api.parameters import FROM, TIMEZONE, UNTIL, raise_problems, read_parameters
 from catalog_api.problems import ApiError
-from catalog_api.routes.airplay_report import made, window_problems
+from catalog_api.routes.airplay_report import find_window_problems, start_report
 
 if TYPE_CHECKING:
     from account_store.streams.history import Airing, Gap
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 20
 MOST_AIRINGS = 1500
-"""Of a day that are shown."""
+"""Airings of a day that are shown."""
 _PAGE = 50
 _API = "/v1/streams"
 _PAGES = f"{HOME}/streams"
@@ -45,7 +45,7 @@ _WINDOW = (FROM, UNTIL, TIMEZONE)
 
 @dataclass(frozen=True)
 class Bar:
-    """Something of a day, drawn from `start` to `start + width`, in minutes since midnight."""
+    """An interval of a day, from `start` to `start + width`, in minutes since midnight."""
 
     start: float
     width: float
@@ -53,113 +53,113 @@ class Bar:
 
 
 @get("/streams")
-async def streams(visit: Guest) -> Response[Any]:
+async def streams(visit: CurrentVisit) -> Response[Any]:
     """The account's streams, newest first, and what is on."""
     cursor = visit.request.query_params.get("cursor", "")
-    told = (await visit.ask(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).or_refused()
-    caller, _ = await visit.as_caller()
-    month = await visit.context.store.do(visit.service.accounts.usage.month_now, caller.account_id)
-    return visit.page("streams.html", told=told, has_card=caller.has_card, month=month, refresh=_refresh(visit))
+    answer = (await visit.request_api(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).raise_if_refused()
+    caller, _ = await visit.find_caller()
+    month = await visit.context.store.run(visit.service.accounts.usage.month_now, caller.account_id)
+    return visit.render("streams.html", answer=answer, has_card=caller.has_card, month=month, refresh=_refresh_seconds(visit))
 
 
 @get("/streams/new")
-async def stream_form(visit: Guest) -> Response[Any]:
-    """The form for another stream; without a payment card it says what is missing."""
+async def stream_form(visit: CurrentVisit) -> Response[Any]:
+    """The form for a new stream; without a payment card it says what is missing."""
     return await _form_page(visit)
 
 
 @post("/streams", status_code=200)
-async def create_stream(visit: Guest) -> Response[Any]:
-    """Monitor it. The form carries an idempotency key: sent twice, it is one stream."""
+async def create_stream(visit: CurrentVisit) -> Response[Any]:
+    """Start monitoring. The form carries an idempotency key: sent twice, it is one stream."""
     body = {name: visit.form.get(name, "").strip() for name in ("url", "name")}
-    told = await visit.ask(_API, body=body, idempotency_key=visit.form.get("once", ""))
-    return visit.to(f"{_PAGES}/{told.document['id']}") if told.is_ok else await _form_page(visit, told)
+    answer = await visit.request_api(_API, body=body, idempotency_key=visit.form.get("once", ""))
+    return visit.redirect(f"{_PAGES}/{answer.document['id']}") if answer.is_ok else await _form_page(visit, answer)
 
 
 @get("/streams/report")
-async def report_form(visit: Guest) -> Response[Any]:
-    """The days of a report; with days that can be meant, where to get it."""
+async def report_form(visit: CurrentVisit) -> Response[Any]:
+    """The days of a report; once they are valid, links to its files."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     asked = {name: visit.request.query_params.get(name, "").strip() for name in ("from", "until", "timezone")}
     problems = {}
     if asked["from"] or asked["until"]:
         try:
-            _window(visit)
+            _read_window(visit)
         except ApiError as error:
             problems = {one.name: f"{one.message[0].upper()}{one.message[1:]}." for one in error.problems}
     is_made = bool(asked["from"] or asked["until"]) and not problems
     today = utc_now().date()
     defaults = {"from": str(today.replace(day=1)), "until": str(today), "timezone": "UTC"}
-    links = {name: f"{_PAGES}/report/file?" + urlencode({**asked, "form": media_type}) for media_type, name in FORMS.items()}
+    links = {name: f"{_PAGES}/report/file?" + urlencode({**asked, "form": media_type}) for media_type, name in FORMATS.items()}
     values = {"asked": {name: text or defaults[name] for name, text in asked.items()}, "problems": problems, "most_days": MOST_DAYS}
-    return visit.page("report.html", 400 if problems else 200, links=links if is_made else {}, **values)
+    return visit.render("report.html", 400 if problems else 200, links=links if is_made else {}, **values)
 
 
 @get("/streams/report/file")
-async def report_file(visit: Guest) -> Answer:
-    """The report, as `GET /v1/streams/report` answers it, for keeping."""
-    account_id, window = visit.person.account_id, _window(visit)
+async def report_file(visit: CurrentVisit) -> Answer:
+    """The report as a file, as `GET /v1/streams/report` answers it."""
+    account_id, window = visit.person.account_id, _read_window(visit)
     form = visit.request.query_params.get("form", JSON_TYPE)
-    answer = await made(visit.service, account_id, window, form if form in FORMS else JSON_TYPE)
-    name = f"airplay_{window.first}_{window.last}.{FORMS.get(form, 'json')}"
+    answer = await start_report(visit.service, account_id, window, form if form in FORMATS else JSON_TYPE)
+    name = f"airplay_{window.first}_{window.last}.{FORMATS.get(form, 'json')}"
     answer.headers |= {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
     return answer
 
 
 @get("/streams/{stream_id:str}")
-async def stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
-    """A stream, and what aired on it on a day (UTC): the present one, unless `day` says another."""
-    told = (await visit.ask(f"{_API}/{segment(stream_id)}")).or_refused()
+async def stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
+    """A stream, and what aired on it on a day (UTC): today unless `day` says otherwise."""
+    answer = (await visit.request_api(f"{_API}/{check_path_segment(stream_id)}")).raise_if_refused()
     today = utc_now().date()
-    day = _date(visit.request.query_params.get("day", "")) or today
-    aired, tracks, gaps = await visit.context.store.do(_day_of, visit, stream_id, day)
+    day = _parse_date(visit.request.query_params.get("day", "")) or today
+    aired, tracks, gaps = await visit.context.store.run(_read_day, visit, stream_id, day)
     values: dict[str, Any] = {
-        "bars": [_bar(one, tracks[one.airing_id], day) for one in aired],
+        "bars": [_airing_bar(one, tracks[one.airing_id], day) for one in aired],
         "gap_bars": [_gap_bar(gap, day) for gap in gaps],
     }
     days: dict[str, Any] = {"day": day, "before": day - _DAY, "after": day + _DAY if day < today else None, "is_today": day == today}
-    refresh = _refresh(visit) if day == today and told.document["status"] == "active" else 0
-    return visit.page(
-        "stream.html", stream=told.document, aired=aired[::-1], tracks=tracks, gaps=gaps, refresh=refresh, now=utc_now(), **values, **days
+    refresh = _refresh_seconds(visit) if day == today and answer.document["status"] == "active" else 0
+    return visit.render(
+        "stream.html", stream=answer.document, aired=aired[::-1], tracks=tracks, gaps=gaps, refresh=refresh, now=utc_now(), **values, **days
     )
 
 
 @post("/streams/{stream_id:str}/stop", status_code=200)
-async def stop_stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
-    """Monitor it no longer."""
-    (await visit.ask(f"{_API}/{segment(stream_id)}", method="DELETE")).or_refused()
-    return visit.to(f"{_PAGES}/{segment(stream_id)}")
+async def stop_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
+    """Stop monitoring it."""
+    (await visit.request_api(f"{_API}/{check_path_segment(stream_id)}", method="DELETE")).raise_if_refused()
+    return visit.redirect(f"{_PAGES}/{check_path_segment(stream_id)}")
 
 
-async def _form_page(visit: Visit, told: Told | None = None) -> Response[Any]:
-    caller, _ = await visit.as_caller()
+async def _form_page(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
+    caller, _ = await visit.find_caller()
     values = {"longest_url": LONGEST_URL, "longest_name": LONGEST_NAME, "once": secrets.token_urlsafe(16)}
     price = visit.service.accounts.plans.stream_month_price_eur
-    status = 200 if told is None else told.status
-    return visit.page("stream_new.html", status, told=told, said=visit.form, has_card=caller.has_card, price=price, **values)
+    status = 200 if answer is None else answer.status
+    return visit.render("stream_new.html", status, answer=answer, said=visit.form, has_card=caller.has_card, price=price, **values)
 
 
-def _refresh(visit: Visit) -> int:
-    """Seconds until the page is loaded anew; 0: not by itself."""
+def _refresh_seconds(visit: Visit) -> int:
+    """Return the seconds until the page reloads itself; 0 for never."""
     return 0 if visit.request.query_params.get("still") else REFRESH_SECONDS
 
 
-def _date(text: str) -> date | None:
-    """A day as reports take them; None for anything else."""
+def _parse_date(text: str) -> date | None:
+    """Parse a day as reports do; None for anything else."""
     try:
         return FROM.reader(text)
     except ValueError:
         return None
 
 
-def _window(visit: Visit) -> Any:  # noqa: ANN401 - a Window
-    asked, problems = read(_WINDOW, (), visit.request.scope, is_strict=False)
-    check([*problems, *window_problems(asked)])
+def _read_window(visit: Visit) -> Any:  # noqa: ANN401 - a Window
+    asked, problems = read_parameters(_WINDOW, (), visit.request.scope, is_strict=False)
+    raise_problems([*problems, *find_window_problems(asked)])
     return Window(asked[FROM], asked[UNTIL], asked[TIMEZONE])
 
 
-def _day_of(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], dict[int, AiredTrack], list[Gap]]:
-    """What began on the day, oldest first, with its tracks, and the gaps of the day."""
+def _read_day(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], dict[int, AiredTrack], list[Gap]]:
+    """Return the airings that began on the day, oldest first, their tracks, and the gaps of the day."""
     accounts = visit.service.accounts
     since = datetime.combine(day, time(), UTC)
     try:
@@ -169,10 +169,10 @@ def _day_of(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], dict
     aired = accounts.history.page(stream_id, limit=MOST_AIRINGS, since=since, until=since + _DAY)[::-1]
     gaps = accounts.history.gaps(stream_id, since, since + _DAY)
     with visit.service.live.hold() as catalog:
-        return aired, aired_tracks(catalog, aired), gaps
+        return aired, describe_aired_tracks(catalog, aired), gaps
 
 
-def _bar(one: Airing, track: AiredTrack, day: date) -> Bar:
+def _airing_bar(one: Airing, track: AiredTrack, day: date) -> Bar:
     midnight = datetime.combine(day, time(), UTC)
     start = (one.started_at - midnight).total_seconds() / 60
     return Bar(start, min(one.duration_seconds / 60, 1440 - start), f"{one.started_at:%H:%M} {track.artist}: {track.title}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from litestar.enums import ScopeType
 
 from account_store.errors import UnavailableError
-from catalog_api.problems import ApiError, problem
+from catalog_api.problems import ApiError, render_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ class ApiKeyAuthentication:
                     # The cache is asked without a coroutine: it knows nearly every key, and awaiting costs as much as the look-up.
                     caller = self._keys.remembered(key) or await self._find_caller(key, scope)
                 except (ApiError, UnavailableError) as error:
-                    await problem(scope, error)(scope, receive, send)
+                    await render_problem(scope, error)(scope, receive, send)
                     return
                 scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from catalog_api.problems import problem
+from catalog_api.problems import render_problem
 from catalog_api.route_declaration import ROUTE, Route
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FastRoutes:
         try:
             answer = handle(scope)
         except Exception as error:  # noqa: BLE001 - rendered as the framework's error handler renders it
-            answer = problem(scope, error)
+            answer = render_problem(scope, error)
         await answer(scope, receive, send)
 
     def _find(self, scope: Any) -> Callable[..., Any] | None:  # noqa: ANN401 - an HTTP scope

@@ -10,7 +10,7 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, Any
 
-from catalog_api.client_address import client_address, network_of
+from catalog_api.client_address import find_client_address, find_network
 from catalog_api.problems import ApiError
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ class UnknownKeyLimit:
     def refuse(self, scope: Any) -> ApiError:  # noqa: ANN401 - an HTTP scope
         """Count an unknown key; return the error to answer: `invalid_api_key`, or `rate_limited` above the limit."""
         unknown = ApiError("invalid_api_key", "The API key is unknown or revoked.")
-        address = client_address(scope, self._address_header)
+        address = find_client_address(scope, self._address_header)
         if not self._per_minute or not address:
             return unknown
         step = 60 / self._per_minute
-        taken = self._buckets.take_now(_bucket_of(network_of(address)), step, self._per_minute)
+        taken = self._buckets.take_now(_bucket_of(find_network(address)), step, self._per_minute)
         if taken is None or taken[0]:
             return unknown
         wait = max(1, math.ceil(taken[1] - (self._per_minute - 1) * step))

@@ -11,14 +11,14 @@ from markupsafe import Markup, escape
 _HERE = Path(__file__).parent
 
 
-def reference_page(document: dict[str, Any]) -> bytes:
+def render_reference_page(document: dict[str, Any]) -> bytes:
     """The page of a description."""
     pages = Environment(loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"marked": _marked, "kind": _kind}
     return pages.get_template("page.html").render(document=document, schemas=document["components"]["schemas"]).encode()
 
 
-def reference_style() -> bytes:
+def read_reference_style() -> bytes:
     """Its style sheet."""
     return (_HERE / "style.css").read_bytes()
 

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from datetime import date
 
 from account_store.api_keys import Caller
-from catalog_api.airplay.report_formats import CSV, FORMS, PARQUET, SENT_AS, as_csv, as_json, as_parquet, chosen
-from catalog_api.airplay.stream_sheets import MOST_DAYS, Window, sheets
+from catalog_api.airplay.report_formats import CONTENT_TYPES, CSV, FORMATS, PARQUET, choose_format, write_csv, write_json, write_parquet
+from catalog_api.airplay.stream_sheets import MOST_DAYS, Window, read_sheets
 from catalog_api.airplay.streamed_answer import StreamedAnswer
 from catalog_api.answers import Answer
-from catalog_api.metering import Free, Question
+from catalog_api.metering import FreeQuestion, Question
 from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, ParameterValues
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_api.route_declaration import reads
+from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
 from catalog_api.wire.stream_types import AirplayReport
 
 
-def window_problems(asked: ParameterValues) -> list[ParameterProblem]:
-    """Find what is wrong with the two days together. A day that is wrong by itself is told elsewhere."""
-    first: date | None = asked[FROM]
-    last: date | None = asked[UNTIL]
+def find_window_problems(values: ParameterValues) -> list[ParameterProblem]:
+    """Find the problems of the two days together. Other code reports a day that is wrong by itself."""
+    first: date | None = values[FROM]
+    last: date | None = values[UNTIL]
     if first is None or last is None:
         return []
-    days = Window(first, last, asked[TIMEZONE]).days
+    days = Window(first, last, values[TIMEZONE]).days
     if days < 1:
         return [ParameterProblem("query", "from", f"must not be after until, {last}")]
     if days > MOST_DAYS:
@@ -32,7 +32,7 @@ def window_problems(asked: ParameterValues) -> list[ParameterProblem]:
     return []
 
 
-@reads(
+@get_route(
     "/v1/streams/report",
     AirplayReport,
     tag="Streams",
@@ -41,34 +41,34 @@ def window_problems(asked: ParameterValues) -> list[ParameterProblem]:
     is_free=True,
     is_about_catalog=False,
     other_types=(CSV, PARQUET),
-    checks=(window_problems,),
+    checks=(find_window_problems,),
 )
-def report(asked: ParameterValues) -> Question:
-    """What aired on the account's streams within whole days, at most 92: per stream its tracks with their plays, and every airing.
+def report(values: ParameterValues) -> Question:
+    """What aired on the account's streams within whole days, at most 92: per stream its tracks with their play counts, and every airing.
 
-    An airing counts where it began, once, however often it was detected; one that goes on counts with its length so far. CSV and Parquet
-    hold a row for every airing.
+    An airing counts once, on the day it began, however often it was detected. One that is still on counts with its length so far. CSV and
+    Parquet hold a row for every airing.
     """
-    window = Window(asked[FROM], asked[UNTIL], asked[TIMEZONE])
-    form = chosen(asked[ACCEPT], list(FORMS))
+    window = Window(values[FROM], values[UNTIL], values[TIMEZONE])
+    form = choose_format(values[ACCEPT], list(FORMATS))
     if form is None:
-        raise ApiError("not_acceptable", f"Accept is {asked[ACCEPT][:60]!a}; there are {', '.join(FORMS)}.")
+        raise ApiError("not_acceptable", f"Accept is {values[ACCEPT][:60]!a}; there are {', '.join(FORMATS)}.")
 
     async def work(service: Service, caller: Caller) -> Answer:
-        return await made(service, caller.account_id, window, form)
+        return await start_report(service, caller.account_id, window, form)
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
-async def made(service: Service, account_id: int, window: Window, form: str) -> StreamedAnswer:
-    """The report as `form`, begun; whatever keeps it from being begun is raised."""
-    name = f"airplay_{window.first}_{window.last}.{FORMS[form]}"
+async def start_report(service: Service, account_id: int, window: Window, form: str) -> StreamedAnswer:
+    """Start the report in the given format; errors of its beginning are raised."""
+    name = f"airplay_{window.first}_{window.last}.{FORMATS[form]}"
     headers = {"content-disposition": f'attachment; filename="{name}"'} if form in {CSV, PARQUET} else {}
-    return await StreamedAnswer.start(_pieces(service, account_id, window, form), SENT_AS[form], headers | {"vary": "accept"})
+    return await StreamedAnswer.start(_pieces(service, account_id, window, form), CONTENT_TYPES[form], headers | {"vary": "accept"})
 
 
 def _pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes | memoryview]:
-    made_of = sheets(service, account_id, window)
+    made_of = read_sheets(service, account_id, window)
     if form == CSV:
-        return as_csv(made_of)
-    return as_parquet(made_of) if form == PARQUET else as_json(window, made_of)
+        return write_csv(made_of)
+    return write_parquet(made_of) if form == PARQUET else write_json(window, made_of)

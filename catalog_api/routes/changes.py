@@ -1,21 +1,21 @@
-"""What became of ids between builds (contract B16)."""
+"""Merged, split and removed ids between builds (contract B16)."""
 
 from __future__ import annotations
 
-from catalog_api.answers import Answer, encoded
+from catalog_api.answers import Answer, encode_answer
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, ParameterValues
 from catalog_api.problems import ApiError
-from catalog_api.route_declaration import reads
+from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import Change, Changes
 from catalog_store.reader import Catalog
 
 _KINDS = {"recording": "track"}
-"""The catalog's word -> the interface's."""
+"""By the catalog's name of a kind, the interface's."""
 
 
-@reads(
+@get_route(
     "/v1/changes",
     Changes,
     tag="Catalog",
@@ -23,20 +23,21 @@ _KINDS = {"recording": "track"}
     parameters=(SINCE, CHANGES_LIMIT, CURSOR),
     failures=("not_found", "invalid_cursor", "too_slow"),
 )
-def changes(asked: ParameterValues) -> Question:
-    """What became of ids after the build `since`, oldest first: follow it to keep ids that you store.
+def changes(values: ParameterValues) -> Question:
+    """What happened to ids after the build `since`, oldest first. Follow it to keep stored ids current.
 
-    Without `since` it answers which build is live. A build that the catalog does not know, or no longer, is a 404: take everything anew.
+    Without `since` it answers which build is live. A build that the catalog does not know, or no longer knows, is a 404: read everything
+    again.
     """
-    since = asked[SINCE]
+    since = values[SINCE]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        if since is None and asked[CURSOR] is not None:
+        if since is None and values[CURSOR] is not None:
             raise ApiError("invalid_cursor", "A cursor goes with the since of the page before.")
         if since is None:
-            return encoded(Changes(None, catalog.snapshot_id, [], None))
-        found = catalog.changes(since, limit=asked[CHANGES_LIMIT], cursor=asked[CURSOR])
+            return encode_answer(Changes(None, catalog.snapshot_id, [], None))
+        found = catalog.changes(since, limit=values[CHANGES_LIMIT], cursor=values[CURSOR])
         results = [Change(one.snapshot_id, _KINDS.get(one.kind, one.kind), one.change, one.old_id, one.new_id) for one in found.changes]
-        return encoded(Changes(since, found.until, results, found.next_cursor))
+        return encode_answer(Changes(since, found.until, results, found.next_cursor))
 
     return Lookup(work)

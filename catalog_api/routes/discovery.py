@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from catalog_api.answers import ONE_DAY, Answer, encoded, page
-from catalog_api.metering import Lookup, Pace, Question
+from catalog_api.answers import KEEP_ONE_DAY, Answer, build_page, encode_answer
+from catalog_api.metering import Execution, Lookup, Question
 from catalog_api.parameters import (
     ARTIST,
     BROWSE_ARTIST,
@@ -23,10 +23,10 @@ from catalog_api.parameters import (
     YEAR,
     Parameter,
     ParameterValues,
-    check,
+    raise_problems,
 )
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_api.route_declaration import reads
+from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import Genre, GenreTree, Match, TrackPage
 from catalog_store.errors import CatalogError, UnknownGenreError
@@ -34,7 +34,7 @@ from catalog_store.queries.browse import BrowseFilters
 from catalog_store.reader import Catalog
 
 
-@reads(
+@get_route(
     "/v1/tracks/search",
     TrackPage,
     tag="Tracks",
@@ -42,19 +42,19 @@ from catalog_store.reader import Catalog
     parameters=(ARTIST, TITLE, LIMIT, CURSOR),
     failures=("invalid_cursor", "too_slow"),
 )
-def search(asked: ParameterValues) -> Question:
-    """Tracks that fit, best first; edit tags, credits, case, accents and small typing errors are absorbed."""
+def search(values: ParameterValues) -> Question:
+    """Tracks that match, best first. Edit tags, credits, case, accents and small typing errors are tolerated."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.search(artist=asked[ARTIST], title=asked[TITLE], limit=asked[LIMIT], cursor=asked[CURSOR])
+        found = catalog.search(artist=values[ARTIST], title=values[TITLE], limit=values[LIMIT], cursor=values[CURSOR])
         bodies = catalog.track_bodies([hit.id for hit in found.hits])
         results = []
         for hit in found.hits:
             match = msgspec.json.encode(Match(score=hit.score, match_class=hit.match_class, reasons=list(hit.reasons)))
             results.append(b'%b,"match":%b}' % (bodies[hit.id][:-1], match))
-        return page(results, found.next_cursor)
+        return build_page(results, found.next_cursor)
 
-    return Lookup(work, Pace.IN_TURN)
+    return Lookup(work, Execution.TIME_SLICED)
 
 
 _FILTERS: dict[str, Parameter[Any]] = {
@@ -68,14 +68,14 @@ _FILTERS: dict[str, Parameter[Any]] = {
 }
 
 
-def _genre_problem(asked: ParameterValues, service: Service) -> list[ParameterProblem]:
+def _find_genre_problems(values: ParameterValues, service: Service) -> list[ParameterProblem]:
     """Return the problem that browsing by the genre alone would have."""
-    genre = BrowseFilters(genre_id=asked[GENRE_ID], genre=asked[GENRE])
+    genre = BrowseFilters(genre_id=values[GENRE_ID], genre=values[GENRE])
     if genre.genre_id is None and genre.genre is None:
         return []
     try:
         with service.live.hold() as catalog:
-            catalog.browse(_meant(genre, service), limit=1)
+            catalog.browse(_resolve_genre_name(genre, service), limit=1)
     except UnknownGenreError as error:
         return [ParameterProblem("query", GENRE.name if genre.genre_id is None else GENRE_ID.name, str(error))]
     except (ApiError, CatalogError):
@@ -83,13 +83,13 @@ def _genre_problem(asked: ParameterValues, service: Service) -> list[ParameterPr
     return []
 
 
-def _meant(filters: BrowseFilters, service: Service) -> BrowseFilters:
-    """With the node that the genre's name means to the genre rules, if it means one."""
+def _resolve_genre_name(filters: BrowseFilters, service: Service) -> BrowseFilters:
+    """Replace the genre's name by the node that the genre rules find for it, if they find one."""
     meant = None if filters.genre is None or filters.genre_id is not None else service.genre_names.node_id(filters.genre)
     return filters if meant is None else msgspec.structs.replace(filters, genre_id=meant)
 
 
-@reads(
+@get_route(
     "/v1/tracks/browse",
     TrackPage,
     tag="Discovery",
@@ -97,31 +97,33 @@ def _meant(filters: BrowseFilters, service: Service) -> BrowseFilters:
     parameters=(*_FILTERS.values(), RANDOMIZE, LIMIT, CURSOR),
     failures=("invalid_cursor", "too_slow"),
     feature="browse",
-    late_checks=(_genre_problem,),
+    late_checks=(_find_genre_problems,),
 )
-def browse(asked: ParameterValues) -> Question:
-    """Tracks that pass all filters, newest first by earliest release, undated last. A genre that nothing calls so is a 400."""
-    filters = BrowseFilters(**{name: asked[parameter] for name, parameter in _FILTERS.items()})
+def browse(values: ParameterValues) -> Question:
+    """Tracks that pass all filters, newest first by earliest release, undated last. An unknown genre is a 400."""
+    filters = BrowseFilters(**{name: values[parameter] for name, parameter in _FILTERS.items()})
 
     def work(catalog: Catalog, service: Service) -> Answer:
         try:
-            found = catalog.browse(_meant(filters, service), limit=asked[LIMIT], cursor=asked[CURSOR], randomize=asked[RANDOMIZE])
+            found = catalog.browse(
+                _resolve_genre_name(filters, service), limit=values[LIMIT], cursor=values[CURSOR], randomize=values[RANDOMIZE]
+            )
         except UnknownGenreError as error:
             name = GENRE.name if filters.genre_id is None else GENRE_ID.name
-            check([ParameterProblem("query", name, str(error))])
+            raise_problems([ParameterProblem("query", name, str(error))])
             raise
-        return page(found.bodies, found.next_cursor)
+        return build_page(found.bodies, found.next_cursor)
 
-    return Lookup(work, Pace.IN_TURN)
-
-
-@reads("/v1/genres", GenreTree, tag="Genres", summary="The canonical genre tree")
-def genres(_asked: ParameterValues) -> Question:
-    """The full tree as a flat list: mains first, each subgenre with the name of its main. Stable for weeks: keep it for a day."""
-    return Lookup(_tree)
+    return Lookup(work, Execution.TIME_SLICED)
 
 
-def _tree(catalog: Catalog, _service: Service) -> Answer:
-    answer = encoded(GenreTree([Genre(*node) for node in catalog.genres()]))
-    answer.headers["cache-control"] = ONE_DAY
+@get_route("/v1/genres", GenreTree, tag="Genres", summary="The canonical genre tree")
+def genres(_values: ParameterValues) -> Question:
+    """The full tree as a flat list: main genres first, each subgenre with the name of its main. Stable for weeks: keep it for a day."""
+    return Lookup(_read_tree)
+
+
+def _read_tree(catalog: Catalog, _service: Service) -> Answer:
+    answer = encode_answer(GenreTree([Genre(*node) for node in catalog.genres()]))
+    answer.headers["cache-control"] = KEEP_ONE_DAY
     return answer

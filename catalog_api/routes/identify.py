@@ -1,6 +1,6 @@
 """Identify: the recordings in a fingerprint or in an audio file (specification 4.8, contract E).
 
-The mode follows from Content-Type. Credits are set aside before anything is matched and taken only with a 200.
+Content-Type selects the mode. Credits are reserved before any matching and charged only with a 200.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import structlog
 from litestar.types import Receive, Scope
 
 from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
-from catalog_api.answers import Answer, encoded
-from catalog_api.metering import Question, Ready, Reserved
-from catalog_api.parameters import check
-from catalog_api.problems import ParameterProblem, request_id
+from catalog_api.answers import Answer, encode_answer
+from catalog_api.metering import PreparedWork, Question, ReservedQuestion
+from catalog_api.parameters import raise_problems
+from catalog_api.problems import ParameterProblem, read_request_id
 from catalog_api.recognition import RecognitionOutcome
-from catalog_api.request_bodies import Members, media_type, read_json
-from catalog_api.route_declaration import prefers_strict, receives
+from catalog_api.request_bodies import Members, read_json, read_media_type
+from catalog_api.route_declaration import post_route_with_raw_body, prefers_strict
 from catalog_api.service import Service
-from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, Arriving, begin
+from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, IncomingUpload, begin_upload
 from catalog_api.wire.matching_types import Identified
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger("catalog_api")
 
 PRICE = 10
-"""Credits, flat (specification, part 8); an upload costs one more for each megabyte that was begun."""
+"""Credits (specification, part 8); an upload costs one more for each megabyte begun."""
 MOST_FINGERPRINT_ITEMS = 10_000
-"""Twenty minutes; fpcalc makes 948 of two."""
+"""Twenty minutes; fpcalc makes 948 items of two minutes."""
 LONGEST_COMPRESSED = 166_000
-"""Characters: so many items fit in, even if every bit of each had changed."""
+"""Characters. The maximum of items fits, even if every bit of each differs from the one before."""
 LONGEST_SECONDS = 24 * 60 * 60
 _LOWEST, _HIGHEST = -(2**31), 2**32 - 1
 _ITEM = {"type": "integer", "minimum": _LOWEST, "maximum": _HIGHEST}
@@ -60,7 +60,7 @@ _BODY = {
 }
 
 
-@receives(
+@post_route_with_raw_body(
     "/v1/tracks/identify",
     Identified,
     tag="Tracks",
@@ -75,82 +75,82 @@ _BODY = {
 async def identify(problems: list[ParameterProblem], scope: Scope, receive: Receive) -> Question:
     """Names the recording of a fingerprint (JSON, 10 credits) or of an audio file of up to 100 MB (octet-stream, 10 credits and one a MB).
 
-    Charged with a 200, matched or not. `results` are best first, none below a confidence of 0.5; `reason` tells why there is none. When
-    the beginning of a file is not recognised, deeper windows of 30 seconds are.
+    Charged with a 200, matched or not. `results` are best first, none below a confidence of 0.5; `reason` says why there is none. When the
+    beginning of a file is not recognised, deeper windows of 30 seconds are tried.
     """
-    if media_type(scope) == UPLOAD_TYPE:
-        check(problems)
-        return _of_upload(await begin(scope, receive), request_id(scope))
+    if read_media_type(scope) == UPLOAD_TYPE:
+        raise_problems(problems)
+        return _ask_about_upload(await begin_upload(scope, receive), read_request_id(scope))
     members = Members(await read_json(scope, receive), problems, is_strict=prefers_strict(scope))
-    return _of_fingerprint(members, request_id(scope))
+    return _ask_about_fingerprint(members, read_request_id(scope))
 
 
-def _of_fingerprint(members: Members, request: str) -> Question:
-    items, seconds = _read(members)
+def _ask_about_fingerprint(members: Members, request: str) -> Question:
+    items, seconds = _read_fingerprint(members)
 
     @asynccontextmanager
-    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[Ready]:  # noqa: ARG001 - the body is here already
+    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:  # noqa: ARG001 - the body is here already
         async def work() -> Answer:
-            heard = await service.recognition.of_fingerprint(items, seconds)
-            _log(service, heard, request_id=request, mode="fingerprint", items=len(items))
-            return _told(heard, PRICE)
+            outcome = await service.recognition.recognise_fingerprint(items, seconds)
+            _log(service, outcome, request_id=request, mode="fingerprint", items=len(items))
+            return _build_answer(outcome, PRICE)
 
-        yield Ready(PRICE, members.document, work)
+        yield PreparedWork(PRICE, members.document, work)
 
-    return Reserved(ready, least=PRICE, price=PRICE)
+    return ReservedQuestion(ready, least=PRICE, price=PRICE)
 
 
-def _of_upload(arriving: Arriving, request: str) -> Question:
+def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
     @asynccontextmanager
-    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[Ready]:
-        async with service.recognition.spool.received(arriving, with_digest=is_repeatable) as received:
-            price = price_of(received.size)
+    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
+        async with service.recognition.spool.store(arriving, with_digest=is_repeatable) as received:
+            price = price_upload(received.size)
 
             async def work() -> Answer:
-                heard = await service.recognition.of_file(received.file)
-                _log(service, heard, request_id=request, mode="upload", bytes=received.size, windows=heard.windows)
-                return _told(heard, price)
+                outcome = await service.recognition.recognise_file(received.file)
+                _log(service, outcome, request_id=request, mode="upload", bytes=received.size, windows=outcome.windows)
+                return _build_answer(outcome, price)
 
-            yield Ready(price, received.digest, work)
+            yield PreparedWork(price, received.digest, work)
 
-    announced = None if arriving.length is None else price_of(arriving.length)
-    return Reserved(ready, least=price_of(1), price=announced)
+    announced = None if arriving.length is None else price_upload(arriving.length)
+    return ReservedQuestion(ready, least=price_upload(1), price=announced)
 
 
-def price_of(size: int) -> int:
-    """Credits of an upload of so many bytes."""
+def price_upload(size: int) -> int:
+    """Return the credits of an upload of this many bytes."""
     return PRICE + -(-size // MEGABYTE)
 
 
-def _log(service: Service, heard: RecognitionOutcome, **facts: object) -> None:
+def _log(service: Service, outcome: RecognitionOutcome, **facts: object) -> None:
     if service.settings.log_requests:
-        best = heard.results[0].confidence if heard.results else None
-        log.info("identified", confidence=best, reason=heard.reason, **facts)
+        best = outcome.results[0].confidence if outcome.results else None
+        log.info("identified", confidence=best, reason=outcome.reason, **facts)
 
 
-def _told(heard: RecognitionOutcome, price: int) -> Answer:
-    answer = Identified(matched=bool(heard.results), results=heard.results, credits_charged=price)
-    if heard.reason is not None:
-        answer.reason = heard.reason.value
-    if heard.window_start_seconds is not None:
-        answer.window_offset_seconds = round(heard.window_start_seconds, 2)
-    return encoded(answer)
+def _build_answer(outcome: RecognitionOutcome, price: int) -> Answer:
+    answer = Identified(matched=bool(outcome.results), results=outcome.results, credits_charged=price)
+    if outcome.reason is not None:
+        answer.reason = outcome.reason.value
+    if outcome.window_start_seconds is not None:
+        answer.window_offset_seconds = round(outcome.window_start_seconds, 2)
+    return encode_answer(answer)
 
 
-def _read(members: Members) -> tuple[NDArray[np.uint32], int | None]:
+def _read_fingerprint(members: Members) -> tuple[NDArray[np.uint32], int | None]:
     sent = members.value("fingerprint")
-    items = _uncompressed(members, sent) if isinstance(sent, str) else _items(members)
+    items = _decompress(members, sent) if isinstance(sent, str) else _read_items(members)
     seconds = members.optional_integer("fingerprint_duration", 1, LONGEST_SECONDS)
     members.check()
     return items, seconds
 
 
-def _items(members: Members) -> NDArray[np.uint32]:
+def _read_items(members: Members) -> NDArray[np.uint32]:
     items = members.integers("fingerprint", _LOWEST, _HIGHEST, MOST_FINGERPRINT_ITEMS)
     return np.array(items, np.int64).astype(np.uint32)
 
 
-def _uncompressed(members: Members, text: str) -> NDArray[np.uint32]:
+def _decompress(members: Members, text: str) -> NDArray[np.uint32]:
     wrong, items = "", np.zeros(0, np.uint32)
     try:
         algorithm, items = decode(text[: LONGEST_COMPRESSED + 1], most_items=MOST_FINGERPRINT_ITEMS)
@@ -162,5 +162,5 @@ def _uncompressed(members: Members, text: str) -> NDArray[np.uint32]:
         elif not len(items):
             wrong = "a fingerprint of no items"
     if wrong:
-        members.complain("fingerprint", wrong)
+        members.add_problem("fingerprint", wrong)
     return items

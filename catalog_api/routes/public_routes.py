@@ -1,4 +1,4 @@
-"""What the service says about itself: its error codes, its description, its changes, whether it can answer. Open to all: no key needed."""
+"""Routes that need no key: error codes, changelog, description, reference page, health."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from litestar import get
 from litestar.types import Scope
 
-from catalog_api.answers import Answer, encoded
+from catalog_api.answers import Answer, encode_answer
 from catalog_api.changelog import CHANGES
 from catalog_api.middleware.authentication import OPEN_TO_ALL
 from catalog_api.problems import CODES
-from catalog_api.reference import reference_style
+from catalog_api.reference import read_reference_style
 from catalog_api.server.request_statistics import REPORTS_FOLDER
 from catalog_api.service import Service
 from catalog_api.wire.service_types import Changelog, ErrorCode, ErrorCodes, Readiness
@@ -21,21 +21,21 @@ from catalog_store.scrub import read_state
 
 _OPEN = {OPEN_TO_ALL: True}
 _NOBODYS_KEY = "readyz"
-"""Asked of the accounts: that it is unknown is remembered for some seconds, so that probes cost nothing."""
+"""An unknown key. The accounts cache that it is unknown for some seconds, so that probes cost nothing."""
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "max-age=300",
 }
-_ERROR_CODES = encoded(ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()]))
-_STYLE = reference_style()
-_CHANGELOG = encoded(Changelog(list(CHANGES)))
+_ERROR_CODES = encode_answer(ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()]))
+_STYLE = read_reference_style()
+_CHANGELOG = encode_answer(Changelog(list(CHANGES)))
 
 
 @get("/v1/errors", opt=_OPEN, sync_to_thread=False)
 def error_codes() -> Answer:
-    """Every stable code with its status and what to do about it."""
+    """Every stable code with its status and its remedy."""
     return _ERROR_CODES
 
 
@@ -47,19 +47,19 @@ def changelog() -> Answer:
 
 @get("/v1/openapi.json", opt=_OPEN, sync_to_thread=False)
 def openapi_document(scope: Scope) -> Answer:
-    """The machine-readable description, generated from the running handlers."""
-    return Answer(service_of(scope).description)
+    """The machine-readable description, generated from the declared routes."""
+    return Answer(get_service(scope).description)
 
 
 @get("/v1/docs", opt=_OPEN, sync_to_thread=False)
 def reference_page(scope: Scope) -> Answer:
-    """The reference for people, made from the description."""
-    return Answer(service_of(scope).reference, _PAGE_POLICY, media_type="text/html; charset=utf-8")
+    """The reference for people, rendered from the description."""
+    return Answer(get_service(scope).reference, _PAGE_POLICY, media_type="text/html; charset=utf-8")
 
 
 @get("/v1/docs/style.css", opt=_OPEN, sync_to_thread=False)
 def reference_style_sheet() -> Answer:
-    """How the reference looks."""
+    """The style sheet of the reference page."""
     return Answer(_STYLE, {"cache-control": "max-age=300"}, media_type="text/css; charset=utf-8")
 
 
@@ -71,16 +71,16 @@ def alive() -> Answer:
 
 @get("/readyz", opt=_OPEN)
 async def ready(scope: Scope) -> Answer:
-    """A catalog is open and the accounts answer; 503 while either is not so.
+    """Whether a catalog is open and the accounts answer; 503 otherwise.
 
-    A worker that cannot follow `current` keeps answering from the good snapshot that it has, and says that it is stale: all nodes meet a
-    bad snapshot at once, and a load balancer that took them all out would make an outage of it.
+    A worker that cannot follow `current` keeps answering from its good snapshot and reports that it is stale. All nodes meet a bad snapshot
+    at once, and a load balancer that removed them all would cause an outage.
     """
-    service = service_of(scope)
+    service = get_service(scope)
     with service.live.hold():
         await service.accounts.keys.authenticate(_NOBODYS_KEY)
     standing, scrubbed = await asyncio.to_thread(lambda: (service.live.read_status(), read_state(Path(os.environ.get(REPORTS_FOLDER, "")))))
-    return encoded(
+    return encode_answer(
         Readiness(
             status="ready",
             snapshot=standing.served,
@@ -94,7 +94,7 @@ async def ready(scope: Scope) -> Answer:
     )
 
 
-def service_of(scope: Scope) -> Service:
-    """The service that answers this request."""
+def get_service(scope: Scope) -> Service:
+    """Return the service that answers this request."""
     service: Service = scope["litestar_app"].state.service
     return service

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from catalog_api.answers import Answer, encoded, page
+from catalog_api.answers import Answer, build_page, encode_answer
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import ARTIST_ID, CURSOR, LABEL_ID, LIMIT, RELEASE_ID, ParameterValues
 from catalog_api.problems import ApiError
-from catalog_api.route_declaration import reads
+from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import Artist, Label, Release, ReleasePage
 from catalog_store.queries.pages import BodyPage
@@ -19,7 +19,7 @@ _UNKNOWN = ("not_found",)
 _PAGED = (*_UNKNOWN, "invalid_cursor", "too_slow")
 
 
-@reads(
+@get_route(
     "/v1/releases/new",
     ReleasePage,
     tag="Discovery",
@@ -28,59 +28,59 @@ _PAGED = (*_UNKNOWN, "invalid_cursor", "too_slow")
     failures=("invalid_cursor", "too_slow"),
     feature="new_releases",
 )
-def new_releases(asked: ParameterValues) -> Question:
+def new_releases(values: ParameterValues) -> Question:
     """Releases dated today (UTC) or before, newest first, then by popularity of the artist, then by id."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.new_releases(today=datetime.now(UTC).date(), limit=asked[LIMIT], cursor=asked[CURSOR])
-        return page(found.bodies, found.next_cursor)
+        found = catalog.new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
+        return build_page(found.bodies, found.next_cursor)
 
     return Lookup(work)
 
 
-@reads("/v1/releases/{id:str}", Release, tag="Releases", summary="A release by id", parameters=(RELEASE_ID,), failures=_UNKNOWN)
-def release(asked: ParameterValues) -> Question:
-    """A release with its tracks. An id that was merged answers with its survivor, which Content-Location names."""
-    release_id = asked[RELEASE_ID]
+@get_route("/v1/releases/{id:str}", Release, tag="Releases", summary="A release by id", parameters=(RELEASE_ID,), failures=_UNKNOWN)
+def release(values: ParameterValues) -> Question:
+    """A release with its tracks. A merged id answers with its survivor, which Content-Location names."""
+    release_id = values[RELEASE_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.release(release_id)
         if found is None:
-            raise _unknown("release", release_id)
-        return _located(Answer(found.body), "releases", release_id, found.id)
+            raise _unknown_error("release", release_id)
+        return _add_location(Answer(found.body), "releases", release_id, found.id)
 
     return Lookup(work)
 
 
-@reads("/v1/artists/{id:str}", Artist, tag="Artists", summary="An artist by id", parameters=(ARTIST_ID,), failures=_UNKNOWN)
-def artist(asked: ParameterValues) -> Question:
-    """An artist. An id that was merged answers with its survivor, which Content-Location names."""
-    artist_id = asked[ARTIST_ID]
+@get_route("/v1/artists/{id:str}", Artist, tag="Artists", summary="An artist by id", parameters=(ARTIST_ID,), failures=_UNKNOWN)
+def artist(values: ParameterValues) -> Question:
+    """An artist. A merged id answers with its survivor, which Content-Location names."""
+    artist_id = values[ARTIST_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.artist(artist_id)
         if found is None:
-            raise _unknown("artist", artist_id)
-        return _located(encoded(Artist(found.id, found.name, found.release_count)), "artists", artist_id, found.id)
+            raise _unknown_error("artist", artist_id)
+        return _add_location(encode_answer(Artist(found.id, found.name, found.release_count)), "artists", artist_id, found.id)
 
     return Lookup(work)
 
 
-@reads("/v1/labels/{id:str}", Label, tag="Labels", summary="A label by id", parameters=(LABEL_ID,), failures=_UNKNOWN)
-def label(asked: ParameterValues) -> Question:
-    """A label. An id that was merged answers with its survivor, which Content-Location names."""
-    label_id = asked[LABEL_ID]
+@get_route("/v1/labels/{id:str}", Label, tag="Labels", summary="A label by id", parameters=(LABEL_ID,), failures=_UNKNOWN)
+def label(values: ParameterValues) -> Question:
+    """A label. A merged id answers with its survivor, which Content-Location names."""
+    label_id = values[LABEL_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.label(label_id)
         if found is None:
-            raise _unknown("label", label_id)
-        return _located(encoded(Label(found.id, found.name, found.release_count)), "labels", label_id, found.id)
+            raise _unknown_error("label", label_id)
+        return _add_location(encode_answer(Label(found.id, found.name, found.release_count)), "labels", label_id, found.id)
 
     return Lookup(work)
 
 
-@reads(
+@get_route(
     "/v1/artists/{id:str}/releases",
     ReleasePage,
     tag="Artists",
@@ -88,12 +88,12 @@ def label(asked: ParameterValues) -> Question:
     parameters=(ARTIST_ID, LIMIT, CURSOR),
     failures=_PAGED,
 )
-def artist_releases(asked: ParameterValues) -> Question:
-    """The releases whose artist it is, newest first, undated last."""
-    return _releases(asked, "artist", asked[ARTIST_ID], lambda catalog: catalog.artist_releases)
+def artist_releases(values: ParameterValues) -> Question:
+    """The releases of the artist, newest first, undated last."""
+    return _list_releases(values, "artist", values[ARTIST_ID], lambda catalog: catalog.artist_releases)
 
 
-@reads(
+@get_route(
     "/v1/labels/{id:str}/releases",
     ReleasePage,
     tag="Labels",
@@ -101,26 +101,28 @@ def artist_releases(asked: ParameterValues) -> Question:
     parameters=(LABEL_ID, LIMIT, CURSOR),
     failures=_PAGED,
 )
-def label_releases(asked: ParameterValues) -> Question:
-    """The releases on the label, newest first, undated last."""
-    return _releases(asked, "label", asked[LABEL_ID], lambda catalog: catalog.label_releases)
+def label_releases(values: ParameterValues) -> Question:
+    """The releases of the label, newest first, undated last."""
+    return _list_releases(values, "label", values[LABEL_ID], lambda catalog: catalog.label_releases)
 
 
-def _releases(asked: ParameterValues, what: str, owner_id: int, lists: Callable[[Catalog], Callable[..., BodyPage | None]]) -> Question:
+def _list_releases(
+    values: ParameterValues, what: str, owner_id: int, lists: Callable[[Catalog], Callable[..., BodyPage | None]]
+) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = lists(catalog)(owner_id, limit=asked[LIMIT], cursor=asked[CURSOR])
+        found = lists(catalog)(owner_id, limit=values[LIMIT], cursor=values[CURSOR])
         if found is None:
-            raise _unknown(what, owner_id)
-        return page(found.bodies, found.next_cursor)
+            raise _unknown_error(what, owner_id)
+        return build_page(found.bodies, found.next_cursor)
 
     return Lookup(work)
 
 
-def _located(answer: Answer, collection: str, asked_id: int, found_id: int) -> Answer:
+def _add_location(answer: Answer, collection: str, asked_id: int, found_id: int) -> Answer:
     if found_id != asked_id:
         answer.headers["content-location"] = f"/v1/{collection}/{found_id}"
     return answer
 
 
-def _unknown(what: str, number: int) -> ApiError:
+def _unknown_error(what: str, number: int) -> ApiError:
     return ApiError("not_found", f"There is no {what} {number}.")

@@ -10,12 +10,12 @@ import msgspec
 from account_store.api_keys import Caller
 from account_store.ledger import Charge
 from catalog_api.answers import Answer
-from catalog_api.metering import Paid, Question
-from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, ParameterValues, external_id
-from catalog_api.platform_urls import written
+from catalog_api.metering import PrepaidQuestion, Question
+from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, ParameterValues, normalise_external_id
+from catalog_api.platform_urls import build_links
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
-from catalog_api.route_declaration import writes
+from catalog_api.route_declaration import post_route
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import Match
 from catalog_api.wire.matching_types import Resolved
@@ -50,13 +50,13 @@ _BODY = {
 
 
 class _Found(msgspec.Struct):
-    """Tracks per row, and how they fit where they were searched for."""
+    """The track of each row, and how well it matches where it was searched for."""
 
     ids: list[int | None]
     matches: list[Match | None]
 
 
-@writes(
+@post_route(
     "/v1/tracks/resolve",
     Resolved,
     tag="Tracks",
@@ -66,11 +66,11 @@ class _Found(msgspec.Struct):
     is_about_catalog=False,
     takes_idempotency_key=True,
 )
-def resolve(_asked: ParameterValues, members: Members) -> Question:
-    """Up to 100 rows: `results[j]` answers `items[j]`, for one credit a row.
+def resolve(_values: ParameterValues, members: Members) -> Question:
+    """Up to 100 rows, one credit each; `results[j]` answers `items[j]`.
 
-    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A code that is malformed in any way is `not_found`. When
-    the month's credits run out, the rows that no longer fit are `skipped_no_credits`; a batch never fails for them.
+    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`. When the month's credits
+    run out, the remaining rows are `skipped_no_credits`; the batch does not fail.
     """
     input_type, items = _read(members)
 
@@ -87,12 +87,12 @@ def resolve(_asked: ParameterValues, members: Members) -> Question:
                 rows.append(_row(item, b"not_found"))
             else:
                 fits = b"" if match is None else b',"match":' + msgspec.json.encode(match)
-                links = msgspec.json.encode(written(track.links, templates))
+                links = msgspec.json.encode(build_links(track.links, templates))
                 rows.append(b'%s,"links":%s,"track":%s%s}' % (_row(item, b"matched", is_open=True), links, track.body, fits))
         rows += [_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
         return Answer(_whole(rows, charge, is_partial=charge.granted < len(items)))
 
-    return Paid(len(items), work, is_partial=True, body=members.document)
+    return PrepaidQuestion(len(items), work, is_partial=True, body=members.document)
 
 
 def _row(item: object, status: bytes, *, is_open: bool = False) -> bytes:
@@ -115,11 +115,11 @@ def _read(members: Members) -> tuple[str, list[object]]:
     input_type = members.choice("input_type", INPUT_TYPES)
     items = members.array("items")
     if len(items) > MOST_ITEMS:
-        if not members.found():
+        if not members.all_problems():
             raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
-        members.complain("items", f"at most {MOST_ITEMS} items, got {len(items)}")
+        members.add_problem("items", f"at most {MOST_ITEMS} items, got {len(items)}")
     if members.value("items") == []:
-        members.complain("items", "at least one item")
+        members.add_problem("items", "at least one item")
     for number, item in enumerate(items[:MOST_ITEMS]):
         name = f"items[{number}]"
         if input_type == BY_NAME:
@@ -128,9 +128,9 @@ def _read(members: Members) -> tuple[str, list[object]]:
             row.text("title", TEXT_CHARACTERS)
         elif input_type in INPUT_TYPES:
             if not isinstance(item, str):
-                members.complain(name, "a string")
+                members.add_problem(name, "a string")
         elif not isinstance(item, str | dict):
-            members.complain(name, "a string, or an object of artist and title")
+            members.add_problem(name, "a string, or an object of artist and title")
     members.check()
     return input_type, items
 
@@ -149,7 +149,7 @@ async def _by_platform(catalog: Catalog, input_type: str, items: list[str]) -> _
 
 def _spelling(platform: str, item: str) -> str | None:
     try:
-        return external_id(platform, item)
+        return normalise_external_id(platform, item)
     except ValueError:
         return None
 
@@ -164,7 +164,7 @@ async def _by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str
         hit = next(iter(catalog.search(artist=item["artist"], title=item["title"], limit=1).hits), None)
         found.ids.append(None if hit is None else hit.id)
         found.matches.append(None if hit is None else Match(hit.score, hit.match_class, list(hit.reasons)))
-        await asyncio.sleep(0)  # a search takes milliseconds: other requests go between
+        await asyncio.sleep(0)  # a search takes milliseconds; let other requests run in between
     return found
 
 

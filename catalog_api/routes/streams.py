@@ -1,4 +1,4 @@
-"""Live streams: registered, listed, read, stopped; what aired on them (specification 2.8, 4.14, contract G1 to G5). Free of credits."""
+"""Live streams: register, list, read, stop; what aired on them (specification 2.8, 4.14, contract G1 to G5). Free of credits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from account_store.ledger import Charge
 from account_store.streams import history as stored
 from account_store.streams.registry import LONGEST_NAME, LONGEST_URL, RUNNING, StreamExistsError, TooManyStreamsError
 from account_store.streams.registry import Stream as StoredStream
-from catalog_api.address_check import vet
-from catalog_api.airplay.track_names import aired_tracks
-from catalog_api.answers import Answer, encoded
-from catalog_api.metering import Free, Paid, Question, timestamp
+from catalog_api.address_check import check_address
+from catalog_api.airplay.track_names import describe_aired_tracks
+from catalog_api.answers import Answer, encode_answer
+from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, LIMIT, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
-from catalog_api.route_declaration import deletes, reads, writes
+from catalog_api.route_declaration import delete_route, get_route, post_route
 from catalog_api.service import Service
 from catalog_api.wire.stream_types import AiredTrack, AiringEntry, AiringPage, NowPlaying, Stream, StreamPage
 from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
@@ -40,7 +40,7 @@ _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).tim
 """No airing began after the year 9999, where datetimes end."""
 
 
-@writes(
+@post_route(
     "/v1/streams",
     Stream,
     tag="Streams",
@@ -52,18 +52,18 @@ _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).tim
     body=_BODY,
     takes_idempotency_key=True,
 )
-def create_stream(_asked: ParameterValues, members: Members) -> Question:
-    """Monitor an Icecast, Shoutcast or plain HTTP audio stream, from now on until it is stopped.
+def create_stream(_values: ParameterValues, members: Members) -> Question:
+    """Monitor an Icecast, Shoutcast or plain HTTP audio stream from now on, until it is stopped.
 
-    Addresses inside private networks are refused. A name that does not resolve at the moment is taken, and told in `unresolved`; whether
-    the stream can be heard, `runtime_status` and `last_error` tell a few seconds later. An address that an active stream of yours has, in
-    whatever spelling, is `stream_exists`, with its `stream_id`. A stream that is never heard is not billed.
+    Addresses inside private networks are refused. A name that does not resolve at the moment is accepted, and `unresolved` says so. A few
+    seconds later `runtime_status` and `last_error` say whether the stream can be heard. An address of an active stream of yours, in any
+    spelling, is `stream_exists`, with its `stream_id`. A stream that is never heard is not billed.
     """
     url, name = members.address("url", LONGEST_URL), members.text("name", LONGEST_NAME)
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
-        unresolved = await vet(service.outbound, url)
+        unresolved = await check_address(service.outbound, url)
         create = partial(service.accounts.streams.create, most=service.settings.streams_per_account)
         try:
             made = await asyncio.to_thread(create, caller.account_id, url, name)
@@ -71,15 +71,15 @@ def create_stream(_asked: ParameterValues, members: Members) -> Question:
             raise ApiError("stream_exists", f"{str(error).capitalize()}.", members={"stream_id": error.stream_id}) from None
         except TooManyStreamsError as error:
             raise ApiError("stream_limit", f"{str(error).capitalize()}.") from None
-        [stream] = await shown(service, [made])
+        [stream] = await build_streams(service, [made])
         if unresolved is not None:
             stream.unresolved = unresolved
-        return encoded(stream)
+        return encode_answer(stream)
 
-    return Paid(0, work, body=members.document)
+    return PrepaidQuestion(0, work, body=members.document)
 
 
-@reads(
+@get_route(
     "/v1/streams",
     StreamPage,
     tag="Streams",
@@ -89,24 +89,24 @@ def create_stream(_asked: ParameterValues, members: Members) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def streams(asked: ParameterValues) -> Question:
+def streams(values: ParameterValues) -> Question:
     """The account's streams, newest first, stopped ones included."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        query, cursor, limit = ("streams", str(caller.account_id)), asked[CURSOR], asked[LIMIT]
-        after = None if cursor is None else uuid_of_place(_CURSORS.decode(query, cursor))
+        query, cursor, limit = ("streams", str(caller.account_id)), values[CURSOR], values[LIMIT]
+        after = None if cursor is None else place_to_uuid(_CURSORS.decode(query, cursor))
         page = service.accounts.streams.page
         try:
             found = await asyncio.to_thread(page, caller.account_id, limit=limit + 1, after=after)
         except UnknownError:
             raise ApiError("invalid_cursor", "The cursor names no stream of the account.") from None
-        following = _CURSORS.encode(query, place_of_uuid(found[limit - 1].stream_id)) if len(found) > limit else None
-        return encoded(StreamPage(await shown(service, found[:limit]), following))
+        following = _CURSORS.encode(query, uuid_to_place(found[limit - 1].stream_id)) if len(found) > limit else None
+        return encode_answer(StreamPage(await build_streams(service, found[:limit]), following))
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
-@reads(
+@get_route(
     "/v1/streams/{id:str}",
     Stream,
     tag="Streams",
@@ -116,19 +116,19 @@ def streams(asked: ParameterValues) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stream(asked: ParameterValues) -> Question:
-    """How monitoring goes, and what is heard at this moment."""
+def stream(values: ParameterValues) -> Question:
+    """The state of the monitoring, and what is on at this moment."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        with _known():
-            found = await asyncio.to_thread(service.accounts.streams.get, caller.account_id, asked[STREAM_ID])
-        [one] = await shown(service, [found])
-        return encoded(one)
+        with _hide_unknown():
+            found = await asyncio.to_thread(service.accounts.streams.get, caller.account_id, values[STREAM_ID])
+        [one] = await build_streams(service, [found])
+        return encode_answer(one)
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
-@deletes(
+@delete_route(
     "/v1/streams/{id:str}",
     Stream,
     tag="Streams",
@@ -138,19 +138,19 @@ def stream(asked: ParameterValues) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stop_stream(asked: ParameterValues) -> Question:
-    """Monitor it no longer, for good. What aired on it stays in its history and in reports. Stopping it again changes nothing."""
+def stop_stream(values: ParameterValues) -> Question:
+    """Stop monitoring it for good. Its airings stay in its history and in reports. Stopping it again changes nothing."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        with _known():
-            stopped = await asyncio.to_thread(service.accounts.streams.stop, caller.account_id, asked[STREAM_ID])
-        [one] = await shown(service, [stopped])
-        return encoded(one)
+        with _hide_unknown():
+            stopped = await asyncio.to_thread(service.accounts.streams.stop, caller.account_id, values[STREAM_ID])
+        [one] = await build_streams(service, [stopped])
+        return encode_answer(one)
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
-@reads(
+@get_route(
     "/v1/streams/{id:str}/history",
     AiringPage,
     tag="Streams",
@@ -160,40 +160,40 @@ def stop_stream(asked: ParameterValues) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stream_history(asked: ParameterValues) -> Question:
-    """The airings of the stream, newest first, the one that goes on included. An airing is one entry however often it was detected."""
+def stream_history(values: ParameterValues) -> Question:
+    """The airings of the stream, newest first, including one that is still on. An airing is one entry however often it was detected."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        stream_id, cursor, limit = asked[STREAM_ID], asked[CURSOR], asked[LIMIT]
+        stream_id, cursor, limit = values[STREAM_ID], values[CURSOR], values[LIMIT]
         query = ("airings", stream_id)
-        with _known():
+        with _hide_unknown():
             await asyncio.to_thread(service.accounts.streams.get, caller.account_id, stream_id)
-        behind = None if cursor is None else _behind(_CURSORS.decode(query, cursor, _LAST_AIRING))
+        behind = None if cursor is None else _history_place(_CURSORS.decode(query, cursor, _LAST_AIRING))
         found = await asyncio.to_thread(service.accounts.history.page, stream_id, limit=limit + 1, behind=behind)
         last = found[limit - 1] if len(found) > limit else None
         following = None if last is None else _CURSORS.encode(query, Place(last.started_at.timestamp(), 0, last.airing_id))
-        tracks = _tracks(service, found[:limit])
-        return encoded(AiringPage([_entry(one, tracks[one.airing_id]) for one in found[:limit]], following))
+        tracks = _describe_tracks(service, found[:limit])
+        return encode_answer(AiringPage([_build_entry(one, tracks[one.airing_id]) for one in found[:limit]], following))
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
-async def shown(service: Service, found: Sequence[StoredStream]) -> list[Stream]:
-    """Streams as the interface shows them, with what is on the air."""
+async def build_streams(service: Service, found: Sequence[StoredStream]) -> list[Stream]:
+    """Return streams as the interface shows them, with what is on."""
     on_air = await asyncio.to_thread(service.accounts.history.on_air, [one.stream_id for one in found])
-    tracks = _tracks(service, list(on_air.values()))
-    playing = {airing.stream_id: NowPlaying(tracks[airing.airing_id], timestamp(airing.started_at)) for airing in on_air.values()}
-    return [_shown(one, playing.get(one.stream_id)) for one in found]
+    tracks = _describe_tracks(service, list(on_air.values()))
+    playing = {airing.stream_id: NowPlaying(tracks[airing.airing_id], format_timestamp(airing.started_at)) for airing in on_air.values()}
+    return [_build_stream(one, playing.get(one.stream_id)) for one in found]
 
 
-def _tracks(service: Service, airings: Sequence[stored.Airing]) -> dict[int, AiredTrack]:
+def _describe_tracks(service: Service, airings: Sequence[stored.Airing]) -> dict[int, AiredTrack]:
     if not airings:
         return {}
     with service.live.hold() as catalog:
-        return aired_tracks(catalog, airings)
+        return describe_aired_tracks(catalog, airings)
 
 
-def _shown(one: StoredStream, playing: NowPlaying | None) -> Stream:
+def _build_stream(one: StoredStream, playing: NowPlaying | None) -> Stream:
     state = "unrecognized" if one.runtime_status == RUNNING else "not_listening"
     return Stream(
         id=one.stream_id,
@@ -202,32 +202,32 @@ def _shown(one: StoredStream, playing: NowPlaying | None) -> Stream:
         status=one.status,
         runtime_status=one.runtime_status,
         detection_mode=one.detection_mode,
-        created_at=timestamp(one.created_at),
-        stopped_at=_if_any(one.stopped_at),
+        created_at=format_timestamp(one.created_at),
+        stopped_at=_format_optional(one.stopped_at),
         now_playing=playing,
         now_playing_state=state if playing is None else "playing",
-        last_recognized_at=_if_any(one.last_recognized_at),
+        last_recognized_at=_format_optional(one.last_recognized_at),
         last_error=one.last_error,
-        last_error_at=_if_any(one.last_error_at),
+        last_error_at=_format_optional(one.last_error_at),
         audio_format=one.audio_format,
     )
 
 
-def _entry(one: stored.Airing, track: AiredTrack) -> AiringEntry:
-    return AiringEntry(track, timestamp(one.started_at), _if_any(one.ended_at), one.duration_seconds, one.confidence)
+def _build_entry(one: stored.Airing, track: AiredTrack) -> AiringEntry:
+    return AiringEntry(track, format_timestamp(one.started_at), _format_optional(one.ended_at), one.duration_seconds, one.confidence)
 
 
-def _if_any(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)
+def _format_optional(moment: datetime | None) -> str | None:
+    return None if moment is None else format_timestamp(moment)
 
 
-def _behind(place: Place) -> stored.Place:
+def _history_place(place: Place) -> stored.Place:
     return stored.Place(datetime.fromtimestamp(place.score, UTC), place.id)
 
 
 @contextmanager
-def _known() -> Iterator[None]:
-    """A stream of another account is not there, like one that nobody has."""
+def _hide_unknown() -> Iterator[None]:
+    """Answer 404 for a stream of another account, as for one that does not exist."""
     try:
         yield
     except UnknownError:
@@ -235,16 +235,16 @@ def _known() -> Iterator[None]:
 
 
 _BITS = 53
-"""Whole numbers up to so many bits are exact in the fractions of a place."""
+"""Floats of a place represent whole numbers of so many bits exactly."""
 _REST = 128 - 2 * _BITS
 
 
-def place_of_uuid(identity: str) -> Place:
-    """A cursor's place that holds the whole id."""
+def uuid_to_place(identity: str) -> Place:
+    """Return a cursor's place that holds the whole id."""
     number = UUID(identity).int
     return Place(number >> (_BITS + _REST), number >> _REST & (2**_BITS - 1), number & (2**_REST - 1))
 
 
-def uuid_of_place(place: Place) -> str:
-    """The id that `place_of_uuid` was given."""
+def place_to_uuid(place: Place) -> str:
+    """Return the id that `uuid_to_place` was given."""
     return str(UUID(int=(int(place.score) << (_BITS + _REST)) | (int(place.popularity) << _REST) | place.id))

@@ -1,4 +1,4 @@
-"""Suggested corrections: proposed by callers, decided by an operator, an input of the next build (specification 4.13, contract F6)."""
+"""Suggested corrections: callers propose, an operator decides, the next build applies (specification 4.13, contract F6)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from account_store.api_keys import Caller
 from account_store.ledger import Charge
 from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from account_store.suggestions import Suggestion as StoredSuggestion
-from catalog_api.answers import Answer, encoded
-from catalog_api.metering import Paid, Question, timestamp
+from catalog_api.answers import Answer, encode_answer
+from catalog_api.metering import PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
-from catalog_api.route_declaration import reads, writes
-from catalog_api.routes.tracks import body_of
+from catalog_api.route_declaration import get_route, post_route
+from catalog_api.routes.tracks import find_body
 from catalog_api.service import Service
 from catalog_api.wire.account_types import Suggestion, SuggestionPage
 from catalog_store.cursors import CursorCodec, Place
@@ -33,7 +33,7 @@ _BODY = {
 _CURSORS = CursorCodec()
 
 
-@writes(
+@post_route(
     "/v1/tracks/{id:str}/suggestions",
     Suggestion,
     tag="Suggestions",
@@ -45,8 +45,8 @@ _CURSORS = CursorCodec()
     body=_BODY,
     takes_idempotency_key=True,
 )
-def suggest(asked: ParameterValues, members: Members) -> Question:
-    """Propose another value for a field of the track; an operator decides. An approved genre goes before all sources in the next build."""
+def suggest(values: ParameterValues, members: Members) -> Question:
+    """Propose another value for a field of the track; an operator decides. In the next build an approved genre overrides all sources."""
     field = members.choice("field", FIELDS)
     value = members.text("value", LONGEST_VALUE)
     note = members.optional_text("note", LONGEST_NOTE)
@@ -55,15 +55,15 @@ def suggest(asked: ParameterValues, members: Members) -> Question:
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
         with service.live.hold() as catalog:
-            track_id, _ = body_of(catalog, asked[TRACK_ID])
+            track_id, _ = find_body(catalog, values[TRACK_ID])
         create = service.accounts.suggestions.create
         made = await asyncio.to_thread(create, caller.account_id, track_id, field, value, note=note, source_url=source_url)
-        return encoded(_shown(made))
+        return encode_answer(_build_suggestion(made))
 
-    return Paid(1, work, body=members.document)
+    return PrepaidQuestion(1, work, body=members.document)
 
 
-@reads(
+@get_route(
     "/v1/tracks/{id:str}/suggestions",
     SuggestionPage,
     tag="Suggestions",
@@ -73,12 +73,12 @@ def suggest(asked: ParameterValues, members: Members) -> Question:
     feature=_FEATURE,
     is_about_catalog=False,
 )
-def suggestions_of_track(asked: ParameterValues) -> Question:
-    """The account's suggestions for the track, oldest first; those for an id that was merged stand with its survivor's, too."""
-    return _listed(asked, asked[TRACK_ID])
+def suggestions_of_track(values: ParameterValues) -> Question:
+    """The account's suggestions for the track, oldest first. Suggestions for a merged id appear under its survivor too."""
+    return _list_suggestions(values, values[TRACK_ID])
 
 
-@reads(
+@get_route(
     "/v1/suggestions",
     SuggestionPage,
     tag="Suggestions",
@@ -88,38 +88,38 @@ def suggestions_of_track(asked: ParameterValues) -> Question:
     feature=_FEATURE,
     is_about_catalog=False,
 )
-def suggestions(asked: ParameterValues) -> Question:
+def suggestions(values: ParameterValues) -> Question:
     """The account's suggestions, oldest first."""
-    return _listed(asked, None)
+    return _list_suggestions(values, None)
 
 
-def _listed(asked: ParameterValues, track_id: int | None) -> Question:
+def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question:
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
         query = ("suggestions", str(caller.account_id), str(track_id))
-        cursor = asked[CURSOR]
+        cursor = values[CURSOR]
         after = 0 if cursor is None else _CURSORS.decode(query, cursor).id
-        page, limit = service.accounts.suggestions.page, asked[LIMIT]
-        ids, unknown = ((), None) if track_id is None else _ids_of(service, track_id)
+        page, limit = service.accounts.suggestions.page, values[LIMIT]
+        ids, unknown = ((), None) if track_id is None else _find_ids(service, track_id)
         found = await asyncio.to_thread(page, account_id=caller.account_id, track_ids=ids, limit=limit + 1, after=after)
         if unknown is not None and not found and cursor is None:
             raise unknown
         more = len(found) > limit
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].suggestion_id)) if more else None
-        return encoded(SuggestionPage([_shown(one) for one in found[:limit]], following))
+        return encode_answer(SuggestionPage([_build_suggestion(one) for one in found[:limit]], following))
 
-    return Paid(1, work)
+    return PrepaidQuestion(1, work)
 
 
-def _ids_of(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:
-    """The ids under which suggestions for the track may stand; and, of a track that is not there, the refusal: it may have had some."""
+def _find_ids(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:
+    """Return the ids under which suggestions may stand; for an unknown track also its error, because the track may have had some."""
     try:
         with service.live.hold() as catalog:
-            return (track_id, body_of(catalog, track_id)[0]), None
+            return (track_id, find_body(catalog, track_id)[0]), None
     except ApiError as unknown:
         return (track_id,), unknown
 
 
-def _shown(one: StoredSuggestion) -> Suggestion:
+def _build_suggestion(one: StoredSuggestion) -> Suggestion:
     return Suggestion(
-        one.suggestion_id, one.status, one.track_id, one.field, one.value, one.note, one.source_url, timestamp(one.created_at)
+        one.suggestion_id, one.status, one.track_id, one.field, one.value, one.note, one.source_url, format_timestamp(one.created_at)
     )

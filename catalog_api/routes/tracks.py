@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from catalog_api.answers import Answer, encoded, with_members
-from catalog_api.metering import Lookup, Pace, Question
+from catalog_api.answers import Answer, append_members, encode_answer
+from catalog_api.metering import Execution, Lookup, Question
 from catalog_api.parameters import INCLUDE, ISRC, OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, TRACK_ID, Parameter, ParameterValues
-from catalog_api.platform_urls import Named, read_url, written
+from catalog_api.platform_urls import PlatformId, build_links, parse_platform_url
 from catalog_api.problems import ApiError
-from catalog_api.route_declaration import reads
+from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import FieldProvenance, GenreProvenance, Provenance, SourceRecord, Track, TrackLinks
 from catalog_store.queries.evidence import Evidence
@@ -22,18 +22,18 @@ from catalog_store.queries.genre_evidence import GenreEvidence
 from catalog_store.reader import Catalog
 
 
-class Shown(msgspec.Struct):
-    """What other answers repeat of a track."""
+class TrackSummary(msgspec.Struct):
+    """The members of a track that other answers repeat."""
 
     title: str
     isrc: str | None
 
 
-_SHOWN = msgspec.json.Decoder(Shown)
+_SHOWN = msgspec.json.Decoder(TrackSummary)
 
 
-def body_of(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
-    """The id that a track has now, merges followed, and its stored JSON; ApiError `not_found`."""
+def find_body(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
+    """Return the present id of a track, merges followed, and its stored JSON; ApiError `not_found`."""
     body = catalog.track_body(track_id)
     if body is not None:
         return track_id, body
@@ -44,56 +44,56 @@ def body_of(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     return survivor, body
 
 
-def moved(path: str, asked_id: int, track_id: int) -> dict[str, str]:
-    """Headers of an answer about `track_id` that was asked for as `asked_id`: where it stands, if the id was merged (contract B16)."""
+def build_location_header(path: str, asked_id: int, track_id: int) -> dict[str, str]:
+    """Return the header that names the present place of a merged id (contract B16); empty when the id did not change."""
     return {} if asked_id == track_id else {"content-location": f"{path}{track_id}"}
 
 
-def unknown_isrc(isrc: str) -> ApiError:
-    """What to raise when no track carries the code."""
+def unknown_isrc_error(isrc: str) -> ApiError:
+    """Return the error for a code that no track carries."""
     return ApiError("not_found", f"No track carries the ISRC {isrc}.")
 
 
-def ids_of_external(catalog: Catalog, named: Named) -> list[int]:
-    """The tracks that a platform's id stands on, most popular first; ApiError `not_found`."""
+def find_ids_on_platform(catalog: Catalog, named: PlatformId) -> list[int]:
+    """Return the tracks with this id on a platform, most popular first; ApiError `not_found`."""
     found = catalog.ids_for_external(named.platform, named.external_id)
     if not found:
         raise ApiError("not_found", f"No track is known as {named.external_id} on {named.platform}.")
     return found
 
 
-def ids_named(catalog: Catalog, asked: ParameterValues, by: Parameter[Any]) -> list[int]:
-    """The tracks that the lookup parameter names, most popular first; ApiError `not_found`."""
+def find_ids(catalog: Catalog, values: ParameterValues, by: Parameter[Any]) -> list[int]:
+    """Return the tracks that the lookup parameter names, most popular first; ApiError `not_found`."""
     if by is OF_ID:
-        return [asked[OF_ID]]
+        return [values[OF_ID]]
     if by is OF_ISRC:
-        found = catalog.id_for_isrc(asked[OF_ISRC])
+        found = catalog.id_for_isrc(values[OF_ISRC])
         if found is None:
-            raise unknown_isrc(asked[OF_ISRC])
+            raise unknown_isrc_error(values[OF_ISRC])
         return [found]
     platform = next(name for name, parameter in OF_PLATFORM.items() if parameter is by)
-    return ids_of_external(catalog, Named(platform, asked[OF_PLATFORM[platform]]))
+    return find_ids_on_platform(catalog, PlatformId(platform, values[OF_PLATFORM[platform]]))
 
 
-def shown(body: bytes) -> Shown:
-    """Title and ISRC of a stored track."""
+def read_summary(body: bytes) -> TrackSummary:
+    """Read title and ISRC of a stored track."""
     return _SHOWN.decode(body)
 
 
 PROVENANCE = "provenance"
-"""Read from the tables of the snapshot, which takes up to seconds in a large catalog: not on the event loop."""
+"""It comes from the tables of the snapshot. In a large catalog that takes up to seconds, so it must not run on the event loop."""
 
 
-def included(service: Service, catalog: Catalog, track_id: int, body: bytes, wanted: frozenset[str]) -> bytes:
-    """The stored track with the members of `wanted` (of parameters.INCLUDABLE)."""
+def include_members(service: Service, catalog: Catalog, track_id: int, body: bytes, wanted: frozenset[str]) -> bytes:
+    """Add the members of `wanted` (of parameters.INCLUDABLE) to the stored track."""
     members: dict[str, object] = {}
     if "isrcs" in wanted:
         members["isrcs"] = catalog.isrcs(track_id)
     if "links" in wanted:
-        members["links"] = written(catalog.links(track_id), service.settings.url_templates)
+        members["links"] = build_links(catalog.links(track_id), service.settings.url_templates)
     if PROVENANCE in wanted and (evidence := catalog.evidence(track_id)) is not None:
         members[PROVENANCE] = _provenance(evidence, catalog.genre_evidence(track_id))
-    return with_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
+    return append_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
 
 
 def _provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
@@ -102,41 +102,43 @@ def _provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
     return Provenance(fields, [GenreProvenance(*genre) for genre in genres], records)
 
 
-@reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
-def track_by_id(asked: ParameterValues) -> Question:
-    """The full track. An id that was merged answers with its survivor, which Content-Location names."""
-    track_id, wanted = asked[TRACK_ID], asked[INCLUDE]
+@get_route("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
+def track_by_id(values: ParameterValues) -> Question:
+    """The full track. A merged id answers with its survivor, which Content-Location names."""
+    track_id, wanted = values[TRACK_ID], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
-        survivor, body = body_of(catalog, track_id)
+        survivor, body = find_body(catalog, track_id)
         if wanted:
-            body = included(service, catalog, survivor, body, wanted)
-        return Answer(body, moved("/v1/tracks/", track_id, survivor))
+            body = include_members(service, catalog, survivor, body, wanted)
+        return Answer(body, build_location_header("/v1/tracks/", track_id, survivor))
 
-    return Lookup(work, Pace.ASIDE if PROVENANCE in wanted else Pace.AT_ONCE)
+    return Lookup(work, Execution.IN_THREAD if PROVENANCE in wanted else Execution.INLINE)
 
 
-@reads("/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",))
-def track_by_isrc(asked: ParameterValues) -> Question:
-    """The track that carries the code, whichever of its codes it is; `matched_isrc` is the code that was asked for."""
-    code, wanted = asked[ISRC], asked[INCLUDE]
+@get_route(
+    "/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",)
+)
+def track_by_isrc(values: ParameterValues) -> Question:
+    """The track that carries the code, whichever of its codes it is; `matched_isrc` is the requested code."""
+    code, wanted = values[ISRC], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
         found = catalog.track_by_isrc(code)
         if found is None:
-            raise unknown_isrc(code)
+            raise unknown_isrc_error(code)
         track_id, body = found
         if wanted:
-            body = included(service, catalog, track_id, body, wanted)
+            body = include_members(service, catalog, track_id, body, wanted)
         return Answer(b'%s,"matched_isrc":"%s"}' % (body[:-1], code.encode()))
 
-    return Lookup(work, Pace.ASIDE if PROVENANCE in wanted else Pace.AT_ONCE)
+    return Lookup(work, Execution.IN_THREAD if PROVENANCE in wanted else Execution.INLINE)
 
 
 _ONE_OF: tuple[Parameter[Any], ...] = (OF_ID, OF_ISRC, *OF_PLATFORM.values(), OF_URL)
 
 
-@reads(
+@get_route(
     "/v1/tracks/links",
     TrackLinks,
     tag="Tracks",
@@ -145,27 +147,27 @@ _ONE_OF: tuple[Parameter[Any], ...] = (OF_ID, OF_ISRC, *OF_PLATFORM.values(), OF
     exactly_one=_ONE_OF,
     failures=("not_found",),
 )
-def links(asked: ParameterValues) -> Question:
+def links(values: ParameterValues) -> Question:
     """All links of the track that exactly one parameter names, in a fixed order of platforms.
 
-    An id that stands on several tracks (a release of catalog_a) answers the most popular; `alternatives` names the others. `url` takes the
+    For an id of several tracks (a release of catalog_a) the answer is the most popular; `alternatives` names the others. `url` takes the
     address of a track on a platform.
     """
-    by = asked.the_one(_ONE_OF)
+    by = values.find_sent(_ONE_OF)
 
     def work(catalog: Catalog, service: Service) -> Answer:
         if by is OF_URL:
-            named = read_url(asked[OF_URL], service.settings.url_templates)
+            named = parse_platform_url(values[OF_URL], service.settings.url_templates)
             if named is None:
                 raise ApiError("not_found", "The address names no track of a platform that the catalog links to.")
-            candidates = ids_of_external(catalog, named)
+            candidates = find_ids_on_platform(catalog, named)
         else:
-            candidates = ids_named(catalog, asked, by)
-        track_id, body = body_of(catalog, candidates[0])
-        track = shown(body)
-        found = written(catalog.links(track_id), service.settings.url_templates)
-        answer = encoded(TrackLinks(track_id, track.title, track.isrc, found, candidates[1:]))
-        answer.headers |= moved("/v1/tracks/links?id=", candidates[0], track_id)
+            candidates = find_ids(catalog, values, by)
+        track_id, body = find_body(catalog, candidates[0])
+        track = read_summary(body)
+        found = build_links(catalog.links(track_id), service.settings.url_templates)
+        answer = encode_answer(TrackLinks(track_id, track.title, track.isrc, found, candidates[1:]))
+        answer.headers |= build_location_header("/v1/tracks/links?id=", candidates[0], track_id)
         return answer
 
     return Lookup(work)

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of events, what was sent and what came of it (contract G8). On any plan, free of charge."""
+"""Webhooks: registration, deliveries, replays (contract G8). On any plan, free of charge."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from account_store.webhooks.deliveries import Delivery, DeliveryDetail, Disabled
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION, LONGEST_OVERLAP, OVERLAP, Endpoint, NewSecret, TooManyEndpointsError
 from account_store.webhooks.events import EVENT_TYPES
 from account_store.webhooks.sealing import SealedError
-from catalog_api.address_check import vet
-from catalog_api.answers import Answer, encoded
-from catalog_api.metering import Free, Question, timestamp
+from catalog_api.address_check import check_address
+from catalog_api.answers import Answer, encode_answer
+from catalog_api.metering import FreeQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, DELIVERY_ID, DELIVERY_STATUS, LIMIT, URL_PATTERN, WEBHOOK_ID, ParameterValues
 from catalog_api.problems import RETRY_SOON, ApiError, ParameterProblem
 from catalog_api.request_bodies import Members
-from catalog_api.route_declaration import acts, alters, deletes, reads, writes
+from catalog_api.route_declaration import delete_route, get_route, patch_route, post_route, post_route_without_body
 from catalog_api.service import Service
 from catalog_api.wire.account_types import (
     NewWebhook,
@@ -62,57 +62,59 @@ _ONE: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID,), "failures": ("no
 _DELIVERY: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID, DELIVERY_ID)}
 
 
-@writes(
+@post_route(
     "/v1/webhooks",
     NewWebhook,
-    summary="Be told of events",
+    summary="Receive events",
     failures=("too_many_webhooks", "secrets_unavailable"),
     body=_NEW,
     https_only=True,
     **_COMMON,
 )
-def create_webhook(_asked: ParameterValues, members: Members) -> Question:
+def create_webhook(_values: ParameterValues, members: Members) -> Question:
     """Have events of `event_types` (all, when there are none) sent to an https address. The answer holds the secret, once.
 
-    Addresses inside private networks are refused; a name that does not resolve at the moment is taken.
+    Addresses inside private networks are refused; a name that does not resolve at the moment is accepted.
     """
-    url, event_types, description = members.address("url", LONGEST_URL), *_described(members)
+    url, event_types, description = members.address("url", LONGEST_URL), *_read_description(members)
     members.check()
     rest = (event_types or (), description or "")
-    return _answered(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _new, url)
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _build_new_webhook, url)
 
 
-@reads("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
-def webhooks(_asked: ParameterValues) -> Question:
+@get_route("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
+def webhooks(_values: ParameterValues) -> Question:
     """The account's webhooks, oldest first; at most 20."""
-    return _answered(lambda accounts, me: accounts.webhooks.all(me), lambda found: WebhookList([_shown(one) for one in found]))
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.all(me), lambda found: WebhookList([_build_webhook(one) for one in found]))
 
 
-@reads("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
-def webhook(asked: ParameterValues) -> Question:
-    """What it is told, and how that goes."""
-    return _answered(lambda accounts, me: accounts.webhooks.one(me, asked[WEBHOOK_ID]), _shown)
+@get_route("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
+def webhook(values: ParameterValues) -> Question:
+    """Its events and its state."""
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.one(me, values[WEBHOOK_ID]), _build_webhook)
 
 
-@alters("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
-def change_webhook(asked: ParameterValues, members: Members) -> Question:
-    """Change the members that are sent. While it is disabled events are held; once it is enabled again they can be replayed."""
+@patch_route("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
+def change_webhook(values: ParameterValues, members: Members) -> Question:
+    """Change the members that are sent. A disabled webhook keeps its events; once enabled again, they can be replayed."""
     url = None if members.value("url") is None else members.address("url", LONGEST_URL)
-    event_types, description = _described(members)
+    event_types, description = _read_description(members)
     status = None if members.value("status") is None else members.choice("status", _STATUSES)
     members.check()
     changes: dict[str, Any] = {"url": url, "event_types": event_types, "description": description}
     changes["is_enabled"] = None if status is None else status == ENABLED
-    return _answered(lambda accounts, me: accounts.webhooks.change(me, asked[WEBHOOK_ID], is_vetted=True, **changes), _shown, url)
+    return _ask_accounts(
+        lambda accounts, me: accounts.webhooks.change(me, values[WEBHOOK_ID], is_vetted=True, **changes), _build_webhook, url
+    )
 
 
-@deletes("/v1/webhooks/{id:str}", Webhook, summary="Delete a webhook", **_ONE)
-def delete_webhook(asked: ParameterValues) -> Question:
-    """Forget it, its secret and its deliveries. The answer is what it was."""
-    return _answered(lambda accounts, me: accounts.webhooks.delete(me, asked[WEBHOOK_ID]), _shown)
+@delete_route("/v1/webhooks/{id:str}", Webhook, summary="Delete a webhook", **_ONE)
+def delete_webhook(values: ParameterValues) -> Question:
+    """Delete it with its secret and its deliveries. The answer is its last state."""
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.delete(me, values[WEBHOOK_ID]), _build_webhook)
 
 
-@writes(
+@post_route(
     "/v1/webhooks/{id:str}/rotate",
     NewWebhook,
     summary="Replace a webhook's secret",
@@ -120,36 +122,38 @@ def delete_webhook(asked: ParameterValues) -> Question:
     needs_body=False,
     **{**_ONE, "failures": ("not_found", "secrets_unavailable")},
 )
-def rotate_webhook_secret(asked: ParameterValues, members: Members) -> Question:
-    """A new secret, told once. The one before signs beside it for `overlap_hours`, so that receivers can be moved over."""
+def rotate_webhook_secret(values: ParameterValues, members: Members) -> Question:
+    """A new secret, shown once. The previous one signs as well for `overlap_hours`, so that receivers can change over."""
     hours = members.optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
     overlap = OVERLAP if hours is None else hours * _HOURS
-    return _answered(lambda accounts, me: accounts.webhooks.rotate(me, asked[WEBHOOK_ID], overlap), _new)
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.rotate(me, values[WEBHOOK_ID], overlap), _build_new_webhook)
 
 
-@acts("/v1/webhooks/{id:str}/ping", WebhookDelivery, summary="Send a test event", **{**_ONE, "failures": ("not_found", "webhook_disabled")})
-def ping_webhook(asked: ParameterValues) -> Question:
-    """Send `webhook.ping`, whatever the webhook asks for; its delivery tells what came of it a moment later."""
-    return _answered(lambda accounts, me: accounts.deliveries.ping(me, asked[WEBHOOK_ID]), _delivery)
+@post_route_without_body(
+    "/v1/webhooks/{id:str}/ping", WebhookDelivery, summary="Send a test event", **{**_ONE, "failures": ("not_found", "webhook_disabled")}
+)
+def ping_webhook(values: ParameterValues) -> Question:
+    """Send `webhook.ping`, whatever events the webhook receives. Its delivery shows the outcome a moment later."""
+    return _ask_accounts(lambda accounts, me: accounts.deliveries.ping(me, values[WEBHOOK_ID]), _build_delivery)
 
 
-@writes(
+@post_route(
     "/v1/webhooks/{id:str}/replay",
     WebhookReplay,
     summary="Send again what was missed",
     body=_SINCE,
     **{**_ONE, "failures": ("not_found", "webhook_disabled")},
 )
-def replay_webhook(asked: ParameterValues, members: Members) -> Question:
-    """Send again all deliveries that failed or were held since a time; deliveries are kept for 14 days."""
+def replay_webhook(values: ParameterValues, members: Members) -> Question:
+    """Send again all deliveries since a time that failed or were held; deliveries are kept for 14 days."""
     since = members.moment("since")
     members.check()
     assert since is not None  # noqa: S101 - check has refused none
-    return _answered(lambda accounts, me: accounts.deliveries.replay_since(me, asked[WEBHOOK_ID], since), WebhookReplay)
+    return _ask_accounts(lambda accounts, me: accounts.deliveries.replay_since(me, values[WEBHOOK_ID], since), WebhookReplay)
 
 
-@reads(
+@get_route(
     "/v1/webhooks/{id:str}/deliveries",
     WebhookDeliveryPage,
     summary="What was sent",
@@ -157,54 +161,56 @@ def replay_webhook(asked: ParameterValues, members: Members) -> Question:
     failures=("not_found", "invalid_cursor"),
     **_COMMON,
 )
-def webhook_deliveries(asked: ParameterValues) -> Question:
+def webhook_deliveries(values: ParameterValues) -> Question:
     """The webhook's deliveries of the last 14 days, newest first."""
-    endpoint_id, status, cursor, limit = asked[WEBHOOK_ID], asked[DELIVERY_STATUS], asked[CURSOR], asked[LIMIT]
+    endpoint_id, status, cursor, limit = values[WEBHOOK_ID], values[DELIVERY_STATUS], values[CURSOR], values[LIMIT]
     query = ("deliveries", endpoint_id, str(status))
     before = None if cursor is None else _CURSORS.decode(query, cursor).id
 
     def shown(found: list[Delivery]) -> WebhookDeliveryPage:
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].delivery_id)) if len(found) > limit else None
-        return WebhookDeliveryPage([_delivery(one) for one in found[:limit]], following)
+        return WebhookDeliveryPage([_build_delivery(one) for one in found[:limit]], following)
 
-    return _answered(lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), shown)
+    return _ask_accounts(
+        lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), shown
+    )
 
 
-@reads(
+@get_route(
     "/v1/webhooks/{id:str}/deliveries/{delivery_id:str}", WebhookDeliveryDetail, summary="A delivery", failures=("not_found",), **_DELIVERY
 )
-def webhook_delivery(asked: ParameterValues) -> Question:
+def webhook_delivery(values: ParameterValues) -> Question:
     """A delivery with its body and all its attempts."""
-    return _answered(lambda accounts, me: accounts.deliveries.one(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _detail)
+    return _ask_accounts(lambda accounts, me: accounts.deliveries.one(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery_detail)
 
 
-@acts(
+@post_route_without_body(
     "/v1/webhooks/{id:str}/deliveries/{delivery_id:str}/replay",
     WebhookDelivery,
     summary="Send a delivery again",
     failures=("not_found", "webhook_disabled"),
     **_DELIVERY,
 )
-def replay_webhook_delivery(asked: ParameterValues) -> Question:
-    """Send it again, whatever became of it, with the same `webhook-id`."""
-    return _answered(lambda accounts, me: accounts.deliveries.replay(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _delivery)
+def replay_webhook_delivery(values: ParameterValues) -> Question:
+    """Send it again, whatever its outcome was, with the same `webhook-id`."""
+    return _ask_accounts(lambda accounts, me: accounts.deliveries.replay(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery)
 
 
-def _answered(ask: Callable[[Accounts, int], T], show: Callable[[T], msgspec.Struct], url: str | None = None) -> Question:
-    """What the accounts answer when they are asked for the caller's account, shown; a `url` is looked at first."""
+def _ask_accounts(ask: Callable[[Accounts, int], T], show: Callable[[T], msgspec.Struct], url: str | None = None) -> Question:
+    """Build a question that calls the accounts for the caller's account and shows the result; a `url` is checked first."""
 
     async def work(service: Service, caller: Caller) -> Answer:
         if url is not None:
-            await vet(service.outbound, url, https_only=True)
-        with _told():
-            return encoded(show(await asyncio.to_thread(ask, service.accounts, caller.account_id)))
+            await check_address(service.outbound, url, https_only=True)
+        with _translate_errors():
+            return encode_answer(show(await asyncio.to_thread(ask, service.accounts, caller.account_id)))
 
-    return Free(work)
+    return FreeQuestion(work)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What the accounts refuse, as the caller is told it."""
+def _translate_errors() -> Iterator[None]:
+    """Raise errors of the accounts as ApiError."""
     try:
         yield
     except UnknownError as error:
@@ -214,29 +220,29 @@ def _told() -> Iterator[None]:
     except TooManyEndpointsError as error:
         raise ApiError("too_many_webhooks", f"{str(error).capitalize()}.") from None
     except SealedError:
-        # The log tells the operator what to do about it.
+        # The log tells the operator the remedy.
         raise ApiError("secrets_unavailable", "A secret cannot be kept safely at the moment.", headers=RETRY_SOON) from None
     except InvalidValueError as error:
         raise ApiError("invalid_parameter", f"{error}.", (ParameterProblem("body", "url", str(error)),)) from None
 
 
-def _described(members: Members) -> tuple[list[str] | None, str | None]:
+def _read_description(members: Members) -> tuple[list[str] | None, str | None]:
     return members.choices("event_types", EVENT_TYPES), members.optional_text("description", LONGEST_DESCRIPTION)
 
 
-def _if_any(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)
+def _format_optional(moment: datetime | None) -> str | None:
+    return None if moment is None else format_timestamp(moment)
 
 
-def _shown(one: Endpoint) -> Webhook:
-    return Webhook(**_members(one))
+def _build_webhook(one: Endpoint) -> Webhook:
+    return Webhook(**_webhook_members(one))
 
 
-def _new(made: NewSecret) -> NewWebhook:
-    return NewWebhook(**_members(made.endpoint), secret=made.secret)
+def _build_new_webhook(made: NewSecret) -> NewWebhook:
+    return NewWebhook(**_webhook_members(made.endpoint), secret=made.secret)
 
 
-def _members(one: Endpoint) -> dict[str, Any]:
+def _webhook_members(one: Endpoint) -> dict[str, Any]:
     return {
         "id": one.endpoint_id,
         "url": one.url,
@@ -244,34 +250,34 @@ def _members(one: Endpoint) -> dict[str, Any]:
         "event_types": list(one.event_types),
         "status": ENABLED if one.is_enabled else DISABLED,
         "disabled_reason": one.disabled_reason,
-        "disabled_at": _if_any(one.disabled_at),
-        "failing_since": _if_any(one.failing_since),
-        "created_at": timestamp(one.created_at),
-        "previous_secret_until": _if_any(one.previous_secret_until),
+        "disabled_at": _format_optional(one.disabled_at),
+        "failing_since": _format_optional(one.failing_since),
+        "created_at": format_timestamp(one.created_at),
+        "previous_secret_until": _format_optional(one.previous_secret_until),
     }
 
 
-def _delivery(one: Delivery) -> WebhookDelivery:
-    return WebhookDelivery(**_facts(one))
+def _build_delivery(one: Delivery) -> WebhookDelivery:
+    return WebhookDelivery(**_delivery_members(one))
 
 
-def _detail(found: DeliveryDetail) -> WebhookDeliveryDetail:
+def _build_delivery_detail(found: DeliveryDetail) -> WebhookDeliveryDetail:
     attempts = [
-        WebhookAttempt(timestamp(tried.attempted_at), tried.duration_ms, tried.status_code, tried.error, tried.response_excerpt)
+        WebhookAttempt(format_timestamp(tried.attempted_at), tried.duration_ms, tried.status_code, tried.error, tried.response_excerpt)
         for tried in found.attempts
     ]
-    return WebhookDeliveryDetail(**_facts(found.delivery), body=found.body, attempts=attempts)
+    return WebhookDeliveryDetail(**_delivery_members(found.delivery), body=found.body, attempts=attempts)
 
 
-def _facts(one: Delivery) -> dict[str, Any]:
+def _delivery_members(one: Delivery) -> dict[str, Any]:
     return {
         "id": one.delivery_id,
         "event_id": one.event_id,
         "event_type": one.event_type,
-        "occurred_at": timestamp(one.occurred_at),
+        "occurred_at": format_timestamp(one.occurred_at),
         "status": one.status,
-        "next_attempt_at": _if_any(one.due_at),
-        "finished_at": _if_any(one.finished_at),
+        "next_attempt_at": _format_optional(one.due_at),
+        "finished_at": _format_optional(one.finished_at),
         "attempt_count": one.attempt_count,
         "last_status_code": one.last_status_code,
         "last_error": one.last_error,

@@ -12,7 +12,7 @@ import re
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from catalog_api.client_address import network_of
+from catalog_api.client_address import find_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,7 @@ class ConnectionRegistry(Generic[Connection]):
 
     def add(self, connection: Connection, host: str | None) -> None:
         """Add an open connection; `host` is None on a Unix socket."""
-        address = network_of(host) if host else ""
+        address = find_network(host) if host else ""
         self._address_of[connection] = address
         held = self._by_address.get(address)
         if held is None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from catalog_api.problems import PROBLEM_TYPE, ApiError, problem
+from catalog_api.problems import PROBLEM_TYPE, ApiError, render_problem
 from catalog_api.server.connection_registry import ConnectionRegistry
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class GuardedProtocol(HttpToolsProtocol):
             cycle.message_event.set()
         if not is_answering:
             path = self.scope["path"] if self.scope is not None and "path" in self.scope else "*"
-            answer = problem({"path": path}, ApiError(code, detail, headers=headers))
+            answer = render_problem({"path": path}, ApiError(code, detail, headers=headers))
             phrase = HTTPStatus(answer.status).phrase.encode()
             lines = [b"HTTP/1.1 %d %b\r\nconnection: close\r\ncontent-type: %b" % (answer.status, phrase, PROBLEM_TYPE.encode())]
             lines += [b"\r\n%b: %b" % (name.encode(), value.encode()) for name, value in answer.headers.items()]

@@ -30,7 +30,7 @@ from catalog_api.server.companion_processes import Companion, Companions
 from catalog_api.server.metrics_endpoint import serve_metrics
 from catalog_api.server.request_statistics import REPORTS_FOLDER
 from catalog_api.server.restart_backoff import RestartBackoff
-from catalog_api.settings import FILE_VARIABLE, ApiSettings, as_environment
+from catalog_api.settings import FILE_VARIABLE, ApiSettings, to_environment
 from catalog_store.log import log_json
 
 log = structlog.get_logger("catalog_api")
@@ -139,7 +139,7 @@ def serve(settings: ApiSettings) -> int:
             settings = replace(settings, matcher_socket=str(Path(reports) / "matcher.sock"))
         # Workers that start later get the settings as they are now, not as the file is by then.
         os.environ.pop(FILE_VARIABLE, None)
-        os.environ.update({**as_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
+        os.environ.update({**to_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
         listening = _listen(settings.host, settings.port)
         companions = Companions(_companions(settings), Path(reports))
         if settings.metrics_port:

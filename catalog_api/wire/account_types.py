@@ -14,7 +14,7 @@ from catalog_api.wire.values import Date, Id, Timestamp
 
 
 class DayUse(msgspec.Struct):
-    """Credits and requests of one key on one UTC day; keys are told apart by their beginning."""
+    """Credits and requests of one key on one UTC day; `key` is the beginning of the key."""
 
     day: Date
     key: str
@@ -23,7 +23,7 @@ class DayUse(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """An account's calendar month (UTC). Each stream that was active at any moment of it is a stream-month."""
+    """An account's calendar month (UTC). Each stream that was active at any moment of it counts as a stream-month."""
 
     month: str
     plan: str
@@ -63,7 +63,7 @@ WebhookEvent = Annotated[str, Meta(extra_json_schema={"enum": list(EVENT_TYPES)}
 
 
 class Webhook(msgspec.Struct):
-    """An address that is told of events. `event_types` is empty for all; `failing_since`: no 2xx since then."""
+    """An address that receives events. An empty `event_types` means all. `failing_since`: the address has not answered 2xx since then."""
 
     id: str
     url: str
@@ -78,7 +78,7 @@ class Webhook(msgspec.Struct):
 
 
 class NewWebhook(Webhook):
-    """A webhook whose secret was just made: the only time that it is told."""
+    """A webhook with a new secret, which only this answer shows."""
 
     secret: str
 
@@ -90,7 +90,7 @@ class WebhookList(msgspec.Struct):
 
 
 class WebhookDelivery(msgspec.Struct):
-    """One event for one webhook. `event_id` is the receiver's `webhook-id`; `next_attempt_at` is null when there will be none."""
+    """One event for one webhook. `event_id` is the receiver's `webhook-id`; `next_attempt_at` is null when no attempt will follow."""
 
     id: Id
     event_id: str
@@ -112,7 +112,7 @@ class WebhookDeliveryPage(msgspec.Struct):
 
 
 class WebhookAttempt(msgspec.Struct):
-    """One time that a delivery was sent. `error` is null when it was answered 2xx; `response_excerpt` is the beginning of the answer."""
+    """One attempt of a delivery. `error` is null after a 2xx; `response_excerpt` is the beginning of the receiver's response."""
 
     attempted_at: Timestamp
     duration_ms: Annotated[int, Meta(ge=0)]
@@ -122,13 +122,13 @@ class WebhookAttempt(msgspec.Struct):
 
 
 class WebhookDeliveryDetail(WebhookDelivery):
-    """A delivery with what was sent, to the letter, and all its attempts, oldest first."""
+    """A delivery with the exact body that was sent and all its attempts, oldest first."""
 
     body: str
     attempts: list[WebhookAttempt]
 
 
 class WebhookReplay(msgspec.Struct):
-    """How many deliveries are sent again."""
+    """The number of deliveries that are sent again."""
 
     replayed: Annotated[int, Meta(ge=0)]

@@ -53,7 +53,7 @@ class Label(msgspec.Struct):
 
 
 class PlatformLink(msgspec.Struct):
-    """A track on a platform."""
+    """The link of a track on a platform."""
 
     source: Annotated[str, Meta(extra_json_schema={"enum": list(LINK_SOURCES)})]
     external_id: str
@@ -61,7 +61,7 @@ class PlatformLink(msgspec.Struct):
 
 
 class TrackLinks(msgspec.Struct, omit_defaults=True):
-    """The links of a track; `alternatives` are the other tracks that the id asked for stands on, most popular first."""
+    """The links of a track. `alternatives`: other tracks with the requested id, most popular first."""
 
     track_id: Id
     title: str
@@ -119,7 +119,7 @@ class Release(ReleaseSummary):
 
 
 class FieldProvenance(msgspec.Struct):
-    """Who gave a field of a track, and why that source; `agreed` sources said the same (null where nothing is counted)."""
+    """The source of a field and the reason for it; `agreed` counts sources with the same value (null where nothing is counted)."""
 
     field: str
     value: str | int | float | None
@@ -130,14 +130,14 @@ class FieldProvenance(msgspec.Struct):
 
 
 class SourceRecord(msgspec.Struct):
-    """A platform's record that was merged into the track."""
+    """A record of a platform that was merged into the track."""
 
     source: str
     external_id: str
 
 
 class GenreProvenance(msgspec.Struct):
-    """Why a track has a genre: what `source` said of the `entity_kind`, and the rule that read it."""
+    """Why a track has a genre: the words of `source` about the `entity_kind`, and the rule that matched them."""
 
     name: str
     source: str
@@ -147,7 +147,7 @@ class GenreProvenance(msgspec.Struct):
 
 
 class Provenance(msgspec.Struct):
-    """Where a track comes from: its fields, its genres, and the records that were merged into it."""
+    """The sources of a track's fields and genres, and the records that were merged into it."""
 
     fields: list[FieldProvenance]
     genres: list[GenreProvenance]
@@ -163,7 +163,7 @@ class Match(msgspec.Struct):
 
 
 class Track(msgspec.Struct, omit_defaults=True):
-    """The full track payload.
+    """The full track.
 
     `match` only inside search results, `matched_isrc` only in an answer by ISRC; `isrcs`, `links`, `provenance` only when included.
     """
@@ -240,7 +240,7 @@ class GenreTree(msgspec.Struct):
 
 
 class Change(msgspec.Struct):
-    """What became of an id in a build: merged into `new_id`, split (`new_id` took a part of it), removed, or restored."""
+    """What happened to an id in a build: merged into `new_id`, split (`new_id` took a part of it), removed, or restored."""
 
     build: str
     kind: Annotated[str, Meta(extra_json_schema={"enum": ["track", "artist", "release", "label"]})]
@@ -250,7 +250,7 @@ class Change(msgspec.Struct):
 
 
 class Changes(msgspec.Struct):
-    """Changes after the build asked about, oldest first; `build` is the one that answered: ask with it next time."""
+    """Changes after the build `since`, oldest first. `build` is the live build: send it as `since` next time."""
 
     since: str | None
     build: str

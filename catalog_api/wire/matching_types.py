@@ -26,7 +26,7 @@ class SlimRelease(msgspec.Struct):
 
 
 class SlimTrack(msgspec.Struct):
-    """A track as bulk resolve answers it."""
+    """A track in bulk resolve."""
 
     id: Id
     title: str
@@ -43,7 +43,7 @@ class TrackName(msgspec.Struct):
 
 
 class ResolvedRow(msgspec.Struct, omit_defaults=True):
-    """What became of one item; `track` when it was matched, `match` when it was matched by name."""
+    """The result of one item; `track` when it was matched, `match` when it was matched by name."""
 
     input: str | TrackName
     status: Literal["matched", "not_found", "skipped_no_credits"]
@@ -53,7 +53,7 @@ class ResolvedRow(msgspec.Struct, omit_defaults=True):
 
 
 class Resolved(msgspec.Struct):
-    """`results[j]` answers `items[j]`. `partial`: the credits did not last, and the last rows were skipped."""
+    """`results[j]` answers `items[j]`. `partial`: the credits ran out, and the last rows were skipped."""
 
     results: list[ResolvedRow]
     partial: bool
@@ -64,7 +64,7 @@ class Resolved(msgspec.Struct):
 
 
 class RecognitionResult(msgspec.Struct):
-    """A recording that was recognised. `offset_seconds`: where in the recording begins what was sent."""
+    """A recognised recording. `offset_seconds`: the position in the recording at which the sent audio begins."""
 
     id: Annotated[str, Meta(pattern="^[1-9][0-9]*$")]
     title: str
@@ -74,7 +74,7 @@ class RecognitionResult(msgspec.Struct):
 
 
 class Identified(msgspec.Struct, omit_defaults=True):
-    """What was recognised, best first. `reason` when nothing was; `window_offset_seconds`: where in an upload begins what was."""
+    """The recognised recordings, best first. `reason` when there are none; `window_offset_seconds`: where in an upload the match begins."""
 
     matched: bool
     results: list[RecognitionResult]

@@ -54,7 +54,7 @@ class ErrorCodes(msgspec.Struct):
 
 
 class InterfaceChange(msgspec.Struct, omit_defaults=True):
-    """A change of the interface; `sunset` and `link` of what is deprecated."""
+    """A change of the interface; deprecations have `sunset` and `link`."""
 
     date: Date
     kind: Literal["added", "deprecated", "removed"]
@@ -71,16 +71,16 @@ class Changelog(msgspec.Struct):
 
 
 class Readiness(msgspec.Struct):
-    """That a worker can answer, and how what it serves stands against what is published."""
+    """Whether a worker can answer, and how its snapshot compares with the published one."""
 
     status: Literal["ready"]
     snapshot: str | None
     current: str | None
-    """What `current` names."""
+    """The snapshot that `current` names."""
     behind_seconds: float
-    """For how long the two have differed."""
+    """How long the two have differed."""
     is_stale: bool
-    """Whether they have differed for longer than the operator allows, or nobody looks any more."""
+    """Whether they have differed for longer than the operator allows, or the worker stopped checking."""
     is_refused: bool
     """Whether `current` names a snapshot that is damaged or cannot be opened."""
     is_following: bool

@@ -12,7 +12,7 @@ from catalog_api.wire.values import Date, Id, Isrc, Timestamp
 
 
 class AiredTrack(msgspec.Struct):
-    """A track on a stream, as the catalog describes it now; one that left the catalog as it did then. `artist` are those who lead."""
+    """A track on a stream, as the catalog describes it now, or as it did when the track aired. `artist` joins the lead artists."""
 
     id: str
     title: str
@@ -25,7 +25,7 @@ class AiredTrack(msgspec.Struct):
 
 
 class NowPlaying(msgspec.Struct):
-    """What is heard on a stream at this moment."""
+    """The track that is on at this moment."""
 
     track: AiredTrack
     started_at: Timestamp
@@ -34,9 +34,9 @@ class NowPlaying(msgspec.Struct):
 class Stream(msgspec.Struct, omit_defaults=True):
     """A monitored stream.
 
-    `now_playing` is null during ads, talk, silence and what the catalog does not hold (`now_playing_state` unrecognized), and while
-    nobody listens (not_listening: the stream starts, is reconnected, has failed or was stopped). `last_error` stays readable when all is
-    well again; `unresolved`, only in the answer to the registration: why the name of the address does not resolve at the moment.
+    `now_playing` is null during ads, talk, silence and unknown music (`now_playing_state` unrecognized), and while nothing is recorded
+    (not_listening: the stream starts, reconnects, has failed or was stopped). `last_error` stays after a recovery. `unresolved`, only in
+    the answer to the registration: why the name of the address does not resolve at the moment.
     """
 
     id: str
@@ -64,7 +64,7 @@ class StreamPage(msgspec.Struct):
 
 
 class AiringEntry(msgspec.Struct):
-    """One airing; `ended_at` is null while it goes on, `duration_seconds` its length so far."""
+    """One airing. While it is still on, `ended_at` is null and `duration_seconds` is its length so far."""
 
     track: AiredTrack
     started_at: Timestamp
@@ -81,7 +81,7 @@ class AiringPage(msgspec.Struct):
 
 
 class ReportSummaryRow(msgspec.Struct):
-    """A track and how often it was played."""
+    """A track and its number of plays."""
 
     track_id: Id
     isrc: Isrc | None
@@ -100,7 +100,7 @@ class ReportDetailRow(msgspec.Struct):
 
 
 class ReportGap(msgspec.Struct):
-    """Time of the report that nobody listened to: the stream was away (`source`), or we were (`monitor`). Open while `ended_at` is null."""
+    """Time that was not monitored: the stream was away (`source`), or our monitor was (`monitor`). `ended_at` is null while it lasts."""
 
     started_at: Timestamp
     ended_at: Timestamp | None
@@ -109,7 +109,7 @@ class ReportGap(msgspec.Struct):
 
 
 class ReportedStream(msgspec.Struct):
-    """A stream's part of a report: tracks, most played first; airings, oldest first."""
+    """A stream's part of a report: tracks by number of plays, airings by time."""
 
     id: str
     name: str

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog_api.client_address import client_address, network_of
+from catalog_api.client_address import find_client_address, find_network
 
 
 def scope(*forwarded: bytes, client: tuple[str, int] | None = ("10.0.0.1", 4000)) -> dict[str, object]:
@@ -24,11 +24,11 @@ def scope(*forwarded: bytes, client: tuple[str, int] | None = ("10.0.0.1", 4000)
 def test_address_is_the_last_that_the_load_balancer_wrote_else_the_connections(
     forwarded: tuple[bytes, ...], header: str, expected: str
 ) -> None:
-    assert client_address(scope(*forwarded), header) == expected
+    assert find_client_address(scope(*forwarded), header) == expected
 
 
 def test_connection_over_a_unix_socket_has_no_address() -> None:
-    assert client_address(scope(client=None), "") == ""
+    assert find_client_address(scope(client=None), "") == ""
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_connection_over_a_unix_socket_has_no_address() -> None:
     ],
 )
 def test_client_is_an_ipv4_address_or_an_ipv6_network(address: str, network: str) -> None:
-    assert network_of(address) == network
+    assert find_network(address) == network

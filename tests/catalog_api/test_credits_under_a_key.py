@@ -11,7 +11,7 @@ import pytest
 
 from account_store import Accounts
 from catalog_api.answers import Answer
-from catalog_api.metering import Paid
+from catalog_api.metering import PrepaidQuestion
 from catalog_api.problems import ApiError
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Account
     opened.close()
 
 
-def asked(accounts: Accounts, question: Paid, caller: Any, key: str | None) -> Answer:  # noqa: ANN401 - a Caller
+def asked(accounts: Accounts, question: PrepaidQuestion, caller: Any, key: str | None) -> Answer:  # noqa: ANN401 - a Caller
     headers = [] if key is None else [(b"idempotency-key", key.encode())]
     scope: Any = {"type": "http", "method": "POST", "path": "/v1/tracks/resolve", "headers": headers, "state": {}}
     service: Any = SimpleNamespace(accounts=accounts)
     return asyncio.run(question.answer(service, caller, scope))
 
 
-def failing_first(price: int, failures: int = 1) -> Paid:
+def failing_first(price: int, failures: int = 1) -> PrepaidQuestion:
     left = [failures]
 
     async def work(_service: object, _caller: object, _charge: object) -> Answer:
@@ -47,7 +47,7 @@ def failing_first(price: int, failures: int = 1) -> Paid:
             raise ApiError("catalog_unavailable", "Not yet.")
         return Answer(b"{}")
 
-    return Paid(price, work, body={"items": [1]})
+    return PrepaidQuestion(price, work, body={"items": [1]})
 
 
 @pytest.mark.parametrize("failures", [1, 3])

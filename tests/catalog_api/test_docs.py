@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from audio_recognition.matching import Reason
-from catalog_api.route_declaration import declared, template
+from catalog_api.route_declaration import build_path_template, list_declared_routes
 from catalog_api.routes import ROUTES
 from catalog_api.wire.matching_types import Identified
 from tests.conftest import ROOT
@@ -20,5 +20,5 @@ def test_every_reason_of_a_matcher_can_be_told() -> None:
 
 def test_every_route_stands_in_the_guide() -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text()
-    beginnings = {template(route.path).partition("{")[0] for route in declared(ROUTES)}
+    beginnings = {build_path_template(route.path).partition("{")[0] for route in list_declared_routes(ROUTES)}
     assert [path for path in beginnings if path not in page] == []

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from catalog_api.answers import Answer
-from catalog_api.metering import Lookup, LookupWork, Pace
+from catalog_api.metering import Execution, Lookup, LookupWork
 from catalog_api.middleware.time_slices import SLICE_SECONDS, TimeSlices
 from tests.catalog_api.in_process import answering, published
 from tests.waiting import PATIENCE_SECONDS
@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-async def order_of_work(clock: list[float], place: Path, key: str, asked: list[tuple[str, Pace, float]]) -> list[str]:
+async def order_of_work(clock: list[float], place: Path, key: str, asked: list[tuple[str, Execution, float]]) -> list[str]:
     """In which order the work of questions is done that come in the same round of the loop; quick ones come in the next."""
     done: list[str] = []
 
@@ -51,8 +51,8 @@ async def order_of_work(clock: list[float], place: Path, key: str, asked: list[t
         assert caller is not None
         scope: Any = {"headers": [], "state": {}}
 
-        async def answered(name: str, pace: Pace, seconds: float) -> Answer:
-            if pace is Pace.AT_ONCE:
+        async def answered(name: str, pace: Execution, seconds: float) -> Answer:
+            if pace is Execution.INLINE:
                 await asyncio.sleep(0)
             return await Lookup(noting(name, seconds), pace).answer(service, caller, scope)
 
@@ -61,9 +61,9 @@ async def order_of_work(clock: list[float], place: Path, key: str, asked: list[t
     return done
 
 
-LONG = ("search", Pace.IN_TURN, SLICE_SECONDS)
-SHORT = ("search", Pace.IN_TURN, 0.0)
-CODE = ("code", Pace.AT_ONCE, 0.0)
+LONG = ("search", Execution.TIME_SLICED, SLICE_SECONDS)
+SHORT = ("search", Execution.TIME_SLICED, 0.0)
+CODE = ("code", Execution.INLINE, 0.0)
 
 
 def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(clock: list[float], tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(clock
 
 
 def test_long_questions_are_taken_in_the_order_in_which_they_came(clock: list[float], tmp_path: Path) -> None:
-    asked = [(f"search {number}", Pace.IN_TURN, SLICE_SECONDS * (number % 2)) for number in range(20)]
+    asked = [(f"search {number}", Execution.TIME_SLICED, SLICE_SECONDS * (number % 2)) for number in range(20)]
     assert asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from catalog_api.problems import ApiError
-from catalog_api.request_bodies import _decoded, _without_duplicates
+from catalog_api.request_bodies import _decode, _refuse_duplicates
 
 
 class CountedName(str):
@@ -21,7 +21,7 @@ class CountedName(str):
 
 def test_the_first_member_that_stands_twice_is_named() -> None:
     with pytest.raises(ApiError) as caught:
-        _decoded(b'{"a": 1, "b": {"c": 1}, "d": 2, "b": 3, "a": 4}')
+        _decode(b'{"a": 1, "b": {"c": 1}, "d": 2, "b": 3, "a": 4}')
     assert caught.value.code == "invalid_body"
     assert "member 'b' stands twice" in caught.value.detail
 
@@ -30,5 +30,5 @@ def test_a_member_that_stands_twice_is_found_in_one_pass() -> None:
     CountedName.compared = 0
     names = [CountedName(number) for number in range(1_000)]
     with pytest.raises(ValueError, match="'999' stands twice"):
-        _without_duplicates([(name, 0) for name in [*names, CountedName(999)]])
+        _refuse_duplicates([(name, 0) for name in [*names, CountedName(999)]])
     assert 1 <= CountedName.compared < 10_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from catalog_api.settings import ApiSettings, SettingsError, as_environment, as_file, load_settings, settings_page
+from catalog_api.settings import ApiSettings, SettingsError, format_settings_file, load_settings, render_settings_page, to_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,19 +34,19 @@ def test_workers_get_the_settings_by_the_environment_unchanged(tmp_path: Path) -
             "url_templates": '{"store_a": "x{id}"}',
         },
     )
-    assert load_settings(as_environment(settings)) == settings
+    assert load_settings(to_environment(settings)) == settings
 
 
 def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
     settings = load_settings({}, {"catalog": 'a "quoted" folder', "verify_contents": False})
     file = tmp_path / "api.toml"
-    file.write_text(as_file(settings), encoding="utf-8")
+    file.write_text(format_settings_file(settings), encoding="utf-8")
     assert load_settings({"CATALOG_API_SETTINGS": str(file)}) == settings
 
 
 def test_the_page_names_every_setting_with_its_variable() -> None:
-    page = settings_page()
-    for name in tomllib.loads(as_file(ApiSettings())):
+    page = render_settings_page()
+    for name in tomllib.loads(format_settings_file(ApiSettings())):
         assert f"| `{name}` | `CATALOG_API_{name.upper()}` |" in page
 
 

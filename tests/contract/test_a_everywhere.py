@@ -14,8 +14,8 @@ import pytest
 from account_store.plans import Terms, load_plans
 from catalog_api import route_declaration
 from catalog_api.answers import Answer
-from catalog_api.changelog import deprecation_headers
-from catalog_api.description import description
+from catalog_api.changelog import build_deprecation_headers
+from catalog_api.description import build_description
 from catalog_api.metering import Lookup, Question
 from catalog_api.problems import CODES
 from catalog_api.wire.catalog_types import GenreTree
@@ -502,23 +502,23 @@ def test_a17_changes_of_the_interface_are_told_and_deprecations_carry_their_head
     assert changes
     assert all(set(one) >= {"date", "kind", "path", "note"} for one in changes)
     leaving = InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new.", "2027-07-01", "https://example.org/new")
-    headers = deprecation_headers((leaving,), "/v1/old")
+    headers = build_deprecation_headers((leaving,), "/v1/old")
     assert headers == {
         "deprecation": "@1798761600",
         "sunset": "Thu, 01 Jul 2027 00:00:00 GMT",
         "link": '<https://example.org/new>; rel="deprecation"',
     }
-    assert deprecation_headers((leaving,), "/v1/new") == {}
+    assert build_deprecation_headers((leaving,), "/v1/new") == {}
 
 
 def test_a17_every_answer_of_a_deprecated_route_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route_declaration, "CHANGES", (InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new."),))
 
-    @route_declaration.reads("/v1/old", GenreTree, tag="Genres", summary="Leaving")
+    @route_declaration.get_route("/v1/old", GenreTree, tag="Genres", summary="Leaving")
     def leaving(_asked: ParameterValues) -> Question:
         return Lookup(lambda _catalog, _service: Answer(b"{}"))
 
     question = leaving.fn({"headers": [], "query_string": b"", "path_params": {}, "state": {}})
-    assert question.told == {"deprecation": "@1798761600"}
-    [route] = route_declaration.declared([leaving])
-    assert description([route], load_plans())["paths"]["/v1/old"]["get"]["deprecated"]
+    assert question.route_headers == {"deprecation": "@1798761600"}
+    [route] = route_declaration.list_declared_routes([leaving])
+    assert build_description([route], load_plans())["paths"]["/v1/old"]["get"]["deprecated"]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store.plans import current_plans
-from catalog_api.description import description
-from catalog_api.route_declaration import declared
+from catalog_api.description import build_description
+from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from tests.conftest import ROOT
 from tests.contract.test_g_streams import account_of
@@ -58,12 +58,12 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
         [*command, *limits], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **hooks}, timeout=180
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert f"Tested: {len(declared(ROUTES))}\n" in done.stdout, done.stdout[-2000:]
+    assert f"Tested: {len(list_declared_routes(ROUTES))}\n" in done.stdout, done.stdout[-2000:]
 
 
 def test_patterns_mean_the_same_to_callers_as_here() -> None:
     """A blank, a digit, a letter of Python's are not those of JSON Schema: U+001C was a title by the description, and refused."""
-    document = description(declared(ROUTES), current_plans())
+    document = build_description(list_declared_routes(ROUTES), current_plans())
     told = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]
     assert len(told) > 20
     assert [pattern for pattern in told if re.search(r"\\[sSwWdDbB]", pattern)] == []

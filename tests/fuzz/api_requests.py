@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from audio_recognition.chromaprint.compressed import encode
-from catalog_api.route_declaration import ROUTE, template
+from catalog_api.route_declaration import ROUTE, build_path_template
 from catalog_api.routes import ROUTES
 from tests.contract.awkward import isrc
 from tests.fuzz import Target, chosen
@@ -97,7 +97,7 @@ def ask_with_body(content: bytes) -> None:
         headers.append((b"idempotency-key", hashlib.sha256(content).hexdigest().encode()))
     is_of_webhook = operation.path.startswith("/v1/webhooks/")
     with service().own_webhook() if is_of_webhook else nullcontext("") as webhook_id:
-        path = service().fill(template(operation.path), webhook_id=webhook_id)
+        path = service().fill(build_path_template(operation.path), webhook_id=webhook_id)
         answer = service().ask(operation.method, path, headers, body)
         judge(answer, operation)
     if answer.status == 200 and name in {"create_stream", "create_webhook"}:
@@ -152,7 +152,7 @@ def _body_words() -> list[bytes]:
 
 
 def _head_words() -> list[bytes]:
-    paths = [template(route.path).encode() for route in OPERATIONS.values()]
+    paths = [build_path_template(route.path).encode() for route in OPERATIONS.values()]
     headers = [
         b"\nprefer: handling=strict",
         b"\nif-none-match: *",

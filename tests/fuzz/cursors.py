@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from functools import cache
 
-from catalog_api.route_declaration import template
+from catalog_api.route_declaration import build_path_template
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import InvalidCursorError
 from tests.fuzz import Target, chosen
@@ -62,7 +62,7 @@ def operation_of(name: str) -> str:
 
 
 def _first_page(name: str) -> str:
-    return service().fill(template(OPERATIONS[operation_of(name)].path)) + LISTS[name]
+    return service().fill(build_path_template(OPERATIONS[operation_of(name)].path)) + LISTS[name]
 
 
 @cache

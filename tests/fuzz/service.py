@@ -27,9 +27,9 @@ from account_store.streams import airings
 from audio_recognition.matcher_process.live_index import LiveIndex
 from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matcher_process.service import MatcherService
-from catalog_api.description import description
+from catalog_api.description import build_description
 from catalog_api.problems import PROBLEM_TYPE
-from catalog_api.route_declaration import Route, declared, template
+from catalog_api.route_declaration import Route, build_path_template, list_declared_routes
 from catalog_api.routes import ROUTES
 from catalog_api.wire.service_types import Problem
 from tests.catalog_api.in_process import answering, asked
@@ -38,9 +38,9 @@ from tests.contract.awkward import isrc, publish_both
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-OPERATIONS = {route.name: route for route in declared(ROUTES)}
+OPERATIONS = {route.name: route for route in list_declared_routes(ROUTES)}
 """What the interface can be asked, by the name that its description tells."""
-_DOCUMENT = description(list(OPERATIONS.values()), current_plans())
+_DOCUMENT = build_description(list(OPERATIONS.values()), current_plans())
 _TIMELY = {"too_slow", "recognition_unavailable"}
 """Codes of refusals that a busy machine brings about."""
 _UNHURRIED = Terms(credits=10**12, price_eur=Decimal(1), requests_per_second=10**6)
@@ -123,7 +123,7 @@ def operation_at(method: str, path: str) -> Route | None:
 
 @cache
 def _shape(path: str) -> str:
-    return "[^/]+".join(map(re.escape, re.split(r"\{[^}]*\}", template(path))))
+    return "[^/]+".join(map(re.escape, re.split(r"\{[^}]*\}", build_path_template(path))))
 
 
 def judge(answer: Answer, operation: Route | None, *also: int) -> None:
@@ -147,7 +147,7 @@ def judge(answer: Answer, operation: Route | None, *also: int) -> None:
 
 def described(operation: Route) -> dict[str, Any]:
     """What the description tells of the operation."""
-    told: dict[str, Any] = _DOCUMENT["paths"][template(operation.path)][operation.method.lower()]
+    told: dict[str, Any] = _DOCUMENT["paths"][build_path_template(operation.path)][operation.method.lower()]
     return told
 
 

@@ -34,15 +34,15 @@ class Lookups:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[tuple[str, int]] = []
-        asked_of = track_names.bodies
+        asked_of = track_names.read_bodies
 
         def noted(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
             self.made += [(catalog.snapshot_id, one) for one in recording_ids]
             return asked_of(catalog, recording_ids)
 
-        monkeypatch.setattr(track_names, "bodies", noted)
+        monkeypatch.setattr(track_names, "read_bodies", noted)
         # The names of a process are kept: another test may have read some of these.
-        monkeypatch.setattr(stream_sheets, "_NAMES", track_names.Names())
+        monkeypatch.setattr(stream_sheets, "_NAMES", track_names.NameCache())
 
     async def of(self, snapshot_id: str, count: int) -> set[int]:
         """Those of a snapshot, once there are so many."""
@@ -106,7 +106,7 @@ def test_a_new_snapshot_is_learnt_before_a_report_asks(tmp_path: Path, monkeypat
 
 def test_no_more_is_learnt_than_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, lookups = aired(tmp_path), Lookups(monkeypatch)
-    monkeypatch.setattr(name_preload, "_MOST_LEARNED", 2)
+    monkeypatch.setattr(name_preload, "_MOST_PRELOADED", 2)
 
     async def run() -> set[str]:
         async with answering(tmp_path, key) as app:

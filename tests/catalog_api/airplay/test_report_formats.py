@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog_api.airplay.report_formats import CSV, FORMS, JSON_TYPE, PARQUET, chosen
+from catalog_api.airplay.report_formats import CSV, FORMATS, JSON_TYPE, PARQUET, choose_format
 
-OFFERED = list(FORMS)
+OFFERED = list(FORMATS)
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ OFFERED = list(FORMS)
     ],
 )
 def test_the_best_liked_is_chosen(accept: str, expected: str | None) -> None:
-    assert chosen(accept, OFFERED) == expected
+    assert choose_format(accept, OFFERED) == expected
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_gives_an_offered_type_or_none(accept: str) -> None:
-    assert chosen(accept, OFFERED) in {*OFFERED, None}
+    assert choose_format(accept, OFFERED) in {*OFFERED, None}

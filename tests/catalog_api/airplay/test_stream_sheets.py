@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from account_store.streams.report import ReportedStream
-from catalog_api.airplay.report_formats import as_csv, as_parquet
-from catalog_api.airplay.stream_sheets import Sheet, distinct, rows
-from catalog_api.airplay.track_names import Named, Tracks
+from catalog_api.airplay.report_formats import write_csv, write_parquet
+from catalog_api.airplay.stream_sheets import Sheet, find_distinct, join_rows
+from catalog_api.airplay.track_names import TrackName, TrackTable
 from catalog_store.formula_cells import neutralise
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ STREAM = ReportedStream("0d9a1c39-6a86-4b27-9a4e-3f6a0ef2c8d1", "Radio", datetim
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
 
 
-def sheet(tracks: Sequence[Named], airings: Sequence[tuple[int, int, int]]) -> Sheet:
+def sheet(tracks: Sequence[TrackName], airings: Sequence[tuple[int, int, int]]) -> Sheet:
     """`airings`: (place of the track, start, seconds)."""
     ordered = sorted(airings, key=lambda one: one[1])
     places, starts, seconds = (np.array([one[column] for one in ordered], np.int64) for column in range(3))
-    known = Tracks()
+    known = TrackTable()
     numbers = np.array([known.add(track) for track in tracks], np.int64)
     return Sheet(STREAM, known, numbers, np.bincount(places, minlength=len(tracks)), places, starts, seconds.astype(np.int32), [])
 
@@ -46,8 +46,8 @@ def moment(unix: int) -> str:
 )
 def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int, int]]) -> None:
     near = [(place % len(heads), 1_767_225_600 + start % (92 * 86_400), seconds) for place, start, seconds in airings]
-    made = sheet([Named(1, None, "", "")] * len(heads), near)
-    written = bytes(rows(made, pa.array([head.encode() for head in heads]), lambda seconds: b"|%d\n" % seconds)).decode()
+    made = sheet([TrackName(1, None, "", "")] * len(heads), near)
+    written = bytes(join_rows(made, pa.array([head.encode() for head in heads]), lambda seconds: b"|%d\n" % seconds)).decode()
     columns = zip(made.track_of.tolist(), made.started_unix.tolist(), made.seconds.tolist(), strict=True)
     assert written == "".join(f"{heads[place]}{moment(start)}|{seconds}\n" for place, start, seconds in columns)
 
@@ -55,7 +55,7 @@ def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int
 @settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), max_size=30))
 def test_distinct_values_and_their_places_give_the_values_again(values: list[int]) -> None:
-    found, place = distinct(np.array(values, np.int64))
+    found, place = find_distinct(np.array(values, np.int64))
     assert found[place].tolist() == values
     assert sorted(found.tolist()) == sorted(set(values))
 
@@ -64,17 +64,18 @@ def test_distinct_values_and_their_places_give_the_values_again(values: list[int
 @given(TEXTS, TEXTS)
 def test_any_text_comes_back_out_of_parquet_and_neutralised_out_of_csv(title: str, artist: str) -> None:
     made = sheet(
-        [Named(7, "GBAYE2600100", f'"{title},\r\n', artist), Named(8, None, title, artist)], [(0, 1_767_225_600, 5), (1, 1_767_225_700, 0)]
+        [TrackName(7, "GBAYE2600100", f'"{title},\r\n', artist), TrackName(8, None, title, artist)],
+        [(0, 1_767_225_600, 5), (1, 1_767_225_700, 0)],
     )
     expected = [(7, "GBAYE2600100", f'"{title},\r\n', artist), (8, None, title, artist)]
     neutral = [(number, isrc, neutralise(one), neutralise(other)) for number, isrc, one, other in expected]
-    parquet = pl.read_parquet(io.BytesIO(b"".join(as_parquet([made, made]))))
+    parquet = pl.read_parquet(io.BytesIO(b"".join(write_parquet([made, made]))))
     assert parquet.select("track_id", "isrc", "title", "artist").rows() == expected * 2
-    table = list(csv.DictReader(io.StringIO(b"".join(as_csv([made, made])).decode(), newline="")))
+    table = list(csv.DictReader(io.StringIO(b"".join(write_csv([made, made])).decode(), newline="")))
     assert [(int(row["track_id"]), row["isrc"] or None, row["title"], row["artist"]) for row in table] == neutral * 2
 
 
 def test_a_report_without_streams_and_a_stream_without_airings_are_tables_all_the_same() -> None:
     for sheets in ([], [sheet([], [])]):
-        assert pl.read_parquet(io.BytesIO(b"".join(as_parquet(sheets)))).height == 0
-        assert b"".join(as_csv(sheets)).count(b"\r\n") == 1
+        assert pl.read_parquet(io.BytesIO(b"".join(write_parquet(sheets)))).height == 0
+        assert b"".join(write_csv(sheets)).count(b"\r\n") == 1

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from catalog_api.airplay import track_names
-from catalog_api.airplay.track_names import Named, Names, Tracks
+from catalog_api.airplay.track_names import NameCache, TrackName, TrackTable
 from catalog_api.airplay.track_names import isrc as isrc_of
 from catalog_store.errors import CatalogClosedError
 from catalog_store.reader import open_catalog
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from catalog_store.reader import Catalog
 
 
-def named(names: Names, catalog: Catalog, recording_ids: list[int]) -> dict[int, Named]:
+def named(names: NameCache, catalog: Catalog, recording_ids: list[int]) -> dict[int, TrackName]:
     """By recording id; those that left the catalog are absent."""
-    tracks, numbers = names.of(catalog, recording_ids)
+    tracks, numbers = names.look_up(catalog, recording_ids)
     return {one: tracks[number] for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number >= 0}
 
 
 def test_names_are_the_snapshots_merged_ids_followed(tmp_path: Path) -> None:
     publish_both(tmp_path / "catalog", tmp_path / "tables")
-    names, first_build, second_build = Names(), *(tmp_path / "catalog" / "snapshots" / build for build in ("first", "second"))
-    midnight = Named(1, isrc(1), "Midnight Running", "The Velvet Foxes")
+    names, first_build, second_build = NameCache(), *(tmp_path / "catalog" / "snapshots" / build for build in ("first", "second"))
+    midnight = TrackName(1, isrc(1), "Midnight Running", "The Velvet Foxes")
     with open_catalog(first_build) as catalog:
         before = named(names, catalog, [1, MERGED, RETIRED, 5_000_000])
         assert before[1] == midnight
@@ -38,29 +38,29 @@ def test_names_are_the_snapshots_merged_ids_followed(tmp_path: Path) -> None:
         assert before[MERGED].track_id == MERGED
     assert named(names, catalog, [1, MERGED]) == {1: before[1], MERGED: before[MERGED]}, "a closed catalog reads nothing"
     with pytest.raises(CatalogClosedError):
-        names.of(catalog, [1, 2])
+        names.look_up(catalog, [1, 2])
     with open_catalog(second_build) as catalog:
         assert named(names, catalog, [MERGED, 1, RETIRED]) == {1: midnight, MERGED: midnight}
-        tracks, numbers = names.of(catalog, [1, MERGED])
+        tracks, numbers = names.look_up(catalog, [1, MERGED])
         assert (len(tracks), numbers.tolist()) == (1, [0, 0]), "what was merged is one track"
 
 
 def test_names_are_bounded_and_those_that_were_handed_out_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(track_names, "MOST_NAMES", 3)
     publish_both(tmp_path / "catalog", tmp_path / "tables")
-    names = Names()
+    names = NameCache()
     with open_catalog(tmp_path / "catalog") as catalog:
-        first, numbers = names.of(catalog, [1])
+        first, numbers = names.look_up(catalog, [1])
         for number in range(1, 13):
-            tracks, _ = names.of(catalog, [number])
+            tracks, _ = names.look_up(catalog, [number])
             assert len(tracks) <= 3
         assert first[numbers[0]].track_id == 1
 
 
 def test_a_column_grows_with_the_tracks_and_calls_once_for_each() -> None:
-    tracks, called = Tracks(), []
+    tracks, called = TrackTable(), []
 
-    def title(track: Named) -> bytes:
+    def title(track: TrackName) -> bytes:
         called.append(track.track_id)
         return track.title.encode()
 
@@ -69,9 +69,9 @@ def test_a_column_grows_with_the_tracks_and_calls_once_for_each() -> None:
         return column
 
     assert titles() == []
-    assert [tracks.add(Named(number, None, f"Song {number}", "")) for number in (7, 9)] == [0, 1]
+    assert [tracks.add(TrackName(number, None, f"Song {number}", "")) for number in (7, 9)] == [0, 1]
     assert titles(1, 0, 1) == [b"Song 9", b"Song 7", b"Song 9"]
-    assert tracks.add(Named(5, "GBAYE2600100", "Song 5", "")) == 2
+    assert tracks.add(TrackName(5, "GBAYE2600100", "Song 5", "")) == 2
     assert titles(2, 1) == [b"Song 5", b"Song 9"]
     assert called == [7, 9, 5]
     assert tracks.column(np.array([0, 2]), isrc_of, pa.string()).to_pylist() == [None, "GBAYE2600100"]

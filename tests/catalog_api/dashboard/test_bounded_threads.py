@@ -1,4 +1,4 @@
-"""Lanes: work in threads of their own, so much of it, so long."""
+"""Bounds and deadlines of blocking work in threads of the dashboard."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from contextlib import closing
 
 import pytest
 
-from catalog_api.dashboard.bounded_threads import BusyError, Lane, TooSlowError
+from catalog_api.dashboard.bounded_threads import BoundedThreads, BusyError, TooSlowError
 from tests.waiting import PATIENCE_SECONDS
 
 
 def test_work_that_takes_too_long_is_told_and_keeps_its_place_until_it_ends() -> None:
     may_end = threading.Event()
 
-    async def scene(lane: Lane) -> None:
+    async def scene(pool: BoundedThreads) -> None:
         with pytest.raises(TooSlowError):
-            await lane.do(may_end.wait, PATIENCE_SECONDS)
+            await pool.run(may_end.wait, PATIENCE_SECONDS)
         with pytest.raises(BusyError):
-            await lane.do(int)
+            await pool.run(int)
         may_end.set()
-        lane._seconds = PATIENCE_SECONDS
+        pool._seconds = PATIENCE_SECONDS
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 try:
-                    assert await lane.do(int, "7") == 7
+                    assert await pool.run(int, "7") == 7
                 except BusyError:
                     await asyncio.sleep(0.01)
                 else:
                     return
 
-    with closing(Lane("test", threads=1, waiting=0, seconds=0.05)) as lane:
-        asyncio.run(scene(lane))
+    with closing(BoundedThreads("test", threads=1, waiting=0, seconds=0.05)) as pool:
+        asyncio.run(scene(pool))
 
 
 def test_what_waits_too_long_is_never_begun() -> None:
     may_end, begun = threading.Event(), threading.Event()
 
-    async def scene(lane: Lane) -> None:
-        first = asyncio.create_task(lane.do(may_end.wait, PATIENCE_SECONDS))
+    async def scene(pool: BoundedThreads) -> None:
+        first = asyncio.create_task(pool.run(may_end.wait, PATIENCE_SECONDS))
         await asyncio.sleep(0)
         with pytest.raises(TooSlowError):
-            await lane.do(begun.set)
+            await pool.run(begun.set)
         may_end.set()
         with pytest.raises(TooSlowError):
             await first
         await asyncio.sleep(0.05)
 
-    with closing(Lane("test", threads=1, waiting=1, seconds=0.05)) as lane:
-        asyncio.run(scene(lane))
+    with closing(BoundedThreads("test", threads=1, waiting=1, seconds=0.05)) as pool:
+        asyncio.run(scene(pool))
     assert not begun.is_set()
 
 
@@ -57,5 +57,8 @@ def test_errors_of_the_work_are_its_own_even_timeouts() -> None:
     def fails() -> None:
         raise TimeoutError("of a database")
 
-    with closing(Lane("test", threads=1, waiting=0, seconds=PATIENCE_SECONDS)) as lane, pytest.raises(TimeoutError, match="of a database"):
-        asyncio.run(lane.do(fails))
+    with (
+        closing(BoundedThreads("test", threads=1, waiting=0, seconds=PATIENCE_SECONDS)) as pool,
+        pytest.raises(TimeoutError, match="of a database"),
+    ):
+        asyncio.run(pool.run(fails))

@@ -40,15 +40,15 @@ async def both_ways(place: Path, key: str) -> dict[tuple[str, str], tuple[Answer
     answers = {}
     async with answering(place, key) as app:
         check = app._app
-        lane = check._app
+        fast = check._app
         for method in ("GET", "POST", "DELETE"):
             for path in PATHS:
                 short = await answered(app, method, path, key)
-                check._app = lane._routes
+                check._app = fast._routes
                 long = await answered(RequestTracking(check, RequestStatistics()), method, path, key)
-                check._app = lane
+                check._app = fast
                 answers[method, path] = (short, long)
-        assert {"/v1/tracks/isrc/{isrc:str}", "/v1/tracks/{id:str}", "/v1/tracks/search", "/v1/tracks/links"} <= lane.paths
+        assert {"/v1/tracks/isrc/{isrc:str}", "/v1/tracks/{id:str}", "/v1/tracks/search", "/v1/tracks/links"} <= fast.paths
     return answers
 
 
@@ -90,11 +90,11 @@ async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Told, Told]]
     answers = {}
     async with answering(place, key) as app:
         check = app._app
-        lane = check._app
+        fast = check._app
         for sent in SENT:
             path, headers = sent
             ways = []
-            for way in (lane, lane._routes):
+            for way in (fast, fast._routes):
                 check._app = way
                 rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
                 ways.append(told(app, await asked(app, "GET", path, key, headers), rows))
