@@ -1,4 +1,4 @@
-"""Each kind of dirt does what its name says and no more."""
+"""Each kind of dirt has its described effect and no other."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CLEAN = SimulationSettings().dirtier(0)
 TITLES = pl.Series(["Broken Hearts & Golden Rain", "Šírená Noč", "愛夢夜月星", "Don't Fade", "Любовь весна"] * 60)
 
 
-def test_clean_titles_stay_as_they_are() -> None:
+def test_zero_rates_change_no_title() -> None:
     assert dirty_titles(TITLES, generator(1, "x"), CLEAN).equals(TITLES)
 
 
-def test_the_clean_titles_are_left_untouched() -> None:
+def test_input_titles_are_not_modified() -> None:
     before = TITLES.to_list()
     dirty_titles(TITLES, generator(1, "x"), replace(CLEAN, typos=1.0, casing=1.0))
     assert TITLES.to_list() == before
 
 
-def test_a_typo_is_one_edit_and_spares_short_titles() -> None:
+def test_typo_is_one_edit_and_spares_short_titles() -> None:
     dirty = dirty_titles(TITLES, generator(1, "x"), replace(CLEAN, typos=1.0))
     assert {OSA.distance(before, after) for before, after in zip(TITLES, dirty, strict=True)} <= {0, 1}
     assert (dirty != TITLES).mean() > 0.9  # type: ignore[operator]
@@ -69,7 +69,7 @@ def test_codes_are_distinct_and_well_formed() -> None:
     assert checked.null_count().row(0) == (0, 0, 0)
 
 
-def test_a_swapped_code_is_a_neighbours_on_the_same_release() -> None:
+def test_swapped_code_is_a_neighbours_on_the_same_release() -> None:
     true = codes.isrcs(np.arange(100), np.zeros(100, np.int64), np.zeros(100, np.int64), np.full(100, 2001))
     releases = np.repeat(np.arange(10), 10)
     settings = replace(CLEAN, swapped_isrc=1.0)
@@ -79,7 +79,7 @@ def test_a_swapped_code_is_a_neighbours_on_the_same_release() -> None:
     assert sum(number[code] == position + 1 for position, code in enumerate(told)) == 90
 
 
-def test_durations_stay_near_but_for_the_outliers() -> None:
+def test_durations_stay_close_except_outliers() -> None:
     true = np.full(20_000, 200_000)
     near = dirty_durations(true, generator(1, "x"), replace(SimulationSettings(), duration_outliers=0.0), 300)
     assert np.abs(near - true).max() < 2_000

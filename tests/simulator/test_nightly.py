@@ -1,4 +1,4 @@
-"""A night's changes: as many as asked for, of every kind, the same each time, and with the effects on recordings that they are made for."""
+"""Changes of a night: their share, their kinds, their repeatability and their effects on recordings."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def changed_in(changes: pl.DataFrame, kind: str) -> list[str]:
     return changes.filter(pl.col("change") == kind)["external_id"].to_list()
 
 
-def test_a_night_changes_the_share_asked_for_in_every_way(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+def test_night_makes_every_kind_of_change_at_its_share(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
     for before, changes in zip(days[0][1:], days[1][1:], strict=False):
         assert 0.85 * SHARE < changes.height / records(before).height < 1.15 * SHARE
         assert changes.select("platform", "external_id").is_unique().all()
     assert set(pl.concat(days[1][1:])["change"]) == {*DRAWN, *BESIDE, "joined", "parted", "renamed"}
 
 
-def test_what_is_said_to_have_changed_is_what_has_changed(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+def test_reported_changes_are_the_actual_changes(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
     key = ["platform", "external_id"]
     for (one, other), changes in zip(zip(days[0], days[0][1:], strict=False), days[1], strict=True):
         before, after = records(one), records(other)
@@ -64,7 +64,7 @@ def test_what_is_said_to_have_changed_is_what_has_changed(days: tuple[list[Build
         assert touched.sort(key).equals(changes.select(key))
 
 
-def test_tables_of_a_night_keep_their_specs_but_for_the_books_of_the_intake(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+def test_tables_of_a_night_keep_their_specs_except_intake_counts(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
     connection = duckdb.connect()
     for platform in CATALOG_PLATFORMS:
         folder = days[0][2].staging(platform)
@@ -76,9 +76,7 @@ def test_tables_of_a_night_keep_their_specs_but_for_the_books_of_the_intake(days
         assert placed.join(gone, on=["platform", "external_id"], how="semi").is_empty()
 
 
-def test_the_same_night_gives_the_same_tables_and_another_night_others(
-    days: tuple[list[BuildPaths], list[pl.DataFrame]], tmp_path: Path
-) -> None:
+def test_equal_nights_give_equal_tables_and_other_nights_others(days: tuple[list[BuildPaths], list[pl.DataFrame]], tmp_path: Path) -> None:
     again, other = BuildPaths(tmp_path / "again"), BuildPaths(tmp_path / "other")
     assert nightly_changes(days[0][1].staging_root, again.staging_root, night=1, share=SHARE).equals(days[1][1])
     files = sorted(path.relative_to(again.root) for path in again.root.rglob("*.parquet"))
@@ -87,7 +85,7 @@ def test_the_same_night_gives_the_same_tables_and_another_night_others(
     assert not nightly_changes(days[0][1].staging_root, other.staging_root, night=5, share=SHARE).equals(days[1][1])
 
 
-def test_codes_join_and_part_recordings_whose_other_records_stay_as_they_were(
+def test_codes_join_and_split_recordings_with_unchanged_records(
     days: tuple[list[BuildPaths], list[pl.DataFrame]],
 ) -> None:
     before, after = recordings(days[0][1]), recordings(days[0][2])
@@ -104,7 +102,7 @@ def test_codes_join_and_part_recordings_whose_other_records_stay_as_they_were(
     assert together(after, parted) < 0.1
 
 
-def test_an_artist_who_comes_makes_a_joined_name_of_an_unchanged_record_readable(
+def test_new_artist_splits_the_joined_name_of_an_unchanged_record(
     days: tuple[list[BuildPaths], list[pl.DataFrame]],
 ) -> None:
     linked, changed = recordings(days[0][2]), set(days[1][1]["external_id"])

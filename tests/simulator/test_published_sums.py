@@ -1,4 +1,4 @@
-"""What publishers print beside their files holds: checksums, line counts, the order of archive members, no clock in any header."""
+"""Checksums, line counts and order of archive members are those of the publishers; no header holds the time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_works_manifest_counts_lines_and_digests(world: Path) -> None:
             assert (raw.count(b"\n"), hashlib.md5(raw, usedforsecurity=False).hexdigest()) == (int(count), digest)
 
 
-def test_gzip_headers_carry_no_time(world: Path) -> None:
+def test_gzip_headers_have_no_time(world: Path) -> None:
     files = [path for path in world.rglob("*.gz") if path.is_file()]
     assert len(files) > 10
     assert {path.read_bytes()[4:8] for path in files} == {b"\0\0\0\0"}

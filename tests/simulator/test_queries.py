@@ -45,12 +45,12 @@ def test_every_class_is_drawn_in_full(made: pl.DataFrame) -> None:
     assert made.group_by("class", maintain_order=True).len().rows() == [(kind, PER_CLASS) for kind in CLASSES]
 
 
-def test_queries_depend_on_names_number_and_seed_alone(made: pl.DataFrame) -> None:
+def test_queries_depend_only_on_names_number_and_seed(made: pl.DataFrame) -> None:
     assert queries(world().sample(fraction=1, shuffle=True, seed=5).lazy(), PER_CLASS, 1).equals(made)
     assert not queries(world(), PER_CLASS, 2).equals(made)
 
 
-def test_classes_do_to_names_what_they_say(made: pl.DataFrame) -> None:
+def test_each_class_changes_names_as_described(made: pl.DataFrame) -> None:
     truth = {row["recording_id"]: row for row in world().iter_rows(named=True)}
     for kind, artist, title, recording_id in made.iter_rows():
         if kind == ABSENT:
@@ -71,7 +71,7 @@ def test_classes_do_to_names_what_they_say(made: pl.DataFrame) -> None:
             assert any(one["name"] in artist for one in row["artists"] if not (one["is_primary"] or one["is_remixer"]))
 
 
-def test_absent_queries_are_in_nobody_s_catalog(made: pl.DataFrame) -> None:
+def test_absent_queries_name_no_recording(made: pl.DataFrame) -> None:
     known = {(name_key(one["name"]), title_keys(row["title"]).core) for row in world().iter_rows(named=True) for one in row["artists"]}
     absent = made.filter(pl.col("class") == ABSENT)
     assert not [row for row in absent.iter_rows() if (name_key(row[1]), title_keys(row[2]).core) in known]
@@ -79,7 +79,7 @@ def test_absent_queries_are_in_nobody_s_catalog(made: pl.DataFrame) -> None:
 
 
 @given(text=st.text("abcdefgh ij'éß東京", min_size=1, max_size=20), seed=st.integers(0, 999))
-def test_a_typo_is_one_edit_or_nothing(text: str, seed: int) -> None:
+def test_typo_is_one_edit_or_nothing(text: str, seed: int) -> None:
     assert OSA.distance(text, with_typo(chance(seed), text)) <= 1
 
 

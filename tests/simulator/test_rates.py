@@ -1,4 +1,4 @@
-"""Coverage and dirt come out near their settings; a world without dirt is clean."""
+"""Coverage and dirt are close to their settings; a world without dirt is clean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_per_recording_are_near_the_coverage(platform: str) -> None:
     assert rows / settings.recordings == pytest.approx(settings.platform(platform).coverage, rel=0.15)
 
 
-def test_a_recording_on_several_albums_is_several_tracks_of_one_isrc() -> None:
+def test_recording_on_several_albums_is_several_tracks_of_one_isrc() -> None:
     rows = platform_rows(SimulationSettings(recordings=8_000), STREAMSVC_A, 0).rows
     copies = rows.group_by("true_id").agg(pl.len(), pl.col("isrc").drop_nulls().n_unique().alias("codes"))
     assert (copies["len"] > 1).mean() > 0.15
@@ -63,7 +63,7 @@ def test_shared_codes_are_on_recordings_of_one_song_at_about_their_rate() -> Non
     assert shared.group_by("isrc").len().height / len(with_sibling) == pytest.approx(0.1, abs=0.02)
 
 
-def test_a_world_without_dirt_is_clean(tmp_path: Path) -> None:
+def test_world_without_dirt_is_clean(tmp_path: Path) -> None:
     settings = replace(SimulationSettings(recordings=1_500).dirtier(0), remaster_editions=0.0)
     for platform in CATALOG_PLATFORMS:
         settings = replace(settings, **{platform: replace(settings.platform(platform), duration_jitter_ms=0.0, featured_in_title=0.0)})
@@ -93,7 +93,7 @@ def test_shares_outside_zero_to_one_are_refused() -> None:
         SimulationSettings(recordings_per_block=5)
 
 
-def test_a_dirtier_world_multiplies_the_rates_of_dirt_and_nothing_else() -> None:
+def test_dirtier_world_multiplies_only_rates_of_dirt() -> None:
     clean = SimulationSettings(typos=0.6)
     dirty = clean.dirtier(2)
     assert dirty.wrong_isrc == 2 * clean.wrong_isrc
@@ -112,7 +112,7 @@ def test_every_setting_is_on_the_documentation_page() -> None:
     assert {name for name in rows if f"`{name}`" not in page} == set()
 
 
-def test_genre_strings_follow_the_main_genre_but_for_the_noise(tmp_path: Path) -> None:
+def test_genre_strings_follow_the_main_genre_except_noise(tmp_path: Path) -> None:
     settings = SimulationSettings(recordings=3_000, genre_noise=0.05)
     write_world(settings, tmp_path / "genres")
     truth = pl.read_parquet(tmp_path / "genres/truth/recording/*.parquet").join(
@@ -130,7 +130,7 @@ def test_genre_strings_follow_the_main_genre_but_for_the_noise(tmp_path: Path) -
     assert 0.9 < sum(right) / len(right) < 1
 
 
-def test_namesakes_live_on_platforms_of_their_own_when_parted() -> None:
+def test_separated_namesakes_live_on_disjoint_platforms() -> None:
     settings = SimulationSettings(recordings=4_000, homonym_artists=0.2, parted_homonyms=1.0)
     cast = cast_of(settings)
     parted = cast.carried != EVERYWHERE
@@ -159,7 +159,7 @@ def test_twins_share_title_and_length_and_are_two_recordings() -> None:
     assert lengths["isrc"].min() > 1  # type: ignore[operator]
 
 
-def test_a_deluxe_edition_holds_its_album_and_more() -> None:
+def test_deluxe_edition_holds_its_album_and_more() -> None:
     world = world_of(SimulationSettings(recordings=6_000, deluxe_editions=1.0), 0)
     releases = world.laid.releases.with_row_index("release")
     deluxe = releases.filter(pl.col("kind") == "deluxe").with_columns(
@@ -185,7 +185,7 @@ def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
     assert len({own[number] for number in renamed} & {cast.former_names[number] for number in renamed}) > 20
 
 
-def test_a_barcode_can_be_another_releases_and_a_code_all_over_a_release() -> None:
+def test_barcode_may_be_of_another_release_and_code_on_a_whole_release() -> None:
     settings = SimulationSettings(recordings=6_000).dirtier(0)
     settings = replace(settings, reused_gtin=0.2, sprayed_isrc=0.2)
     of = platform_rows(settings, STREAMSVC_A, 0)

@@ -1,4 +1,4 @@
-"""The truth names exactly the good rows of every dump, as readers find them that share nothing with our adapters."""
+"""The truth names exactly the good rows of every dump, by readers that share no code with our adapters."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def is_utf8(raw: bytes) -> bool:
     return True
 
 
-def test_works_tell_the_true_codes(world: Path) -> None:
+def test_works_carry_the_true_codes(world: Path) -> None:
     folder = world / "works" / DAY
     known = dict(line.split("\t")[:2] for line in (folder / "works.tsv").read_text(encoding="utf-8").splitlines())
     links = [line.split("\t") for line in (folder / "worksrecordings.tsv").read_text(encoding="utf-8").splitlines()]
@@ -133,7 +133,7 @@ def test_one_recording_has_one_genre_and_its_variants_share_the_work(world: Path
     assert kinds.filter(pl.col("variant").list.len() > 1).height > 50
 
 
-def test_malformed_rows_stand_beside_the_good_ones(world: Path) -> None:
+def test_malformed_rows_are_added_to_the_good_ones(world: Path) -> None:
     assert {
         row[0] for row in duckdb.execute("select name from read_parquet(?)", [f"{world}/streamsvc_a/{DAY}/tracks.parquet"]).fetchall()
     } >= {""}
@@ -141,7 +141,7 @@ def test_malformed_rows_stand_beside_the_good_ones(world: Path) -> None:
     assert lines > len(list(resources(world / "streamsvc_c" / DAY / "tracks.ndjson.gz")))
 
 
-def test_artists_releases_and_labels_have_a_truth_that_names_their_rows(world: Path) -> None:
+def test_truth_names_the_rows_of_artists_releases_and_labels(world: Path) -> None:
     platforms = {"streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b"}
     artist, release, label = (pl.read_parquet(world / f"truth/{kind}/*.parquet") for kind in ("artist", "release", "label"))
     for kind, rows in (("artist", artist), ("release", release), ("label", label)):
@@ -157,7 +157,7 @@ def test_artists_releases_and_labels_have_a_truth_that_names_their_rows(world: P
     assert found == set(release.filter(pl.col("platform") == "catalog_a")["external_id"])
 
 
-def test_one_release_is_one_number_on_all_platforms(world: Path) -> None:
+def test_release_has_one_number_on_all_platforms(world: Path) -> None:
     release = pl.read_parquet(world / "truth/release/*.parquet")
     names = {}
     for resource in resources(world / "streamsvc_c" / DAY / "albums.ndjson.gz"):

@@ -1,4 +1,4 @@
-"""A world is the same whenever and however it is made, is never written over another, and needs no more memory when it grows."""
+"""A world is reproducible, never overwrites another, and needs the same memory at any size."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def test_every_platform_has_a_dated_dump_and_nothing_is_left_over(world: Path) -
         assert [path.name for path in (world / platform).iterdir()] == ["2026-11-01"]
 
 
-def test_a_world_is_never_written_over_another(world: Path, world_settings: SimulationSettings) -> None:
+def test_world_is_never_written_over_another(world: Path, world_settings: SimulationSettings) -> None:
     with pytest.raises(FileExistsError, match="not empty"):
         write_world(world_settings, world)
 
 
-def test_a_world_of_one_recording_can_be_made(tmp_path: Path) -> None:
+def test_world_of_one_recording_can_be_made(tmp_path: Path) -> None:
     counts = write_world(SimulationSettings(recordings=1), tmp_path / "one")
     assert set(counts) == set(SOURCES)
     assert pl.read_parquet(tmp_path / "one/truth/genre/*.parquet")["true_recording_id"].to_list() == [1]
 
 
-def test_progress_is_told_per_block(tmp_path: Path) -> None:
+def test_progress_is_reported_for_each_block(tmp_path: Path) -> None:
     told: list[str] = []
     write_world(SimulationSettings(recordings=250, recordings_per_block=100), tmp_path / "told", told.append)
     assert [line.split(":")[0] for line in told if line.startswith("block")] == ["block 1 of 3", "block 2 of 3", "block 3 of 3"]
 
 
-def test_blocks_are_let_go_once_they_are_written(tmp_path: Path) -> None:
+def test_written_blocks_are_released(tmp_path: Path) -> None:
     alive: list[int] = []
 
     def count(_line: str) -> None:
@@ -69,7 +69,7 @@ def test_blocks_are_let_go_once_they_are_written(tmp_path: Path) -> None:
     assert max(alive) <= 2 * len(SOURCES)
 
 
-def test_a_table_waits_for_one_row_group_at_most(tmp_path: Path) -> None:
+def test_table_waits_for_one_row_group_at_most(tmp_path: Path) -> None:
     dump = Dump(tmp_path, {}, {})
     rows = pl.DataFrame({"n": range(ROW_GROUP // 2 + 1)})
     for _ in range(5):

@@ -79,7 +79,7 @@ def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_afte
 
 
 @pytest.mark.long
-def test_a_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_was_killed(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_was_killed(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
     with started(tmp_path / "log", *job("reclassify"), **places) as run:
@@ -97,7 +97,7 @@ def test_a_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_w
 
 
 @pytest.mark.long
-def test_steps_of_one_run_work_side_by_side_in_processes_of_their_own_and_others_wait(
+def test_steps_of_one_run_work_in_parallel_processes_and_other_runs_wait(
     built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
@@ -124,9 +124,7 @@ def test_steps_of_one_run_work_side_by_side_in_processes_of_their_own_and_others
 
 
 @pytest.mark.long
-def test_a_finished_run_of_a_process_that_lives_on_holds_nothing(
-    built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_run_of_a_living_process_holds_no_claim(built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("CATALOG_ROOT", str(catalog))

@@ -1,4 +1,4 @@
-"""The instance that dagster.yaml describes: a reboot, the interface, what is remembered."""
+"""The instance of dagster.yaml: a reboot, the interface, the run history."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ mutation Launch($job: String!) {
 """
 
 
-def test_the_instance_is_told_what_operators_expect() -> None:
+def test_instance_has_the_settings_that_operators_expect() -> None:
     settings = yaml.safe_load((ROOT / "dagster.yaml").read_text())
     assert settings["telemetry"]["enabled"] is False
     assert settings["nux"]["enabled"] is False
@@ -59,7 +59,7 @@ def test_dagster_reads_the_instance_with_its_launcher(tmp_path: Path) -> None:
         assert not instance.telemetry_enabled
 
 
-def test_a_process_that_began_after_the_run_is_not_the_run() -> None:
+def test_process_started_after_the_run_is_not_the_run() -> None:
     now = time.time()
     assert is_alive(os.getpid(), now)
     assert not is_alive(os.getpid(), now - 3600 * 24 * 365), "the number was given to another process since"
@@ -69,7 +69,7 @@ def test_a_process_that_began_after_the_run_is_not_the_run() -> None:
 
 
 @pytest.mark.parametrize(("days", "left"), [(0, 1), (1, 2)])
-def test_old_runs_are_forgotten_but_for_those_that_made_an_asset(tmp_path: Path, days: int, left: int) -> None:
+def test_old_runs_are_removed_except_the_makers_of_assets(tmp_path: Path, days: int, left: int) -> None:
     (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
     resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"), keep_run_days=days)
     definitions = build_definitions({"catalog": resource})
@@ -119,7 +119,7 @@ def until(happened: Callable[[], object], seconds: int = 600) -> object:
 
 
 @pytest.mark.long
-def test_after_a_reboot_the_run_that_died_ends_and_the_next_one_starts(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_dead_run_ends_after_a_reboot_and_the_next_one_starts(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     live, home = live_snapshot(catalog).id, tmp_path / "home"
     home.mkdir()

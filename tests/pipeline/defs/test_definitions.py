@@ -56,13 +56,13 @@ def test_every_source_has_a_landing_and_a_staging_asset(definitions: dg.Definiti
     assert {f"{layer}/{source}" for layer in ("landing", "staging") for source in SOURCES} <= keys
 
 
-def test_the_nightly_job_covers_all_assets_in_less_than_forty_steps(definitions: dg.Definitions) -> None:
+def test_nightly_job_covers_all_assets_in_less_than_forty_steps(definitions: dg.Definitions) -> None:
     job = definitions.resolve_job_def(NIGHTLY)
     assert job.asset_layer.selected_asset_keys == {spec.key for spec in definitions.resolve_all_asset_specs()}
     assert len(job.graph.nodes) < 40
 
 
-def test_every_place_that_an_operator_names_reaches_the_build(tmp_path: Path) -> None:
+def test_every_configured_path_reaches_the_build(tmp_path: Path) -> None:
     settings = Settings(root=tmp_path, dumps=tmp_path / "d", overrides=tmp_path / "o.yaml", rules=tmp_path / "r", largest_move=0.5)
     catalog = CatalogResource.of(settings)
     assert catalog.paths == BuildPaths(tmp_path, overrides_file=tmp_path / "o.yaml", rules=tmp_path / "r")
@@ -71,7 +71,7 @@ def test_every_place_that_an_operator_names_reaches_the_build(tmp_path: Path) ->
     assert CatalogResource.of(Settings(root=tmp_path)).paths == BuildPaths(tmp_path)
 
 
-def test_the_schedule_runs_the_nightly_job(definitions: dg.Definitions) -> None:
+def test_schedule_runs_the_nightly_job(definitions: dg.Definitions) -> None:
     schedule = definitions.resolve_schedule_def("nightly")
     assert schedule.job_name == NIGHTLY
     assert schedule.cron_schedule == "0 3 * * *"
@@ -108,7 +108,7 @@ def labels(*rows: tuple[int, str, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=TABLES["label"].polars_schema, orient="row")
 
 
-def test_a_table_that_breaks_its_spec_stops_the_line_and_every_rule_is_told(tmp_path: Path) -> None:
+def test_table_that_breaks_its_spec_stops_the_build_and_lists_every_rule(tmp_path: Path) -> None:
     table = TABLES["label"]
 
     def write_the_same_label_twice(_paths: object) -> None:
@@ -137,7 +137,7 @@ def test_a_table_that_breaks_its_spec_stops_the_line_and_every_rule_is_told(tmp_
     assert 'WHERE "release_count" < 0' in check.metadata["queries"].value
 
 
-def test_a_check_of_several_folders_counts_all_and_shows_the_first_at_fault(tmp_path: Path) -> None:
+def test_check_of_several_folders_counts_all_and_shows_the_first_fault(tmp_path: Path) -> None:
     days = {"one": [(1, "a", 0)], "two": [(2, "a", -1), (3, "a", -2)], "three": [(4, "a", -3)]}
     for day, rows in days.items():
         write_table(TABLES["label"], tmp_path / day / "label", labels(*rows))

@@ -1,4 +1,4 @@
-"""Made-up builds for property tests of ids: which source keys are one group in each of them."""
+"""Made-up builds for property tests of ids: the groups of source keys in each build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, Assignment
 MEMBER_SCHEMA = {"group": pl.Int64, "source_key": pl.String}
 NOTHING = Assignment(pl.DataFrame(), NO_REGISTRY, pl.DataFrame(), FIRST_ID)
 partitions = st.lists(st.lists(st.integers(0, 5), min_size=9, max_size=9), min_size=1, max_size=6)
-"""Several builds over nine source keys: the group of each, 0 meaning that the key is absent."""
+"""Several builds over nine source keys: the group of each key, 0 for an absent key."""
 
 
 def as_members(labels: list[int]) -> pl.DataFrame:

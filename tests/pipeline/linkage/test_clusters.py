@@ -30,7 +30,7 @@ def atom_rows(durations: list[int | None], variants: list[str] | None = None, re
 
 
 def oracle(count: int, pairs: list[tuple[int, int]]) -> dict[int, int]:
-    """Union-find in a few lines: atom -> smallest atom of its component."""
+    """Return atom -> smallest atom of its component, by a plain union-find."""
     root = list(range(count))
 
     def find(atom: int) -> int:
@@ -65,24 +65,24 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
     assert dict(build_clusters(atoms, edge_table(pairs[::-1])).iter_rows()) == found
 
 
-def test_a_chain_of_good_edges_is_cut_where_it_spans_too_much() -> None:
+def test_chain_of_good_edges_is_cut_where_it_spans_too_much() -> None:
     atoms = atom_rows([100_000, 107_000, 114_000, 121_000])
     found = build_clusters(atoms, edge_table([(0, 1), (1, 2), (2, 3)]))["cluster_id"].to_list()
     assert found == [0, 0, 0, 3]
 
 
-def test_the_weakest_evidence_gives_way() -> None:
+def test_weakest_edge_is_dropped() -> None:
     atoms = atom_rows([100_000, 110_000, 120_000])
     edges = pl.concat([edge_table([(0, 1)], "typo", 0.9), edge_table([(1, 2)], "isrc", 0.8)])
     assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 1, 1]
 
 
-def test_a_bare_live_does_not_join_two_places() -> None:
+def test_bare_live_does_not_join_two_places() -> None:
     atoms = atom_rows([None, None, None], ["live:paris", "live", "live:rome"])
     assert build_clusters(atoms, edge_table([(0, 1), (1, 2)]))["cluster_id"].n_unique() == 2
 
 
-def test_the_duration_of_a_single_record_does_not_cut_a_cluster() -> None:
+def test_duration_of_a_single_record_does_not_cut_a_cluster() -> None:
     atoms = atom_rows([200_000, 201_000, 240_000], records=[5, 3, 1])
     assert build_clusters(atoms, edge_table([(0, 1), (0, 2)]))["cluster_id"].to_list() == [0, 0, 0]
 
@@ -92,19 +92,19 @@ def test_atoms_without_edges_are_their_own_clusters() -> None:
     assert build_clusters(atom_rows([]), edge_table([])).is_empty()
 
 
-def test_a_must_link_stands_above_the_span_guard_and_lets_each_side_gather_its_own() -> None:
+def test_must_link_passes_the_span_guard_and_each_side_is_measured_alone() -> None:
     atoms = atom_rows([100_000, 200_000, 105_000, 195_000, 150_000])
     edges = pl.concat([edge_table([(0, 1)], "override"), edge_table([(0, 2), (1, 3), (0, 4)])])
     assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 0, 0, 4]
 
 
-def test_a_must_link_is_heeded_before_the_evidence_that_contradicts_it() -> None:
+def test_must_link_precedes_contradicting_evidence() -> None:
     atoms = atom_rows([100_000] * 3)
     edges = pl.concat([edge_table([(0, 1)], "isrc"), edge_table([(1, 2)], "override")])
     assert build_clusters(atoms, edges, foes((0, 2)))["cluster_id"].to_list() == [0, 1, 1]
 
 
-def test_a_cannot_link_cuts_the_weakest_edge_between_the_two() -> None:
+def test_cannot_link_cuts_the_weakest_edge_between_the_two() -> None:
     atoms = atom_rows([100_000] * 4)
     edges = pl.concat([edge_table([(0, 1), (2, 3)], "isrc"), edge_table([(1, 2)], "typo", 0.9)])
     assert build_clusters(atoms, edges, foes((3, 0)))["cluster_id"].to_list() == [0, 0, 2, 2]
@@ -121,7 +121,7 @@ def rank_of(edge: tuple[int, int, str]) -> tuple[int, int, int]:
 
 
 def best_first(edges: list[tuple[int, int, str]], seconds: list[int], pairs: list[tuple[int, int]]) -> set[frozenset[int]]:
-    """Clusters by brute force: sets of atoms that merge edge by edge, each time looking at every atom of both."""
+    """Return the clusters by brute force: sets of atoms that merge edge by edge, with every atom of both compared."""
     parts, clustered = [[{atom} for atom in range(len(seconds))] for _ in range(2)]
     for one, other, kind in sorted(edges, key=rank_of):
         both = [next(held for held in clustered if end in held) for end in (one, other)]
@@ -147,7 +147,7 @@ kinds_of_edges = st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1]), max_size=4),
     st.randoms(use_true_random=False),
 )
-def test_decisions_and_evidence_give_the_clusters_that_brute_force_finds(
+def test_clusters_equal_those_of_brute_force(
     edges: list[tuple[int, int, str]], seconds: list[int], pairs: list[tuple[int, int]], chance: random.Random
 ) -> None:
     table = pl.concat([edge_table([(one, other)], kind) for one, other, kind in edges] + [edge_table([])])

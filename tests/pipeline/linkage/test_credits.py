@@ -50,7 +50,7 @@ def test_places_and_spans_of_the_parts_do_not_overlap() -> None:
     assert places.select("place", "span", "part_key").rows() == [(0, 3, "earthwindandfire"), (3, 1, "mira")]
 
 
-def test_other_names_of_the_build_decide_and_their_order_does_not() -> None:
+def test_other_names_of_the_build_decide_in_any_order() -> None:
     joined = pl.DataFrame({"name": ["Mira & Kask", "Mira"], "has_id": [False, True]})
     assert build_name_table(joined).filter(name="Mira & Kask")["part_keys"].to_list() == [["mira", "kask"]]
     assert build_name_table(joined.reverse()).equals(build_name_table(joined))

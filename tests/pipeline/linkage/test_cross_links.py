@@ -1,4 +1,4 @@
-"""Real songs on four platforms: what agrees is one recording everywhere, and codes and ids that are known to be wrong join nothing."""
+"""Real songs on four platforms: agreeing records are one recording everywhere; codes and ids known to be wrong join nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
     return re.sub(r"[\W_]", "", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 
 
-def test_the_adapters_take_every_record_of_the_four_dumps(linked: Linked) -> None:
+def test_adapters_read_every_record_of_the_four_dumps(linked: Linked) -> None:
     assert len(linked.recordings) == len(linked.records()) > 5_000
     for platform in ("streamsvc_a", "streamsvc_b", "streamsvc_c", "catalog_b"):
         assert row_count(linked.paths.staging(platform) / "reject") == 0
@@ -121,7 +121,7 @@ def test_no_two_recordings_own_one_code(linked: Linked) -> None:
         ),
     ],
 )
-def test_a_code_known_to_be_wrong_is_held_as_a_conflict_with_its_reason(
+def test_wrong_code_is_a_conflict_with_its_reason(
     linked: Linked, code: str, reasons: set[str], one: tuple[str, str], other: tuple[str, str]
 ) -> None:
     rows = linked.conflicts.filter(linked.conflicts["isrc"] == code).to_dicts()
@@ -146,9 +146,7 @@ def test_a_code_known_to_be_wrong_is_held_as_a_conflict_with_its_reason(
         (("streamsvc_c", "127667789"), ("Lorenz Büffel", "Johnny Däpp"), ("Lorenz Büffel", "Mallorca Mallorca")),
     ],
 )
-def test_a_link_to_the_id_of_another_song_joins_nothing(
-    linked: Linked, record: Record, one: tuple[str, str], other: tuple[str, str]
-) -> None:
+def test_link_to_the_id_of_another_song_joins_nothing(linked: Linked, record: Record, one: tuple[str, str], other: tuple[str, str]) -> None:
     assert {(song.artist, song.title) for song in linked.links.songs[record]} >= {one, other}
     assert linked.of(*one).isdisjoint(linked.of(*other))
 

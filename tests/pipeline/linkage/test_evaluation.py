@@ -25,7 +25,7 @@ def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=14))
-def test_counts_are_those_of_listing_all_pairs(cells: list[tuple[int, int]]) -> None:
+def test_counts_equal_those_of_listed_pairs(cells: list[tuple[int, int]]) -> None:
     figures = evaluate(*frames(cells))
     pairs = list(combinations(range(len(cells)), 2))
     linked = {pair for pair in pairs if cells[pair[0]][0] == cells[pair[1]][0]}
@@ -49,12 +49,12 @@ def test_mixed_and_split_recordings_and_unknown_records_are_counted() -> None:
     assert evaluate(member.head(2), truth)["truth_missing_in_member"] == 2
 
 
-def test_a_perfect_linkage_scores_one() -> None:
+def test_perfect_linkage_scores_one() -> None:
     figures = evaluate(*frames([(7, 1), (7, 1), (9, 2)]))
     assert (figures["precision"], figures["recall"], figures["f1"]) == (1.0, 1.0, 1.0)
 
 
-def test_entities_are_counted_pair_by_pair_over_the_rows_that_both_sides_know() -> None:
+def test_entities_are_counted_by_pairs_of_rows_that_both_sides_know() -> None:
     rows = pl.DataFrame({"platform": ["p", "q", "r", "p"], "external_id": ["1", "1", "1", "2"], "artist_id": [7, 7, 7, 8]})
     truth = pl.DataFrame({"platform": ["p", "q", "r", "s"], "external_id": ["1", "1", "1", "1"], "true_artist_id": [1, 1, 2, 2]})
     figures = evaluate_entities(rows, truth)

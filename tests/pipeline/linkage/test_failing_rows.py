@@ -1,4 +1,4 @@
-"""Work that fails on rows: which of them are named, and which faults are nobody's."""
+"""Work that fails on rows: the row that the error names, and errors that no row causes."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def fails_on(*bad: str) -> Callable[[pl.DataFrame], int]:
 
 
 @pytest.mark.parametrize("bad", [0, 1, 17, 36])
-def test_first_row_that_fails_is_named_wherever_it_stands(bad: int) -> None:
+def test_first_failing_row_is_named_at_any_place(bad: int) -> None:
     with pytest.raises(FailingRowsError) as caught:
         run_on_rows(ROWS, fails_on(f"name {bad}"), ["name"])
     assert caught.value.named == {"name": [f"name {bad}"]}
     assert caught.value.cause == "ComputeError: cannot be read"
 
 
-def test_rows_that_belong_together_are_looked_at_together() -> None:
+def test_rows_of_one_unit_are_tried_together() -> None:
     with pytest.raises(FailingRowsError) as caught:
         run_on_rows(ROWS.sample(fraction=1, shuffle=True, seed=1), fails_on("name 20", "name 24"), ["name"], "group")
     assert sorted(caught.value.named["name"]) == [f"name {number}" for number in range(20, 25)]
 
 
-def test_fault_of_all_rows_together_is_blamed_on_none() -> None:
+def test_error_of_all_rows_together_is_raised_unchanged() -> None:
     with pytest.raises(pl.exceptions.ComputeError):
         run_on_rows(ROWS, fails_on("name 1", "name 30"), ["name"])
 
 
 @pytest.mark.parametrize("error", [MemoryError, OSError])
-def test_fault_of_the_machine_is_blamed_on_no_row(error: type[Exception]) -> None:
+def test_error_of_the_machine_is_raised_unchanged(error: type[Exception]) -> None:
     def work(_rows: pl.DataFrame) -> None:
         raise error
 
@@ -57,7 +57,7 @@ def fail_on_seven(rows: pl.DataFrame) -> int:
     return run_on_rows(rows, fails_on("name 7"), ["name"])
 
 
-def test_error_comes_whole_from_another_process() -> None:
+def test_error_keeps_its_fields_across_processes() -> None:
     with pytest.raises(FailingRowsError) as caught:
         list(map_ordered(fail_on_seven, [ROWS, ROWS], workers=2))
     assert (caught.value.named, caught.value.cause) == ({"name": ["name 7"]}, "ComputeError: cannot be read")

@@ -30,7 +30,7 @@ def all_apart(records: pl.DataFrame) -> pl.DataFrame:
     return records.select("platform", "external_id").with_row_index("recording_id")
 
 
-def test_the_shipped_pairs_are_many_and_every_one_names_its_source_and_reason() -> None:
+def test_every_shipped_pair_names_its_source_and_reason() -> None:
     pairs = load_golden_pairs()
     assert len(pairs) >= 150
     assert sum(not pair.is_same for pair in pairs) >= 60
@@ -38,7 +38,7 @@ def test_the_shipped_pairs_are_many_and_every_one_names_its_source_and_reason() 
     assert all(pair.why for pair in pairs)
 
 
-def test_no_pair_says_the_opposite_of_another() -> None:
+def test_no_pair_contradicts_another() -> None:
     judged: dict[frozenset[str], set[bool]] = {}
     for pair in load_golden_pairs():
         judged.setdefault(frozenset(str(record) for record in pair.records), set()).add(pair.is_same)
@@ -51,7 +51,7 @@ def test_linkage_answers_the_golden_pairs() -> None:
     assert result.recall >= 0.93, result.wrong
 
 
-def test_a_linkage_that_joins_everything_has_the_pairs_apart_for_its_errors() -> None:
+def test_linkage_that_joins_everything_fails_on_the_pairs_of_two_recordings() -> None:
     pairs = load_golden_pairs()
     result = judge(pairs, all_in_one)
     assert result.recall == 1.0
@@ -59,7 +59,7 @@ def test_a_linkage_that_joins_everything_has_the_pairs_apart_for_its_errors() ->
     assert set(result.wrong) == {pair.name for pair in pairs if not pair.is_same}
 
 
-def test_a_linkage_that_joins_nothing_has_the_pairs_together_for_its_errors() -> None:
+def test_linkage_that_joins_nothing_fails_on_the_pairs_of_one_recording() -> None:
     pairs = load_golden_pairs()
     result = judge(pairs, all_apart)
     assert (result.precision, result.recall) == (1.0, 0.0)
@@ -67,7 +67,7 @@ def test_a_linkage_that_joins_nothing_has_the_pairs_together_for_its_errors() ->
     assert result.wrong["jump-van-halen-remaster"] == "is one recording, was kept apart"
 
 
-def test_a_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
+def test_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text(PAIR)
     rows = build_golden_records(load_golden_pairs(tmp_path / "pairs.yaml")).to_dicts()
     assert [row["external_id"] for row in rows] == ["one/a", "one/b"]
@@ -92,7 +92,7 @@ def test_a_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
         ("GBABC2100001", "GBABC21", 9, "GBABC21"),
     ],
 )
-def test_an_error_names_line_and_mend(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
+def test_error_names_line_and_remedy(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
     assert old in PAIR
     (tmp_path / "pairs.yaml").write_text(PAIR.replace(old, new, 1))
     with pytest.raises(GoldenPairError, match=f"pairs.yaml:{line}: ") as error:
@@ -100,13 +100,13 @@ def test_an_error_names_line_and_mend(tmp_path: Path, old: str, new: str, line: 
     assert says in str(error.value)
 
 
-def test_two_pairs_of_one_name_are_refused_at_the_second(tmp_path: Path) -> None:
+def test_second_pair_of_a_name_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text(PAIR + PAIR.split("pairs:\n")[1])
     with pytest.raises(GoldenPairError, match=r"pairs\.yaml:10: .*'one'"):
         load_golden_pairs(tmp_path / "pairs.yaml")
 
 
-def test_a_file_that_is_not_yaml_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_file_that_is_not_yaml_is_rejected_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text("sources: {own: [}")
     with pytest.raises(GoldenPairError, match="line 1"):
         load_golden_pairs(tmp_path / "pairs.yaml")

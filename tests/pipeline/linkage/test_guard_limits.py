@@ -1,4 +1,4 @@
-"""Every limit of the guards, to the millisecond, the letter and the share: what lies on it passes, what lies behind it does not."""
+"""Every limit of the guards, to the millisecond, the letter and the share: a pair on the limit passes, one beyond it fails."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_score_is_the_mean_of_both_similarities() -> None:
     ] == pytest.approx((0.8 + 0.9) / 2)
 
 
-def test_within_guards_off_everything_passes_and_behind_it_nothing_has_changed() -> None:
+def test_disabled_guards_pass_everything_until_the_block_ends() -> None:
     far = titled("wholly other") | by("nobody") | with_duration(900_000, variant="live")
     apart = pl.DataFrame({"a_variant": ["live"], "b_variant": [""]})
     assert judged({}, far)[0] == "variant"
@@ -168,7 +168,7 @@ texts = st.text("abcé夜ë0", max_size=26)
 
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=6))
-def test_letters_rule_out_only_what_is_no_typing_error(pairs: list[tuple[str, str]]) -> None:
+def test_letters_never_rule_out_a_typing_error(pairs: list[tuple[str, str]]) -> None:
     flat = [text for pair in pairs for text in pair]
     letters = Letters.of(pl.Series(flat, dtype=pl.String))
     one, other = (np.arange(side, len(flat), 2) for side in (0, 1))
@@ -202,7 +202,7 @@ def test_similarity_counts_a_transposition_once() -> None:
         ("clean", "", False),
     ],
 )
-def test_lengths_of_a_song_are_four_kinds_alone_or_together(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001
+def test_length_variants_are_four_kinds_alone_or_combined(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001
     assert differ_in_length_only(one, other) is differ_in_length_only(other, one) is is_one
 
 
@@ -252,9 +252,7 @@ def clustered(durations: list[int | None], records: list[int] | None = None, sco
         ([130_000, 107_000, 100_000], [1, 1, 2], [0, 0, 0]),
     ],
 )
-def test_cluster_spans_as_much_as_two_atoms_of_one_key_may(
-    durations: list[int | None], records: list[int] | None, found: list[int]
-) -> None:
+def test_cluster_may_span_as_much_as_two_atoms_of_one_key(durations: list[int | None], records: list[int] | None, found: list[int]) -> None:
     assert clustered(durations, records) == found
 
 

@@ -72,7 +72,9 @@ def judged(one: dict[str, object], other: dict[str, object]) -> str | None:
         ({}, {"artist_key": "anothertitle", "names": ["anothertitle"], "title_key": "someartist", "stem_key": "someartist"}, "title"),
     ],
 )
-def test_what_keeps_two_atoms_of_one_code_apart(one: dict[str, object], other: dict[str, object], reason: str | None) -> None:
+def test_verdict_names_the_guard_that_separates_two_atoms_of_one_code(
+    one: dict[str, object], other: dict[str, object], reason: str | None
+) -> None:
     assert judged(one, other) == reason
     assert judged(other, one) == reason
 

@@ -1,4 +1,4 @@
-"""The guards are what keeps recordings apart: one simulated world, read from its dumps, linked with them and without."""
+"""One simulated world, read from its dumps, linked with the guards and without."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def members(*groups: str) -> pl.DataFrame:
-    """One group per argument, its members the letters of it."""
+    """Return a group for each argument, with its letters as members."""
     rows = [(number, key) for number, keys in enumerate(groups) for key in keys]
     return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
 
@@ -41,35 +41,35 @@ def test_first_ids_follow_the_smallest_source_key_of_each_group() -> None:
     assert redirects(first) == {}
 
 
-def test_a_merge_keeps_the_id_with_more_members_and_redirects_the_other() -> None:
+def test_merge_keeps_the_id_with_more_members_and_redirects_the_other() -> None:
     merged = grow(("ab", "cde"), ("abcde",))
     assert set(by_key(merged).values()) == {2}
     assert redirects(merged) == {1: 2}
 
 
-def test_a_split_keeps_the_id_on_the_larger_part() -> None:
+def test_split_keeps_the_id_on_the_larger_part() -> None:
     split = grow(("abcde",), ("ab", "cde"))
     assert by_key(split) == {"c": 1, "d": 1, "e": 1, "a": 2, "b": 2}
     assert redirects(split) == {}
 
 
-def test_an_even_split_falls_to_the_part_with_the_smallest_key() -> None:
+def test_even_split_falls_to_the_part_with_the_smallest_key() -> None:
     assert by_key(grow(("abcd",), ("cd", "ab"))) == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
-def test_a_part_that_moves_to_another_entity_does_not_take_the_id_along() -> None:
+def test_part_that_moves_to_another_entity_leaves_the_id_behind() -> None:
     moved = grow(("abc", "de"), ("ab", "cde"))
     assert by_key(moved) == {"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}
     assert redirects(moved) == {}
 
 
-def test_an_id_whose_larger_part_merged_elsewhere_redirects_there_and_the_rest_is_new() -> None:
+def test_id_redirects_to_where_its_larger_part_merged() -> None:
     result = grow(("abcd", "efg"), ("abcdef", "g"))
     assert by_key(result) == {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 3}
     assert redirects(result) == {2: 1}
 
 
-def test_an_entity_that_left_redirects_to_nothing_and_finds_its_id_on_return() -> None:
+def test_absent_entity_redirects_to_nothing_and_regains_its_id() -> None:
     gone = grow(("ab", "cd"), ("ab",))
     assert redirects(gone) == {2: None}
     back = grow(("ab", "cdx"), after=gone)
@@ -77,11 +77,11 @@ def test_an_entity_that_left_redirects_to_nothing_and_finds_its_id_on_return() -
     assert redirects(back) == {}
 
 
-def test_an_absent_member_follows_the_merge_of_its_entity() -> None:
+def test_absent_member_follows_the_merge_of_its_entity() -> None:
     assert set(by_key(grow(("abc", "defx"), ("abcde",), ("abcdex",))).values()) == {1}
 
 
-def test_a_redirect_whose_end_is_gone_for_a_while_comes_back_with_it() -> None:
+def test_redirect_returns_with_its_target() -> None:
     merged = grow(("a", "bcd", "x"), ("abcd", "x"))
     assert redirects(merged) == {1: 2}
     gone = grow(("x",), after=merged)
@@ -89,7 +89,7 @@ def test_a_redirect_whose_end_is_gone_for_a_while_comes_back_with_it() -> None:
     assert redirects(grow(("x",), ("x",), ("bcd", "x"), after=gone)) == {1: 2}
 
 
-def test_a_chain_of_merges_survives_that_its_end_is_gone_for_two_nights() -> None:
+def test_chain_of_merges_survives_two_nights_without_its_target() -> None:
     merged = grow(("a", "bc", "defg", "x"), ("abc", "defg", "x"), ("abcdefg", "x"))
     assert redirects(merged) == {1: 3, 2: 3}
     gone = grow(("x",), ("x",), after=merged)
@@ -97,37 +97,37 @@ def test_a_chain_of_merges_survives_that_its_end_is_gone_for_two_nights() -> Non
     assert redirects(grow(("defg", "x"), after=gone)) == {1: 3, 2: 3}
 
 
-def test_a_merge_undone_gives_both_ids_back() -> None:
+def test_undone_merge_restores_both_ids() -> None:
     undone = grow(("ab", "cde"), ("abcde",), ("ab", "cde"))
     assert by_key(undone) == {"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}
     assert redirects(undone) == {}
     assert undone.next_id == 3
 
 
-def test_a_chain_of_merges_undone_step_by_step_gives_every_id_back() -> None:
+def test_chain_of_merges_undone_step_by_step_restores_every_id() -> None:
     chain = grow(("a", "bc", "defg"), ("abc", "defg"), ("abcdefg",))
     halfway = grow(("abc", "defg"), after=chain)
     assert (by_key(halfway)["a"], redirects(halfway)) == (2, {1: 2})
     assert redirects(grow(("a", "bc", "defg"), after=halfway)) == {}
 
 
-def test_a_part_that_never_was_the_merged_id_does_not_take_it_back() -> None:
+def test_part_without_members_of_a_merged_id_does_not_regain_it() -> None:
     split = grow(("ab", "cdefg"), ("abcdefg",), ("abcde", "fg"))
     assert by_key(split)["f"] == 3
     assert redirects(split) == {1: 2}
 
 
-def test_an_id_that_was_merged_away_follows_its_own_members() -> None:
+def test_id_that_was_merged_away_follows_its_own_members() -> None:
     moved = grow(("ab", "cde", "xyz"), ("abcde", "xyz"), ("cde", "abxyz"))
     assert redirects(moved) == {1: 3}
 
 
-def test_a_source_key_in_two_groups_is_refused() -> None:
+def test_source_key_in_two_groups_is_rejected() -> None:
     with pytest.raises(ValueError, match="'b' is a member twice"):
         assign_ids(members("ab", "bc"), NO_REGISTRY, 1)
 
 
-def test_a_next_id_that_is_taken_is_refused() -> None:
+def test_taken_next_id_is_rejected() -> None:
     with pytest.raises(ValueError, match="next_id 1 is not free"):
         assign_ids(members("ab"), grow(("ab",)).registry, 1)
     with pytest.raises(ValueError, match="next_id 2 is not free"):
@@ -150,7 +150,7 @@ def test_neither_row_order_nor_group_numbers_change_any_id(builds: list[list[int
 
 @settings(max_examples=50, deadline=None)
 @given(partitions)
-def test_ids_name_the_partition_are_never_reused_and_always_lead_somewhere(builds: list[list[int]]) -> None:
+def test_ids_match_the_partition_are_never_reused_and_redirect(builds: list[list[int]]) -> None:
     last, given_to = NOTHING, dict[int, set[str]]()
     for labels in builds:
         rows = as_members(labels)

@@ -54,13 +54,13 @@ def test_platforms_count_before_records_and_records_before_ids() -> None:
         (atom(1), "outvoted"),
     ],
 )
-def test_the_loser_is_recorded_with_what_kept_it_apart(loser: dict[str, object], reason: str) -> None:
+def test_losing_claimant_is_recorded_with_the_guard_it_failed(loser: dict[str, object], reason: str) -> None:
     claims = [("streamsvc_a", 1, 0, 2), ("streamsvc_b", 1, 0, 1), ("catalog_b", 2, 1, 1), ("catalog_a", 2, 1, 0)]
     _, conflict = owners(claims[:3], [atom(0), loser])
     assert conflict.rows() == [(CODE, 2, 1, ["catalog_b"], 1, reason)]
 
 
-def test_a_code_has_one_owner_and_every_other_claimant_a_conflict() -> None:
+def test_code_has_one_owner_and_every_other_claimant_a_conflict() -> None:
     claims = [("streamsvc_a", number, number, 1) for number in range(1, 6)]
     owner, conflict = owners(claims, [atom(number, title=f"title {'abcdef'[number] * 5}") for number in range(1, 6)])
     assert owner["isrc"].to_list() == [CODE]

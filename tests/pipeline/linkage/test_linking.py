@@ -1,4 +1,4 @@
-"""What linkage joins and what it keeps apart, through its entry: records in, recordings out."""
+"""Records that `link` joins and records that it keeps apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def joined(*names: str) -> set[frozenset[str]]:
     return {frozenset(group.split()) for group in names}
 
 
-def test_records_that_agree_in_artist_title_and_duration_are_one_recording_without_any_code() -> None:
+def test_records_with_equal_artist_title_and_duration_are_one_recording_without_a_code() -> None:
     records = Records().add("a").add("b", "SONG", "ARTIST", platform="catalog_a", seconds=201.4).add("c", "Song", "Someone Else")
     assert records.linked() == joined("a b", "c")
 
@@ -44,7 +44,7 @@ def test_another_variant_under_the_same_code_stays_apart(title: str, version: st
 
 
 @pytest.mark.parametrize(("title", "version"), [("Song", "Radio Edit"), ("Song (Extended Mix)", None), ("Song - Short Version", None)])
-def test_words_for_a_length_that_one_side_leaves_out_keep_apart_only_what_differs_in_length(title: str, version: str | None) -> None:
+def test_length_word_on_one_side_separates_only_records_of_different_length(title: str, version: str | None) -> None:
     records = Records().add("a", isrcs=CODE).add("b", title, version=version, isrcs=CODE, platform="store_a")
     assert records.linked() == joined("a b")
     records.rows[-1]["duration_ms"] = 205_000
@@ -53,7 +53,7 @@ def test_words_for_a_length_that_one_side_leaves_out_keep_apart_only_what_differ
     assert records.linked() == joined("a", "b")
 
 
-def test_names_in_another_script_are_held_by_code_and_length() -> None:
+def test_names_in_another_script_join_by_code_and_length() -> None:
     records = Records().add("a", "Владивосток 2000", "Мумий Тролль", isrcs=CODE)
     records.add("b", "Vladivostok 2000", "Mumiy Troll", isrcs=CODE, platform="streamsvc_b")
     assert records.linked() == joined("a b")
@@ -64,11 +64,11 @@ def test_names_in_another_script_are_held_by_code_and_length() -> None:
 @pytest.mark.parametrize(
     "title", ["Song - Remastered 2011", "Song (Original Mix)", "Song - Album Version", "Song [Explicit]", "Song (feat. Guest)"]
 )
-def test_cosmetic_notes_keep_nothing_apart(title: str) -> None:
+def test_cosmetic_notes_separate_no_records(title: str) -> None:
     assert Records().add("a").add("b", title, platform="streamsvc_b").linked() == joined("a b")
 
 
-def test_a_version_in_the_title_and_a_version_field_are_the_same() -> None:
+def test_version_in_the_title_and_a_version_field_are_the_same() -> None:
     records = (
         Records()
         .add("a", "Song - Tiësto Remix", ["Artist", "Tiësto"])
@@ -77,7 +77,7 @@ def test_a_version_in_the_title_and_a_version_field_are_the_same() -> None:
     assert records.linked() == joined("a b")
 
 
-def test_a_bare_remix_takes_its_name_from_the_remixers() -> None:
+def test_bare_remix_takes_its_name_from_the_remixers() -> None:
     records = Records().add("a", "Song - Tiësto Remix").add("b", "Song", version="Remix", platform="store_a", remixers=("Tiësto",))
     records.add("c", "Song", version="Remix", platform="store_a", remixers=("Fedde le Grand",))
     assert records.linked() == joined("a b", "c")
@@ -97,7 +97,7 @@ def test_swapped_artists_are_found_by_title_and_duration() -> None:
     assert Records().add("a", artists=["One", "Two"]).add("b", artists=["Two", "One"], platform="catalog_b").linked() == joined("a b")
 
 
-def test_a_joined_name_is_cut_where_its_parts_are_known_artists_and_only_there() -> None:
+def test_joined_name_is_split_only_at_known_artists() -> None:
     records = (
         Records().add("a", artists=["Drake", "21 Savage"]).add("b", artists="Drake & 21 Savage", platform="streamsvc_b", with_ids=False)
     )
@@ -110,14 +110,14 @@ def test_numeric_suffixes_and_the_do_not_split_an_artist() -> None:
     assert Records().add("a", artists="The Doves").add("b", artists="Doves (2)", platform="catalog_a").linked() == joined("a b")
 
 
-def test_a_credited_name_leads_to_the_name_the_platform_keeps() -> None:
+def test_lead_artist_has_the_platforms_own_name() -> None:
     records = Records().add("a", artists="Linda Marlin").add("b", artists="L. Marlin", platform="catalog_a")
     artists = pl.DataFrame({"platform": ["catalog_a"], "artist_id": ["id L. Marlin"], "name": ["Linda Marlin"]})
     assert partition(link(records.frame(), artists)) == joined("a b")
     assert records.linked() == joined("a", "b")
 
 
-def test_symbol_names_and_scripts_are_told_apart() -> None:
+def test_symbol_names_and_scripts_stay_distinct() -> None:
     records = (
         Records()
         .add("a", artists="!!!")
@@ -136,7 +136,7 @@ def test_records_without_a_known_artist_share_only_a_code() -> None:
     assert records.linked() == joined("a b", "c", "d")
 
 
-def test_a_typing_error_in_title_or_artist_is_bridged() -> None:
+def test_typing_error_in_title_or_artist_does_not_split() -> None:
     records = (
         Records().add("a", "Midnight Train", "Some Singer", isrcs=CODE).add("b", "Midnigth Train", "Some Singer", platform="catalog_a")
     )
@@ -144,7 +144,7 @@ def test_a_typing_error_in_title_or_artist_is_bridged() -> None:
     assert records.linked() == joined("a b c")
 
 
-def test_a_misspelt_version_is_still_that_version() -> None:
+def test_misspelt_version_is_still_that_version() -> None:
     records = (
         Records()
         .add("a", "Song (Radio Edti)", seconds=180)
@@ -163,7 +163,7 @@ def test_other_words_and_other_parts_are_no_typing_errors(one: str, other: str) 
     assert Records().add("a", "Theme Part II").add("b", "Theme Part III", platform="catalog_a").linked() == joined("a", "b")
 
 
-def test_without_durations_a_typing_error_must_leave_more_in_agreement() -> None:
+def test_typing_error_without_durations_needs_a_longer_name() -> None:
     records = Records().add("a", "Fever", isrcs=CODE).add("b", "Never", seconds=None, platform="catalog_a")
     records.add("c", "Midnight Garden", isrcs=OTHER).add("d", "Midnigt Garden", seconds=None, platform="catalog_a")
     assert records.linked() == joined("a", "b", "c d")
@@ -175,18 +175,18 @@ def test_neighbours_on_one_release_are_never_typing_errors_of_each_other() -> No
     assert Records().add("a", "Morning Song", release="r").add("b", "Mourning Song", release="s").linked() == joined("a b")
 
 
-def test_a_subtitle_left_out_by_one_platform_does_not_split() -> None:
+def test_subtitle_left_out_by_one_platform_does_not_split() -> None:
     assert Records().add("a", "You Make Me Feel (Mighty Real)").add("b", "You Make Me Feel", platform="catalog_a").linked() == joined("a b")
 
 
-def test_a_code_on_all_tracks_of_a_release_joins_nothing() -> None:
+def test_code_on_all_tracks_of_a_release_joins_nothing() -> None:
     records = Records()
     for number, title in enumerate(("First Things", "Another Matter", "Quite Different", "Last of All")):
         records.add(str(number), title, isrcs=CODE, release="r", seconds=180 + 20 * number)
     assert records.linked() == joined("0", "1", "2", "3")
 
 
-def test_a_code_on_all_tracks_does_not_hide_the_recording_it_belongs_to() -> None:
+def test_code_on_all_tracks_of_a_release_still_joins_its_own_recording() -> None:
     records = Records()
     for number, title in enumerate(("First Things", "Another Matter", "Quite Different")):
         records.add(str(number), title, isrcs=CODE, release="r")
@@ -194,7 +194,7 @@ def test_a_code_on_all_tracks_does_not_hide_the_recording_it_belongs_to() -> Non
     assert records.linked() == joined("0", "1 x", "2")
 
 
-def test_swapped_codes_of_two_remixes_keep_both_remixes_whole() -> None:
+def test_swapped_codes_of_two_remixes_do_not_split_them() -> None:
     records = Records()
     for platform, tiesto, fedde in (("streamsvc_a", CODE, OTHER), ("streamsvc_b", CODE, OTHER), ("streamsvc_c", OTHER, CODE)):
         records.add(f"t-{platform}", "Paradise (Tiësto Remix)", platform=platform, isrcs=tiesto)
@@ -213,13 +213,13 @@ def test_live_at_two_places_are_two_recordings_and_a_bare_live_joins_by_its_code
     assert records.linked() == joined("a c", "b")
 
 
-def test_a_far_duration_keeps_apart_unless_names_and_code_agree() -> None:
+def test_distant_duration_separates_unless_names_and_code_agree() -> None:
     assert Records().add("a").add("b", seconds=225, platform="catalog_a").linked() == joined("a", "b")
     assert Records().add("a", isrcs=CODE).add("b", seconds=212, isrcs=CODE, platform="catalog_a").linked() == joined("a b")
     assert Records().add("a", isrcs=CODE).add("b", seconds=320, isrcs=CODE, platform="catalog_a").linked() == joined("a", "b")
 
 
-def test_a_record_without_duration_joins_when_there_is_no_choice() -> None:
+def test_record_without_duration_joins_when_there_is_no_choice() -> None:
     assert Records().add("a").add("b", seconds=None, platform="catalog_a").linked() == joined("a b")
     apart = Records().add("a").add("b", seconds=300).add("c", seconds=None, platform="catalog_a")
     assert apart.linked() == joined("a", "b", "c")
@@ -227,7 +227,7 @@ def test_a_record_without_duration_joins_when_there_is_no_choice() -> None:
     assert coded.linked() == joined("a", "b c")
 
 
-def test_a_chain_of_near_durations_does_not_join_its_ends() -> None:
+def test_chain_of_near_durations_does_not_join_its_ends() -> None:
     records = Records()
     for step in range(12):
         records.add(str(step), seconds=200 + 3.5 * step, platform="catalog_a")
@@ -235,7 +235,7 @@ def test_a_chain_of_near_durations_does_not_join_its_ends() -> None:
         assert max(map(int, group)) - min(map(int, group)) < 4
 
 
-def test_a_hidden_karaoke_flag_keeps_apart() -> None:
+def test_hidden_karaoke_flag_separates() -> None:
     assert Records().add("a", isrcs=CODE).add("b", platform="streamsvc_b", isrcs=CODE, traits=("karaoke",)).linked() == joined("a", "b")
 
 
@@ -243,7 +243,7 @@ def test_no_records_link_to_nothing() -> None:
     assert link(TABLES["source_recording"].empty()).equals(TABLES["recording_member"].empty())
 
 
-def test_made_up_worlds_are_linked_nearly_without_error() -> None:
+def test_made_up_worlds_are_linked_with_few_errors() -> None:
     frame, truth = made_up_world(seed=1, songs=400)
     figures = evaluate(link(frame), truth)
     assert figures["precision"] >= 0.999  # type: ignore[operator]
@@ -262,7 +262,7 @@ def test_neither_the_order_of_records_nor_the_number_of_buckets_matters(seed: in
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10_000))
-def test_a_second_copy_of_a_platform_changes_no_recording(seed: int) -> None:
+def test_second_copy_of_a_platform_changes_no_recording(seed: int) -> None:
     frame, _ = made_up_world(seed, songs=20)
     twice = pl.concat([frame, frame.filter(pl.col("platform") == "streamsvc_a").with_columns(external_id="copy " + pl.col("external_id"))])
     before = partition(link(frame))

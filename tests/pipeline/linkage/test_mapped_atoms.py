@@ -1,4 +1,4 @@
-"""What is laid down beside a part is found again for the same part, wherever it lies, and known to be missing when it is not whole."""
+"""Mapped files belong to a part by content, wherever it lies; torn or missing files are noticed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place(tmp_path: Path, files: Path) -> Place:
 
 
 @pytest.mark.parametrize("bytes_at_a_time", [1, 1 << 28])
-def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
+def test_live_rows_are_found_for_equal_parts_in_another_folder(
     bytes_at_a_time: int, files: Path, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapped_atoms, "BYTES_AT_A_TIME", bytes_at_a_time)
@@ -60,7 +60,7 @@ def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
 
 
 @pytest.mark.parametrize("bytes_at_a_time", [1, 1 << 28])
-def test_all_rows_of_atoms_are_looked_up_unless_they_count_no_more(
+def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
     bytes_at_a_time: int, files: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapped_atoms, "BYTES_AT_A_TIME", bytes_at_a_time)
@@ -75,18 +75,18 @@ def test_all_rows_of_atoms_are_looked_up_unless_they_count_no_more(
     assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
-def test_a_part_whose_atoms_are_not_in_order_is_not_laid_down(files: Path, place: Place) -> None:
+def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
     with pytest.raises(ValueError, match="not in order"):
         mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[0], claims(2, 1))
 
 
-def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
+def test_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
     rows = mapped_atoms.MappedAtoms(files, place).rows("atom_member")
     assert rows.is_empty()
     assert rows.schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
-def test_parts_that_differ_only_between_their_ends_have_files_of_their_own(files: Path, tmp_path: Path) -> None:
+def test_parts_with_equal_ends_and_other_contents_have_separate_files(files: Path, tmp_path: Path) -> None:
     for folder, atoms in (("one", (1, 5, 9)), ("other", (1, 6, 9))):
         write_table(TABLES["atom_isrc"], tmp_path / folder / "atom_isrc", [claims(*atoms)])
         mapped_atoms.write_mapped_part(files, parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
@@ -94,7 +94,7 @@ def test_parts_that_differ_only_between_their_ends_have_files_of_their_own(files
 
 
 @pytest.mark.parametrize("harm", ["torn", "empty", "gone"])
-def test_a_file_that_is_not_whole_is_named(harm: str, files: Path, place: Place) -> None:
+def test_incomplete_file_is_named(harm: str, files: Path, place: Place) -> None:
     file = max(files.iterdir())
     if harm == "gone":
         file.unlink()

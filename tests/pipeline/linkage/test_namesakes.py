@@ -1,4 +1,4 @@
-"""Two artists of one name with a song of one title and length: parted when a platform tells them apart and codes say so too."""
+"""Two artists of one name with a song of one title and length: separated if a platform has two ids and the codes differ too."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def test_one_artist_with_two_codes_stays_one_recording() -> None:
     assert records.linked() == {frozenset({"a", "b"})}
 
 
-def test_an_artist_whom_a_platform_keeps_twice_stays_one_where_codes_do_not_differ() -> None:
+def test_artist_with_two_ids_on_a_platform_stays_one_if_codes_agree() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", NOVA)
     record(records, "c", "streamsvc_a", "3")
     assert records.linked() == {frozenset({"a", "b", "c"})}
 
 
-def test_platforms_that_each_know_one_of_the_name_part_nobody() -> None:
+def test_one_id_on_each_platform_separates_nobody() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "2", OTHER)
     assert records.linked() == {frozenset({"a", "b"})}
 
 
-def test_a_record_without_code_goes_with_the_artist_whom_its_platform_names() -> None:
+def test_record_without_code_follows_the_artist_id_of_its_platform() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", OTHER)
     record(record(records, "c", "streamsvc_a", "2"), "d", "catalog_b", None, seconds=None)
     record(records, "e", "streamsvc_b", "5", NOVA)
     assert records.linked() == {frozenset({"a", "d", "e"}), frozenset({"b", "c"})}
 
 
-def test_codes_in_common_make_one_body_however_they_are_listed() -> None:
+def test_overlapping_codes_make_one_body_in_any_order() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "5", f"{NOVA} {OTHER}")
     record(record(records, "c", "streamsvc_a", "2", OTHER), "d", "streamsvc_a", "3", "FRCCC2000003")
     assert records.linked() == {frozenset({"a", "b", "c"}), frozenset({"d"})}

@@ -60,7 +60,7 @@ def moved(overrides: Overrides, atoms: dict[int, str]) -> dict[str, tuple[int, i
     return {record: (atom, part) for _, record, atom, part in find_moves(overrides, members(atoms)).iter_rows()}
 
 
-def test_a_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: ANN001
+def test_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: ANN001
     text = "# reviewed\n- must_link: [streamsvc_c:0123, 'catalog_b:a,b']\n  why: one master,\n    two stores\n  by: m\n  on: 2026-03-01\n"
     (entry,) = load(text).entries
     assert (entry.number, entry.line, entry.sense, entry.records) == (1, 2, MUST, ("streamsvc_c:0123", "catalog_b:a,b"))
@@ -68,7 +68,7 @@ def test_a_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: 
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "[]\n"])
-def test_a_file_without_decisions_decides_nothing(load, text: str) -> None:  # noqa: ANN001
+def test_file_without_decisions_decides_nothing(load, text: str) -> None:  # noqa: ANN001
     overrides = load(text)
     assert overrides.entries == ()
     for decided in (
@@ -103,12 +103,12 @@ def test_a_file_without_decisions_decides_nothing(load, text: str) -> None:  # n
         ("- must_link: [store_a:1\n", r"not readable as YAML"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_place_and_mend(load, text: str, message: str) -> None:  # noqa: ANN001
+def test_invalid_entry_is_rejected_with_line_and_remedy(load, text: str, message: str) -> None:  # noqa: ANN001
     with pytest.raises(OverridesError, match=message):
         load(text)
 
 
-def test_a_missing_file_and_one_in_another_encoding_are_refused_by_name(tmp_path: Path) -> None:
+def test_missing_file_and_wrong_encoding_are_rejected_by_name(tmp_path: Path) -> None:
     with pytest.raises(OverridesError, match=r"nowhere.yaml: no such file"):
         load_overrides(tmp_path / "nowhere.yaml")
     (tmp_path / "latin.yaml").write_bytes("- by: Müller\n".encode("latin-1"))
@@ -116,7 +116,7 @@ def test_a_missing_file_and_one_in_another_encoding_are_refused_by_name(tmp_path
         load_overrides(tmp_path / "latin.yaml")
 
 
-def test_everything_that_is_wrong_is_named_at_once(load) -> None:  # noqa: ANN001
+def test_all_problems_of_a_file_are_named_at_once(load) -> None:  # noqa: ANN001
     text = entries((MUST, "ab")) + "- 7\n" + entries((CANNOT, "ba"))
     with pytest.raises(OverridesError) as caught:
         load(text)
@@ -125,7 +125,7 @@ def test_everything_that_is_wrong_is_named_at_once(load) -> None:  # noqa: ANN00
     assert "overrides.yaml:6: entry 3: cannot_link of store_a:b and store_a:a contradicts must_link in entry 1 (line 1)" in second
 
 
-def test_a_contradiction_names_the_shortest_chain_of_must_links(load) -> None:  # noqa: ANN001
+def test_contradiction_names_the_shortest_chain_of_must_links(load) -> None:  # noqa: ANN001
     text = entries((MUST, "ab"), (MUST, "bcd"), (MUST, "de"), (MUST, "xy"), (MUST, "ce"), (CANNOT, "ae"))
     with pytest.raises(OverridesError) as caught:
         load(text)
@@ -135,12 +135,12 @@ def test_a_contradiction_names_the_shortest_chain_of_must_links(load) -> None:  
     )
 
 
-def test_a_decision_that_stands_twice_is_refused(load) -> None:  # noqa: ANN001
+def test_repeated_decision_is_rejected(load) -> None:  # noqa: ANN001
     with pytest.raises(OverridesError, match=r":5: entry 2: says the same as entry 1 \(line 1\)"):
         load(entries((CANNOT, "ab"), (CANNOT, "ba")))
 
 
-def test_records_that_no_dump_holds_are_told_with_their_entry(load) -> None:  # noqa: ANN001
+def test_records_that_no_dump_holds_are_reported_with_their_entry(load) -> None:  # noqa: ANN001
     overrides = load(entries((MUST, "ab"), (CANNOT, "ax")))
     assert find_absent_records(overrides, members({1: "b"})).rows() == [
         ("store_a", "a", 1, 1),
@@ -149,45 +149,45 @@ def test_records_that_no_dump_holds_are_told_with_their_entry(load) -> None:  # 
     ]
 
 
-def test_of_two_foes_in_one_atom_the_one_named_later_leaves_with_its_body(load) -> None:  # noqa: ANN001
+def test_cannot_link_within_an_atom_moves_the_body_named_later(load) -> None:  # noqa: ANN001
     overrides = load(entries((CANNOT, "ab"), (MUST, "bc"), (MUST, "ad")))
     assert moved(overrides, {7: "abcdrst"}) == {"b": (7, 1), "c": (7, 1)}
     assert moved(overrides, {7: "adr", 8: "bcs"}) == {}
 
 
-def test_three_that_are_all_foes_leave_one_by_one(load) -> None:  # noqa: ANN001
+def test_three_records_with_pairwise_cannot_links_leave_one_by_one(load) -> None:  # noqa: ANN001
     assert moved(load(entries((CANNOT, "abc"))), {7: "abcr"}) == {"b": (7, 1), "c": (7, 2)}
 
 
-def test_foes_that_meet_over_a_chain_of_atoms_and_must_links_are_parted(load) -> None:  # noqa: ANN001
+def test_cannot_link_over_a_chain_of_atoms_and_must_links_separates_the_bodies(load) -> None:  # noqa: ANN001
     overrides = load(entries((CANNOT, "ab"), (MUST, "xy")))
     assert moved(overrides, {1: "axr", 2: "byr"}) == {"b": (2, 1)}
 
 
-def test_a_must_link_becomes_the_strongest_edge_with_the_decision_as_evidence(load) -> None:  # noqa: ANN001
+def test_must_link_becomes_the_strongest_edge_with_the_decision_as_evidence(load) -> None:  # noqa: ANN001
     edges = build_must_edges(load(entries((MUST, "ab"), (MUST, "cd"))), members({5: "b", 3: "a", 9: "cd"}))
     assert edges.rows() == [(3, 5, "override", 1.0, "store_a:a = store_a:b: heard both (m.keller, 2026-03-01)")]
 
 
-def test_must_links_hold_by_way_of_a_record_that_is_in_no_dump(load) -> None:  # noqa: ANN001
+def test_must_links_hold_through_a_record_that_no_dump_holds(load) -> None:  # noqa: ANN001
     edges = build_must_edges(load(entries((MUST, "ab"), (MUST, "bc"))), members({1: "a", 2: "c"}))
     assert edges.select("atom_id_a", "atom_id_b", "evidence").rows() == [
         (1, 2, "store_a:a = store_a:c: linked by way of records that no dump holds")
     ]
 
 
-def test_a_cannot_link_holds_for_all_that_is_must_linked_to_either_side(load) -> None:  # noqa: ANN001
+def test_cannot_link_holds_for_records_must_linked_to_either_side(load) -> None:  # noqa: ANN001
     overrides = load(entries((CANNOT, "ab"), (MUST, "bc")))
     assert find_cannot_pairs(overrides, members({4: "c", 2: "a"})).rows() == [(2, 4)]
     assert find_cannot_pairs(overrides, members({4: "b", 2: "c"})).is_empty()
 
 
-def test_foes_left_in_one_atom_are_a_mistake(load) -> None:  # noqa: ANN001
+def test_cannot_link_left_in_one_atom_raises(load) -> None:  # noqa: ANN001
     with pytest.raises(ValueError, match="atom 4 holds both sides of a cannot-link"):
         find_cannot_pairs(load(entries((CANNOT, "ab"))), members({4: "ab"}))
 
 
-def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherwise(tmp_path: Path) -> None:
+def test_command_reports_absent_records_and_ignored_pairs_of_the_live_snapshot(tmp_path: Path) -> None:
     recordings = members({1: "ab", 2: "c"}).rename({"atom_id": "recording_id"})
     write_table(TABLES["recording_member"], tmp_path / "current" / "tables" / "recording_member", recordings)
     file = tmp_path / "overrides.yaml"
@@ -219,7 +219,7 @@ decisions = st.lists(st.tuples(st.sampled_from([MUST, CANNOT]), st.lists(st.samp
 @given(
     decisions, st.lists(st.integers(0, 4), min_size=8, max_size=8), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=6)
 )
-def test_whatever_the_atoms_and_edges_every_decision_holds_in_the_clusters(
+def test_every_decision_holds_in_the_clusters_of_any_atoms_and_edges(
     tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, list[str]]], places: list[int], pairs: list[tuple[int, int]]
 ) -> None:
     path = tmp_path_factory.mktemp("review") / "overrides.yaml"

@@ -1,4 +1,4 @@
-"""Barcode, disc and track: evidence that finds misspelt records without a code, and yields where anything speaks against it."""
+"""Barcode, disc and track: evidence for misspelt records without a code, unless names or durations contradict."""
 
 from __future__ import annotations
 
@@ -41,38 +41,38 @@ TOGETHER, APART = {frozenset({"a", "b"})}, {frozenset({"a"}), frozenset({"b"})}
 WORN = "The Soundz off Silense"
 
 
-def test_names_too_worn_for_a_typing_error_are_joined_by_their_place() -> None:
+def test_badly_misspelt_record_is_joined_by_its_position() -> None:
     assert partition(link(world(WORN).frame())) == APART
     assert linked(world(WORN)) == TOGETHER
 
 
-def test_a_record_without_duration_is_joined_by_its_place() -> None:
+def test_record_without_duration_is_joined_by_its_position() -> None:
     assert linked(world(WORN, seconds=None)) == TOGETHER
 
 
-def test_another_track_barcode_or_platform_alone_says_nothing() -> None:
+def test_other_track_other_disc_or_missing_barcode_joins_nothing() -> None:
     assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 1, 4))) == APART
     assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 2, 3))) == APART
     assert linked(world(WORN), of=releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", None))) == APART
 
 
-def test_what_names_or_durations_contradict_is_not_joined() -> None:
+def test_contradicting_names_or_durations_prevent_a_join_by_position() -> None:
     assert linked(world("Mrs. Robinson")) == APART
     assert linked(world(WORN, seconds=206)) == APART
     assert linked(world("The Sound of Silence - Live")) == APART
 
 
-def test_a_platform_with_two_records_in_the_place_says_nothing() -> None:
+def test_platform_with_two_records_in_one_position_is_no_evidence() -> None:
     records = world(WORN).add("c", "Another Song", platform="catalog_a")
     at = tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 1, 3), ("catalog_a", "s", "c", 1, 3))
     assert linked(records, at=at) == APART | {frozenset({"c"})}
 
 
-def test_absurd_numbers_are_no_places() -> None:
+def test_absurd_track_numbers_name_no_position() -> None:
     assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 5000), ("catalog_a", "s", "b", 1, 5000))) == APART
 
 
-def test_places_do_not_depend_on_the_number_of_buckets() -> None:
+def test_positions_do_not_depend_on_the_number_of_buckets() -> None:
     codes = [f"{number:014d}" for number in range(40)]
     sides = ("streamsvc_a", "catalog_b")
     of = releases(*((platform, f"{platform}{code}", code) for code in codes for platform in sides))
@@ -86,7 +86,7 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     assert positions_of(of, at, members, buckets=7).contested.equals(one)
 
 
-def test_each_record_that_people_part_from_one_atom_is_a_recording_of_its_own(tmp_path: Path) -> None:
+def test_records_of_one_atom_with_cannot_links_become_recordings_of_their_own(tmp_path: Path) -> None:
     records = Records()
     for name in "abcd":
         records.add(name)
@@ -102,7 +102,7 @@ def test_each_record_that_people_part_from_one_atom_is_a_recording_of_its_own(tm
     }
 
 
-def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
+def test_link_uses_decisions_and_cross_links(tmp_path: Path) -> None:
     file = tmp_path / "overrides.yaml"
     file.write_text("- must_link: [streamsvc_a:a, catalog_a:b]\n  why: one take\n  by: me\n  on: 2026-01-01\n")
     decided: Overrides = load_overrides(file)

@@ -53,7 +53,7 @@ def publish(paths: BuildPaths, name: str) -> None:
     paths.current.symlink_to(paths.snapshots / name)
 
 
-def test_ranges_give_what_the_rules_give_over_all_records_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, ranged = BuildPaths(tmp_path / "whole"), BuildPaths(tmp_path / "ranged")
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 50)
     monkeypatch.setattr(registry, "_ROWS_PER_PART", 9)
@@ -91,7 +91,7 @@ def test_no_records_at_all(tmp_path: Path) -> None:
     assert read_table(TABLES["recording_member"], paths.table("recording_member")).is_empty()
 
 
-def test_a_record_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_repeated_record_is_rejected(tmp_path: Path) -> None:
     rows = made_up(1, 30)
     lay_out(BuildPaths(tmp_path), pl.concat([rows, rows.tail(1)]))
     with pytest.raises(ValueError, match="is a member twice"):
@@ -105,6 +105,6 @@ def test_a_record_that_stands_twice_is_refused(tmp_path: Path) -> None:
         unique=True,
     )
 )
-def test_the_quick_order_is_that_of_the_strings(names: list[str]) -> None:
+def test_fast_sort_gives_the_order_of_the_strings(names: list[str]) -> None:
     rows = pl.DataFrame({"external_id": names, "group": range(len(names))}, schema={"external_id": pl.String, "group": pl.Int64})
     assert sort_by_external_id(rows).equals(rows.sort("external_id"))

@@ -83,7 +83,7 @@ def paths(tmp_path: Path) -> BuildPaths:
     return BuildPaths(tmp_path)
 
 
-def test_nothing_published_yet_means_an_empty_registry(paths: BuildPaths) -> None:
+def test_registry_is_empty_before_the_first_publish(paths: BuildPaths) -> None:
     registry, next_id = read_previous_registry(paths, "recording")
     assert registry.keys.is_empty()
     assert next_id == 1
@@ -106,7 +106,7 @@ def test_registry_and_redirects_survive_from_snapshot_to_snapshot(paths: BuildPa
     assert rows.filter(pl.col("source_key").str.starts_with("id:")).rows() == [("recording", "id:2", 1), ("recording", "id:3", 1)]
 
 
-def test_a_redirect_comes_back_with_its_end_over_snapshots(paths: BuildPaths) -> None:
+def test_redirect_comes_back_with_its_end_over_snapshots(paths: BuildPaths) -> None:
     for name, groups in {"one": ("a", "bcd", "x"), "two": ("abcd", "x"), "three": ("x",), "four": ("x",), "five": ("bcd", "x")}.items():
         build(paths, "artist", *groups)
         publish(paths, name)
@@ -115,7 +115,7 @@ def test_a_redirect_comes_back_with_its_end_over_snapshots(paths: BuildPaths) ->
     assert redirects(paths) == [("artist", 1, 2)]
 
 
-def test_ids_given_out_after_the_snapshot_one_rolled_back_to_are_not_reused(paths: BuildPaths) -> None:
+def test_ids_of_a_rolled_back_snapshot_are_not_reused(paths: BuildPaths) -> None:
     build(paths, "recording", "a")
     publish(paths, "one")
     build(paths, "recording", "a", "b")
@@ -126,7 +126,7 @@ def test_ids_given_out_after_the_snapshot_one_rolled_back_to_are_not_reused(path
     assert ids(paths, "recording") == {"a": 1, "c": 3}
 
 
-def test_a_rollback_takes_a_merge_back_and_the_next_build_makes_it_again(paths: BuildPaths) -> None:
+def test_rollback_undoes_a_merge_and_the_next_build_repeats_it(paths: BuildPaths) -> None:
     build(paths, "recording", "a", "bc")
     publish(paths, "one")
     build(paths, "recording", "abc")
@@ -140,7 +140,7 @@ def test_a_rollback_takes_a_merge_back_and_the_next_build_makes_it_again(paths: 
     assert redirects(paths) == [("recording", 1, 2)]
 
 
-def test_a_kind_that_was_not_assigned_keeps_what_the_live_snapshot_says(paths: BuildPaths) -> None:
+def test_kind_without_assignment_keeps_the_registry_of_the_live_snapshot(paths: BuildPaths) -> None:
     build(paths, "label", "ab", "c")
     publish(paths, "one")
     build(paths, "label", "abc")
@@ -153,7 +153,7 @@ def test_a_kind_that_was_not_assigned_keeps_what_the_live_snapshot_says(paths: B
     assert (redirects(paths), ids(paths, "label")) == ([], {"a": 1, "b": 1, "c": 2})
 
 
-def test_an_unknown_kind_is_refused(paths: BuildPaths) -> None:
+def test_unknown_kind_is_rejected(paths: BuildPaths) -> None:
     with pytest.raises(ValueError, match="no ids of kind 'work'"):
         save_assignment(paths, "work", build(paths, "artist", "a"))
 
@@ -173,7 +173,7 @@ def damage(folder: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["lost", "part lost", "cut off", "one bit"])
-def test_a_build_on_a_lost_registry_stops_names_the_command_and_goes_on_after_it(paths: BuildPaths, how: str) -> None:
+def test_build_on_a_lost_registry_stops_until_the_named_command_ran(paths: BuildPaths, how: str) -> None:
     for kind in KINDS:
         build(paths, kind, "ab", "c", "d")
     publish(paths, "one")
@@ -194,7 +194,7 @@ def test_a_build_on_a_lost_registry_stops_names_the_command_and_goes_on_after_it
     assert rebuild_registry(paths) == {"snapshot": "three", "rebuilt": False, "why": "its registry is whole"}
 
 
-def test_a_registry_rebuilt_for_one_snapshot_is_not_taken_for_another(paths: BuildPaths) -> None:
+def test_rebuilt_registry_serves_its_own_snapshot_only(paths: BuildPaths) -> None:
     for name in ("one", "two"):
         for kind in KINDS:
             build(paths, kind, "ab")
@@ -206,7 +206,7 @@ def test_a_registry_rebuilt_for_one_snapshot_is_not_taken_for_another(paths: Bui
         assert ids(paths, "recording") == {"a": 1, "b": 1}
 
 
-def test_a_snapshot_that_lost_its_members_too_cannot_give_a_registry(paths: BuildPaths) -> None:
+def test_registry_cannot_be_rebuilt_from_a_snapshot_without_member_tables(paths: BuildPaths) -> None:
     for kind in KINDS:
         build(paths, kind, "ab")
     publish(paths, "one")
@@ -218,7 +218,7 @@ def test_a_snapshot_that_lost_its_members_too_cannot_give_a_registry(paths: Buil
     assert "roll back to another snapshot" in refused.stderr
 
 
-def test_a_snapshot_that_lost_the_members_of_its_recordings_gives_no_id_anew(paths: BuildPaths) -> None:
+def test_snapshot_without_recording_members_stops_the_build(paths: BuildPaths) -> None:
     for kind in KINDS:
         build(paths, kind, "ab")
     publish(paths, "one")
@@ -229,7 +229,7 @@ def test_a_snapshot_that_lost_the_members_of_its_recordings_gives_no_id_anew(pat
         rebuild_registry(paths)
 
 
-def test_ids_do_not_start_anew_when_snapshots_are_there_and_none_is_live(paths: BuildPaths) -> None:
+def test_ids_do_not_start_anew_when_no_snapshot_is_live(paths: BuildPaths) -> None:
     build(paths, "recording", "a")
     publish(paths, "one")
     paths.current.unlink()
@@ -249,7 +249,7 @@ def test_ids_do_not_start_anew_when_current_names_a_snapshot_that_is_gone(paths:
             act()
 
 
-def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_given_again(paths: BuildPaths) -> None:
+def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_reused(paths: BuildPaths) -> None:
     for name, groups in (("one", ("ab",)), ("two", ("ab", "c", "d"))):
         for kind in KINDS:
             write_table(TABLES[kind], paths.snapshots / name / "tables" / kind, with_ids(kind, len(groups)))

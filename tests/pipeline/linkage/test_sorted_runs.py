@@ -1,4 +1,4 @@
-"""Sorting packed numbers and finding runs: the same as sorting and grouping columns, also where the packed numbers collide."""
+"""Sorts and runs of packed numbers equal those of columns, also if the packed numbers collide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ rows = st.lists(st.tuples(st.sampled_from([0, 1, 2**24, 2**24 + 1, 2**63, 2**64 
 
 
 @given(rows)
-def test_rows_come_in_the_order_of_both_columns_also_where_hashes_collide_or_durations_are_absurd(rows: list[tuple[int, int]]) -> None:
+def test_rows_are_sorted_by_both_columns_despite_collisions_and_absurd_durations(rows: list[tuple[int, int]]) -> None:
     hashes = np.array([one for one, _ in rows], dtype=np.uint64)
     durations = np.array([other for _, other in rows], dtype=np.int32)
     order = sort_places(pack_with_duration(hashes, durations), hashes, durations)
@@ -20,12 +20,12 @@ def test_rows_come_in_the_order_of_both_columns_also_where_hashes_collide_or_dur
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=30))
-def test_a_run_begins_wherever_some_column_changes(rows: list[tuple[int, int]]) -> None:
+def test_run_starts_where_a_column_changes(rows: list[tuple[int, int]]) -> None:
     columns = [np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1)]
     assert find_run_starts(*columns).tolist() == [place for place, row in enumerate(rows) if place == 0 or rows[place - 1] != row]
 
 
-def test_runs_of_several_values_are_told() -> None:
+def test_runs_of_several_values_are_marked() -> None:
     runs, values = np.array([1, 1, 2, 3, 3, 3, 4]), np.array([5, 5, 6, 7, 8, 8, 7])
     assert mark_mixed_runs(runs, values).tolist() == [False, False, False, True, True, True, False]
     assert mark_mixed_runs(runs[:0], values[:0]).tolist() == []

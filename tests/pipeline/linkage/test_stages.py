@@ -1,4 +1,4 @@
-"""The stages over the tables of a build: what they write, that buckets do not matter, that ids last."""
+"""The stages over the tables of a build: their tables for any number of buckets, lasting ids, errors that name records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRITTEN = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_mem
 
 
 def stage(paths: BuildPaths, records: pl.DataFrame, links: pl.DataFrame | None = None) -> BuildPaths:
-    """Lay records down as staging tables, a folder per platform."""
+    """Write records as staging tables, a folder for each platform."""
     for platform in CATALOG_PLATFORMS:
         rows = records.filter(pl.col("platform") == platform)
         if rows.height:
@@ -58,7 +58,7 @@ def built(world: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return paths, build(paths)
 
 
-def test_the_stages_and_the_entry_in_memory_agree(world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]]) -> None:
+def test_stages_and_link_in_memory_agree(world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]]) -> None:
     assert built[1]["recording_member"].equals(link(world))
 
 
@@ -95,7 +95,7 @@ def test_no_two_recordings_own_a_code_and_every_claim_is_kept_or_in_conflict(
     assert tables["isrc_conflict"].height > 0
 
 
-def test_a_cross_link_joins_what_names_do_not_and_yields_to_a_contradiction(tmp_path: Path) -> None:
+def test_cross_link_joins_misspelt_records_unless_variants_contradict(tmp_path: Path) -> None:
     records = (
         Records()
         .add("a", "The Long Winding Road", "Some Singer")
@@ -121,14 +121,14 @@ def test_a_cross_link_joins_what_names_do_not_and_yields_to_a_contradiction(tmp_
     assert records.linked() == {frozenset("a"), frozenset("b"), frozenset("c"), frozenset("d")}
 
 
-def test_a_platform_without_a_single_record_and_no_records_at_all(tmp_path: Path) -> None:
+def test_build_without_records_writes_empty_tables(tmp_path: Path) -> None:
     empty = BuildPaths(tmp_path)
     write_table(TABLES["source_recording"], empty.staging("store_a") / "source_recording", TABLES["source_recording"].empty())
     assert all(frame.is_empty() for frame in build(empty).values())
 
 
 def publish(paths: BuildPaths, name: str) -> None:
-    """What a publish does with the registry."""
+    """Publish the registry."""
     next_ids = collect_registry(paths)
     tables = paths.snapshots / name / "tables"
     for table in ("id_registry", "recording_member", "redirect"):
@@ -185,7 +185,7 @@ def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: 
 
 
 def staged_with_one_odd(folder: Path) -> tuple[BuildPaths, str]:
-    """Four records, the third of them unlike the others in title, artist and version; and how an operator knows it."""
+    """Return four records and the name of the third, which differs from the others in title, artist and version."""
     records = Records()
     for number, (title, artist) in enumerate([("One", "Someone"), ("Two", "Someone"), ("Odd (Live)", "Oddity"), ("Another", "Else")]):
         records.add(f"id{number}", title, artist, platform=CATALOG_PLATFORMS[number])
@@ -193,7 +193,7 @@ def staged_with_one_odd(folder: Path) -> tuple[BuildPaths, str]:
 
 
 def failing_on_odd(function: Callable[..., object], *, texts: Callable[..., pl.Series]) -> Callable[..., object]:
-    """The function, which fails where a text of its arguments begins with `odd`."""
+    """Return the function, failing if a text of its arguments begins with `odd`."""
 
     def fails(*arguments: object) -> object:
         if texts(*arguments).str.to_lowercase().str.starts_with("odd").any():
@@ -223,7 +223,7 @@ def test_record_that_cannot_be_read_is_named_by_platform_and_id(
     assert row_count(paths.table("atom")) == 4
 
 
-def test_record_that_came_tonight_and_cannot_be_read_is_named(tmp_path: Path, world: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_record_that_cannot_be_read_is_named(tmp_path: Path, world: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = stage(BuildPaths(tmp_path), world)
     build(paths)
     publish(paths, "one")
@@ -234,7 +234,7 @@ def test_record_that_came_tonight_and_cannot_be_read_is_named(tmp_path: Path, wo
         stages.write_atoms(paths)
 
 
-def test_cluster_that_cannot_be_looked_into_is_named_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_that_cannot_be_examined_is_named_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, odd = staged_with_one_odd(tmp_path)
     stages.write_atoms(paths)
     ids = {variant: atom for atom, variant in read_table(TABLES["atom"], paths.table("atom")).select("atom_id", "variant").iter_rows()}

@@ -1,4 +1,4 @@
-"""Who is compared with whom for typing errors: every pair that matters, by few comparisons."""
+"""Blocking for typing errors finds every pair that can match, with few comparisons."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_letters_rule_out_no_typing_error(cases: list[tuple[str, list[tuple[str,
 
 @pytest.mark.parametrize("largest", [3, 400])
 @given(rows=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5 * TYPO_DURATION_MS)), max_size=25))
-def test_close_pairs_are_all_pairs_of_a_block_with_close_durations(largest: int, rows: list[tuple[int, int]]) -> None:
+def test_close_pairs_equal_all_pairs_of_a_block_with_close_durations(largest: int, rows: list[tuple[int, int]]) -> None:
     blocked = pl.DataFrame(
         {"atom_id": range(len(rows)), "block": [row[0] for row in rows], "duration_ms": [row[1] for row in rows]},
         schema={"atom_id": pl.Int64, "block": pl.UInt64, "duration_ms": pl.Int32},
@@ -61,7 +61,7 @@ def test_close_pairs_are_all_pairs_of_a_block_with_close_durations(largest: int,
 
 
 @pytest.mark.parametrize(("title", "misspelt", "is_one"), [("abcdefghi", "abczefghi", False), ("abcdefghij", "abczefghij", True)])
-def test_without_durations_a_title_is_misspelt_only_from_ten_letters_on(title: str, misspelt: str, is_one: bool) -> None:  # noqa: FBT001
+def test_typing_error_without_durations_needs_ten_letters(title: str, misspelt: str, is_one: bool) -> None:  # noqa: FBT001
     records = Records().add("a", title, seconds=None).add("b", misspelt, platform="store_a", seconds=None)
     assert (len(records.linked()) == 1) is is_one
     timed = Records().add("a", title).add("b", misspelt, platform="store_a")

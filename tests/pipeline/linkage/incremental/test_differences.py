@@ -10,7 +10,7 @@ from pipeline.linkage.incremental.differences import mark_differing_sums
 
 
 @pytest.mark.parametrize("changed", [0, 1, 40])
-def test_sums_find_what_stands_on_one_side_only(changed: int) -> None:
+def test_sums_find_the_numbers_on_one_side_only(changed: int) -> None:
     rng = np.random.default_rng(changed)
     one = rng.integers(-(2**63), 2**63 - 1, 5_000)
     other = np.concatenate([rng.permutation(one[changed:]), rng.integers(-(2**63), 2**63 - 1, changed)])

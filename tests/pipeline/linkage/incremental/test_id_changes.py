@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @settings(max_examples=50, deadline=None)
 @given(partitions, st.lists(st.integers(0, 5), min_size=9, max_size=9), st.randoms(use_true_random=False))
-def test_only_what_changed_gets_the_ids_that_a_full_assignment_gives(
-    builds: list[list[int]], tonight: list[int], chance: random.Random
-) -> None:
+def test_changed_groups_get_the_ids_of_a_full_assignment(builds: list[list[int]], tonight: list[int], chance: random.Random) -> None:
     last = NOTHING
     for labels in builds:
         last = assign_ids(as_members(labels), last.registry, last.next_id)

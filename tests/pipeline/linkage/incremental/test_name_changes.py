@@ -41,7 +41,7 @@ def artists(rng: np.random.Generator) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_reading_again_equals_normalising_anew(seed: int) -> None:
+def test_reread_credits_equal_new_normal_forms(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, known, later = records(rng, 80), artists(rng), artists(rng)
     others = pl.DataFrame({"name": ["Abba", "Dido"], "has_id": [True, True]})
@@ -51,7 +51,7 @@ def test_reading_again_equals_normalising_anew(seed: int) -> None:
     assert reread_credits(before, names_later, later).equals(after)
 
 
-def test_an_earlier_answer_is_taken_over_and_judged_anew() -> None:
+def test_changed_names_equal_a_new_name_table() -> None:
     said = {"Mira & Kask": False, "Mira & Ola": True, "Ola": True, "Kask": False, "Left": False}
     known = build_name_table(pl.DataFrame({"name": list(said), "has_id": list(said.values())}))
     in_doubt = known["name"].is_in(["Left", "Ola", "Mira & Ola"])

@@ -1,4 +1,4 @@
-"""A night that builds on a snapshot gives, row for row, what linking everything anew gives; and knows when it may not build on it."""
+"""A night on a snapshot gives the rows of a full linkage, or decides that it needs one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DURATIONS = (None, 200_000, 201_500, 204_000, 207_000, 211_000, 216_000, 240_000
 CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
 LINKING = "catalog_b"
 NUMBERED = CATALOG_PLATFORMS[::2]
-"""Whose staging has numbers beside its tables."""
+"""Platforms whose staging has numbers beside its tables."""
 DECISIONS = """
 - {sense}: [streamsvc_a:r0, streamsvc_b:r1]
   why: two takes
@@ -47,7 +47,7 @@ DECISIONS = """
 
 
 class Days:
-    """A world in which everything resembles everything: few names, codes and lengths, so that every change touches what stays."""
+    """A world with few names, codes and lengths, so that every change touches unchanged records."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ class Days:
         return f"rel{int(self.rng.integers(RELEASES))}"
 
     def pass_by(self) -> None:
-        """One night: records change, leave and return, an artist takes another name, releases get other barcodes and places."""
+        """Let a night pass: records change, leave and return; an artist is renamed; releases get other barcodes and positions."""
         for name in list(self.rows):
             if self.rng.random() < 0.05:
                 number = int(name[1:])
@@ -163,7 +163,7 @@ def link_in_stages(paths: BuildPaths) -> dict[str, int]:
 
 
 def publish(paths: BuildPaths, name: str) -> None:
-    """What the publisher does, as far as linkage can see it."""
+    """Publish the tables that linkage reads."""
     next_ids, tables = collect_registry(paths), paths.snapshots / name / "tables"
     for table in BASE_TABLES:
         shutil.copytree(paths.table(table), tables / table)
@@ -174,7 +174,7 @@ def publish(paths: BuildPaths, name: str) -> None:
 
 
 def anew(paths: BuildPaths, root: Path) -> BuildPaths:
-    """Another catalog with the same staging and the same past, linked without building on it."""
+    """Return another catalog with the same staging and the same snapshots, linked in full."""
     shutil.copytree(paths.root, root, symlinks=True)
     other = BuildPaths(root)
     other.relink.touch()
@@ -183,7 +183,7 @@ def anew(paths: BuildPaths, root: Path) -> BuildPaths:
 
 
 def content(paths: BuildPaths) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of all tables in their order; of atoms those that count."""
+    """Return the rows of all tables in their order; of atoms the live ones."""
     return {name: rows_of(name, paths).rows() for name in (*BASE_TABLES, "redirect") if name != "atom_gone"}
 
 
@@ -194,9 +194,7 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
-def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     monkeypatch.setattr(atom_changes, "MOST_GONE", (100.0, 0.0)[seed % 2])
     monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", (400, 3)[seed // 2])
@@ -232,14 +230,14 @@ def linked(tmp_path: Path) -> BuildPaths:
     return paths
 
 
-def test_a_night_without_changes_makes_no_atom_again_and_changes_no_row(linked: BuildPaths) -> None:
+def test_night_without_changes_makes_no_atom_and_changes_no_row(linked: BuildPaths) -> None:
     before = content(linked)
     facts = link_in_stages(linked)
     assert (facts["is_in_full"], facts["changed_records"], facts["changed_atoms"]) == (0, 0, 0)
     assert content(linked) == before
 
 
-def test_a_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     before = read_table(TABLES["recording_member"], linked.table("recording_member"))
     shutil.move(linked.staging("streamsvc_a"), tmp_path / "away")
@@ -252,7 +250,7 @@ def test_a_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tm
     assert content(linked) == content(anew(linked, tmp_path / "anew again"))
 
 
-def test_titles_that_linkage_reads_alike_cost_nothing_but_the_look(linked: BuildPaths) -> None:
+def test_changed_popularity_changes_no_record(linked: BuildPaths) -> None:
     folder = linked.staging("streamsvc_b") / "source_recording"
     rows = read_table(TABLES["source_recording"], folder)
     write_table(TABLES["source_recording"], folder, [rows.with_columns(popularity=pl.lit(0.5))])
@@ -265,23 +263,23 @@ def reason_of(paths: BuildPaths) -> str:
     return read_night(paths).reason
 
 
-def test_other_overrides_link_everything_anew(linked: BuildPaths) -> None:
+def test_changed_overrides_cause_a_full_linkage(linked: BuildPaths) -> None:
     linked.overrides.write_text(DECISIONS.format(sense="must_link"))
     assert "overrides are not those" in reason_of(linked)
 
 
-def test_other_code_links_everything_anew(linked: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_code_causes_a_full_linkage(linked: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(night, "_LIBRARIES", ("polars",))
     assert "are not those of the live snapshot" in reason_of(linked)
 
 
-def test_a_snapshot_that_lacks_a_table_is_not_built_on(linked: BuildPaths) -> None:
+def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> None:
     shutil.rmtree(linked.current / "tables" / "atom_isrc")
     assert "lacks atom_isrc" in reason_of(linked)
 
 
 @pytest.mark.parametrize("harm", ["torn", "gone"])
-def test_without_its_mapped_files_a_night_links_everything_anew(harm: str, linked: BuildPaths) -> None:
+def test_unusable_mapped_file_causes_a_full_linkage(harm: str, linked: BuildPaths) -> None:
     before = content(linked)
     file = min(mapped_atoms.mapped_folder(linked).glob("atom_member-*"))
     if harm == "gone":
@@ -294,14 +292,14 @@ def test_without_its_mapped_files_a_night_links_everything_anew(harm: str, linke
     assert not link_in_stages(linked)["is_in_full"]
 
 
-def test_when_much_has_changed_everything_is_linked_anew(linked: BuildPaths) -> None:
+def test_many_changed_records_cause_a_full_linkage(linked: BuildPaths) -> None:
     folder = linked.staging("streamsvc_c") / "source_recording"
     rows = read_table(TABLES["source_recording"], folder)
     write_table(TABLES["source_recording"], folder, [rows.with_columns(title=pl.col("title") + " again", content_hash=None)])
     assert "of the records have changed" in reason_of(linked)
 
 
-def test_when_many_artists_have_other_names_everything_is_linked_anew(linked: BuildPaths) -> None:
+def test_many_renamed_artists_cause_a_full_linkage(linked: BuildPaths) -> None:
     for platform in CATALOG_PLATFORMS:
         folder = linked.staging(platform) / "source_artist"
         rows = read_table(TABLES["source_artist"], folder)
@@ -309,12 +307,12 @@ def test_when_many_artists_have_other_names_everything_is_linked_anew(linked: Bu
     assert "names with another meaning" in reason_of(linked)
 
 
-def test_an_operator_can_ask_for_everything_anew(linked: BuildPaths) -> None:
+def test_operator_can_ask_for_a_full_linkage(linked: BuildPaths) -> None:
     linked.relink.touch()
     assert "asks for it" in reason_of(linked)
 
 
-def test_later_stages_do_not_build_on_a_snapshot_that_has_been_pruned(linked: BuildPaths) -> None:
+def test_later_stages_do_not_build_on_a_pruned_snapshot(linked: BuildPaths) -> None:
     link_in_stages(linked)
     note = linked.root / "work" / "linkage" / "night.json"
     assert json.loads(note.read_text())["base"] == "base"
@@ -322,7 +320,7 @@ def test_later_stages_do_not_build_on_a_snapshot_that_has_been_pruned(linked: Bu
     assert read_night(linked).base is None
 
 
-def test_what_a_night_that_died_left_behind_does_not_matter(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_night_after_a_dead_one_equals_full_linkage(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     days = Days(9)
     days.pass_by()

@@ -23,7 +23,7 @@ PLATFORMS = ("streamsvc_a", "catalog_a", "catalog_b")
 
 
 class Shelf:
-    """Releases of few barcodes with few places, and which atom each record is in."""
+    """Releases with few barcodes and positions, and the atom of each record."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ class Shelf:
         return f"{int(self.rng.integers(25)):014d}"
 
     def pass_by(self) -> set[tuple[str, str]]:
-        """A barcode, some tracks and some atoms change; the records whose atoms did."""
+        """Change a barcode, some tracks and some atoms, and return the records whose atoms changed."""
         self.codes[tuple(self.codes)[int(self.rng.integers(len(self.codes)))]] = self._code()
         for track in [tuple(self.tracks)[place] for place in self.rng.integers(len(self.tracks) - 9, size=3)]:
             if self.rng.random() < 0.5:
@@ -57,7 +57,7 @@ class Shelf:
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
-def test_places_taken_over_tell_what_looking_at_all_of_them_tells(buckets: int) -> None:
+def test_reused_positions_equal_those_of_a_full_search(buckets: int) -> None:
     taken_over = 0
     for seed in range(6):
         shelf = Shelf(seed)
@@ -76,7 +76,7 @@ def test_places_taken_over_tell_what_looking_at_all_of_them_tells(buckets: int) 
     assert taken_over > 0
 
 
-def test_without_a_change_the_places_are_those_of_before_whatever_they_were() -> None:
+def test_unchanged_positions_are_reused_without_a_search() -> None:
     shelf = Shelf(1)
     last = shelf.positions()
     assert last.contested.height
@@ -84,7 +84,7 @@ def test_without_a_change_the_places_are_those_of_before_whatever_they_were() ->
     assert shelf.positions(Before(untrue, pl.Series(dtype=pl.UInt64))).contested.equals(untrue.contested)
 
 
-def test_tracks_that_change_places_on_one_release_are_noticed() -> None:
+def test_tracks_that_swap_positions_on_one_release_are_noticed() -> None:
     of = releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", GTIN))
     there = [("catalog_a", "s", "c", 1, 1), ("catalog_a", "s", "d", 1, 2)]
     one, other = (tracks(*there, ("streamsvc_a", "r", "a", 1, spot), ("streamsvc_a", "r", "b", 1, 3 - spot)) for spot in (1, 2))

@@ -1,4 +1,4 @@
-"""A sorted table with a few other rows is what sorting all of them anew would give."""
+"""Spliced tables equal tables that are sorted again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(names: set[tuple[str, str]], value: int, cut: int = 0) -> pl.DataFrame
 
 @settings(deadline=None, max_examples=60)
 @given(NAMES, NAMES, NAMES, st.integers(0, 5))
-def test_rows_leave_and_enter_where_they_belong(
+def test_spliced_table_equals_a_sorted_one(
     held: set[tuple[str, str]], left: set[tuple[str, str]], came: set[tuple[str, str]], cut: int
 ) -> None:
     before, new = table(held, 1, cut), table(came - held, 2)
