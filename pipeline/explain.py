@@ -150,10 +150,10 @@ def _format_fields(known: Evidence) -> list[str]:
 def _format_members(explanation: Explanation, letters: dict[int, str]) -> list[str]:
     rows = []
     for member in explanation.evidence.members:
-        said = explanation.staged.get((member.platform, member.external_id))
+        record = explanation.staged.get((member.platform, member.external_id))
         atom = letters.get(member.atom_id, "-") if member.atom_id is not None else "-"
         rows.append(
-            [atom, f"{member.platform}:{member.external_id}", *(_format_record(said) if said else ["(no longer staged)", "", "", ""])]
+            [atom, f"{member.platform}:{member.external_id}", *(_format_record(record) if record else ["(no longer staged)", "", "", ""])]
         )
     return _align_columns(sorted(rows))
 

@@ -123,14 +123,14 @@ def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 
 def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
     """Yield the results of the checks of `warning_specs`."""
-    for name, said in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
+    for name, lines in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
         yield dg.AssetCheckResult(
             check_name=name,
             asset_key=key,
-            passed=not said,
+            passed=not lines,
             severity=dg.AssetCheckSeverity.WARN,
-            description="; ".join(said) or None,
-            metadata={"platform": intake.platform, "dump": intake.dump or "none", "said": dg.MetadataValue.json(said)},
+            description="; ".join(lines) or None,
+            metadata={"platform": intake.platform, "dump": intake.dump or "none", "said": dg.MetadataValue.json(lines)},
         )
 
 

@@ -104,9 +104,9 @@ def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]
     """Return the newest staging result of each source."""
     found = []
     for platform in INPUTS:
-        said = _metadata(events.get(staging_key(platform)))
-        dump, status, problem = (str(said[name].value) if name in said else "" for name in ("dump", "status", "problem"))
-        warnings = [str(line) for line in said["warnings"].value] if "warnings" in said else []  # type: ignore[union-attr]
+        metadata = _metadata(events.get(staging_key(platform)))
+        dump, status, problem = (str(metadata[name].value) if name in metadata else "" for name in ("dump", "status", "problem"))
+        warnings = [str(line) for line in metadata["warnings"].value] if "warnings" in metadata else []  # type: ignore[union-attr]
         found.append(Source(platform, dump, status, "" if problem == "none" else problem, warnings))
     return found
 
@@ -115,10 +115,10 @@ def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
     """Return the cost of the last run of each step, in the order in which they ran."""
     steps: dict[str, tuple[float, Cost]] = {}
     for key in (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED):
-        event, said = events.get(key), _metadata(events.get(key))
-        if event is None or event.dagster_event is None or "seconds" not in said:
+        event, metadata = events.get(key), _metadata(events.get(key))
+        if event is None or event.dagster_event is None or "seconds" not in metadata:
             continue
-        seconds, cpu_seconds, peak = (float(str(said[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
+        seconds, cpu_seconds, peak = (float(str(metadata[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
         step = str(event.dagster_event.step_key)
         steps.setdefault(step, (event.timestamp, Cost(step, seconds, cpu_seconds, int(peak))))
     return [cost for _, cost in sorted(steps.values(), key=lambda found: found[0])]

@@ -41,8 +41,8 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
         with measured() as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
-        said = {**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)}
-        yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=said)
+        metadata = {**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)}
+        yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=metadata)
         found = indexed_fingerprints(paths.recognition)
         result = dg.AssetCheckResult(
             check_name="index_holds_every_fingerprint",

@@ -57,14 +57,14 @@ def build_clusters(
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
-    foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    shaky = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
-    unsound = pl.concat([shaky, _find_cannot_links(found, foes)]).unique()
+    cannot_links = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
+    failing = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
+    unsound = pl.concat([failing, _find_cannot_links(found, cannot_links)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
         joined = placed.join(involved, on="atom_id", how="semi")
-        rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, foes), ("atom_id",), "cluster_id")
+        rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links), ("atom_id",), "cluster_id")
         ids = found["cluster_id"].to_numpy(writable=True)
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
         found = found.with_columns(cluster_id=pl.Series(ids))
@@ -105,9 +105,9 @@ def _find_unsound(atoms: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([long, several.filter(pl.Series(clashing, dtype=pl.Boolean)).select("cluster_id")]).unique()
 
 
-def _find_cannot_links(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
+def _find_cannot_links(found: pl.DataFrame, cannot_links: pl.DataFrame) -> pl.DataFrame:
     """Return cluster_id of the components that hold a cannot-link."""
-    first = foes.join(found, left_on="atom_id_a", right_on="atom_id")
+    first = cannot_links.join(found, left_on="atom_id_a", right_on="atom_id")
     return first.join(found, left_on=["atom_id_b", "cluster_id"], right_on=["atom_id", "cluster_id"]).select("cluster_id").unique()
 
 
@@ -155,7 +155,7 @@ class _Forest:
         self.root[high] = low
 
 
-def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
+def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFrame) -> pl.DataFrame:
     """Return atom_id, cluster_id of the atoms of unsound components. Decisions join clusters; all other edges join parts of clusters.
 
     `edges`: those of these components, and possibly of others.
@@ -164,7 +164,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl
     parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
     part_of, cluster_of = _Forest(parts), _Forest(parts)
     apart: dict[int, set[int]] = {}
-    for one, other in pl.concat([foes, foes.select(atom_id_a="atom_id_b", atom_id_b="atom_id_a")]).iter_rows():
+    for one, other in pl.concat([cannot_links, cannot_links.select(atom_id_a="atom_id_b", atom_id_b="atom_id_a")]).iter_rows():
         if one in parts and other in parts:
             apart.setdefault(one, set()).add(other)
 
@@ -172,7 +172,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl
     ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
-        if any(cluster_of.find(foe) == low for foe in apart.get(high, ())):
+        if any(cluster_of.find(atom) == low for atom in apart.get(high, ())):
             continue
         if kind != OVERRIDE:
             a, b = sorted((part_of.find(one), part_of.find(other)))

@@ -19,9 +19,9 @@ def find_link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFr
     ends = members.select("platform", "external_id", "atom_id")
     pairs = links.join(ends, left_on=["platform", "entity_id"], right_on=["platform", "external_id"])
     pairs = pairs.join(ends, left_on=["target_platform", "target_id"], right_on=["platform", "external_id"], suffix="_target")
-    said = pl.concat_str("platform", pl.lit(":"), "entity_id", pl.lit(" -> "), "target_platform", pl.lit(":"), "target_id")
+    described = pl.concat_str("platform", pl.lit(":"), "entity_id", pl.lit(" -> "), "target_platform", pl.lit(":"), "target_id")
     pairs = pairs.filter(pl.col("atom_id") != pl.col("atom_id_target")).select(
-        a=pl.min_horizontal("atom_id", "atom_id_target"), b=pl.max_horizontal("atom_id", "atom_id_target"), evidence=said
+        a=pl.min_horizontal("atom_id", "atom_id_target"), b=pl.max_horizontal("atom_id", "atom_id_target"), evidence=described
     )
     pairs = pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     passed = add_verdict(add_compared_columns(pairs, atoms)).filter(pl.col("reason").is_null())

@@ -80,7 +80,7 @@ class Overrides:
     bodies: dict[str, int] = field(default_factory=dict)
 
     @property
-    def foes(self) -> dict[int, set[int]]:
+    def cannot_bodies(self) -> dict[int, set[int]]:
         """Body -> the bodies with which it shares no recording."""
         found: dict[int, set[int]] = defaultdict(set)
         for entry in self.entries:
@@ -241,17 +241,17 @@ def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
         platform, external_id, atom_id (which the record leaves), part; sorted. Records with equal atom_id and part make one new atom; the
         other records of the atom stay.
     """
-    foes = overrides.foes
+    cannot = overrides.cannot_bodies
     named = members.select("platform", "external_id", "atom_id").join(overrides.records, on=["platform", "external_id"])
     places = named.group_by("body", "atom_id").agg(first=pl.concat_str("platform", pl.lit(":"), "external_id").min())
     # Bodies without a cannot-link bind atoms in any case. They come first, so that a conflict is found wherever it lies.
-    places = places.with_columns(has_foes=pl.col("body").is_in(list(foes))).sort("has_foes", "body", "first")
+    places = places.with_columns(has_cannot_links=pl.col("body").is_in(list(cannot))).sort("has_cannot_links", "body", "first")
     groups, bodies = _Groups(), defaultdict[object, set[int]](set)
     leaving = []
     for body, atom in places.select("body", "atom_id").iter_rows():
         group, here = groups.find(("body", body)), groups.find(("atom", atom))
         bodies[group].add(body)
-        if group != here and any(foes.get(one, set()) & bodies[here] for one in bodies[group]):
+        if group != here and any(cannot.get(one, set()) & bodies[here] for one in bodies[group]):
             leaving.append((body, atom))
         elif group != here:
             groups.join(group, here)
@@ -301,11 +301,11 @@ def find_cannot_pairs(overrides: Overrides, members: pl.DataFrame) -> pl.DataFra
     for record, atom in _map_atoms(overrides, members).items():
         held[overrides.bodies[record]].add(atom)
     pairs = set()
-    for body, foes in overrides.foes.items():
-        for atom, foe in product(held[body], set().union(*(held[foe] for foe in foes))):
-            if atom == foe:
+    for body, others in overrides.cannot_bodies.items():
+        for atom, other in product(held[body], set().union(*(held[other] for other in others))):
+            if atom == other:
                 raise ValueError(f"atom {atom} holds both sides of a cannot-link: move the records of `find_moves` before")
-            pairs.add((min(atom, foe), max(atom, foe)))
+            pairs.add((min(atom, other), max(atom, other)))
     return pl.DataFrame(sorted(pairs), schema=PAIR_SCHEMA, orient="row")
 
 

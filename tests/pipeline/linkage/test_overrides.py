@@ -248,5 +248,5 @@ def test_every_decision_holds_in_the_clusters_of_any_atoms_and_edges(
     for one, other in product(cluster, cluster):
         if one in body and body.get(one) == body.get(other):
             assert cluster[one] == cluster[other]
-        if one in body and other in body and body[other] in overrides.foes.get(body[one], ()):
+        if one in body and other in body and body[other] in overrides.cannot_bodies.get(body[one], ()):
             assert cluster[one] != cluster[other]
