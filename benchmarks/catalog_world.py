@@ -28,11 +28,11 @@ from pipeline.build.genres import genre_rows
 from pipeline.build.tracks import build_tracks
 from pipeline.engine.local import map_ordered
 from pipeline.paths import BuildPaths
-from simulator.cast import cast_of
+from simulator.cast import make_cast
 from simulator.genre_words import MAINS
 from simulator.randomness import base62_ids, generator, uuids
 from simulator.releases import RELEASES_PER_RECORDING
-from simulator.rows import CREDITS, world_of
+from simulator.rows import CREDITS, make_block
 from simulator.settings import SimulationSettings
 from simulator.songs import NOBODY
 from simulator.wording import version_words
@@ -66,7 +66,7 @@ _BLOCKWISE = (
 
 def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block: int) -> dict[str, pl.DataFrame]:
     """Return rows of all `_BLOCKWISE` tables of one block of the world, and `named`, from which artists and labels are counted."""
-    world, cast = world_of(settings, block), cast_of(settings)
+    world, cast = make_block(settings, block), make_cast(settings)
     rng = generator(settings.seed, "catalog world", block)
     recordings = _recordings(world, cast.names)
     releases, placements = _releases(settings, world, recordings, rng)
@@ -147,7 +147,7 @@ def _recordings(world: World, names: pl.Series) -> pl.DataFrame:
 def _releases(
     settings: SimulationSettings, world: World, recordings: pl.DataFrame, rng: np.random.Generator
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    cast, laid = cast_of(settings), world.laid
+    cast, laid = make_cast(settings), world.laid
     ids = laid.releases["number"] + 1
     placements = laid.placements.select(
         recording_id=recordings["recording_id"].gather(laid.placements["recording"]),
@@ -283,7 +283,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
 
 def _write_cast(settings: SimulationSettings, paths: BuildPaths, counted: pl.DataFrame, led: pl.DataFrame) -> None:
     """Write tables artist and label."""
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     artists = pl.DataFrame({"artist_id": np.arange(len(cast.names)) + FIRST_ARTIST_ID, "name": cast.names})
     various = pl.DataFrame({"artist_id": [VARIOUS_ARTISTS_ID], "name": ["Various Artists"]})
     counts = counted.group_by("artist_id").agg(pl.col("recording_count").sum(), pl.col("popularity").max())

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from account_store import Accounts
-from simulator.fingerprint_items import copied
+from simulator.fingerprint_items import copy_items
 from simulator.tunes import LOUDNESS, RATE, tune, write_wav
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,7 +93,7 @@ def _write_request(demo: Path, catalog: Path) -> None:
     best = chosen.join(recordings, on="recording_id").sort("platform_count", "recording_id", descending=[True, False]).head(1)
     staged = pl.scan_parquet(catalog / "work" / "staging" / "fingerprints" / "*" / "source_fingerprint" / "*.parquet")
     (items,) = staged.join(best, on="fingerprint_key", how="semi").select("items").collect().to_series().to_list()
-    clip = copied(np.array(items, dtype=np.uint32), np.random.default_rng(SEED))[CLIP_ITEMS]
+    clip = copy_items(np.array(items, dtype=np.uint32), np.random.default_rng(SEED))[CLIP_ITEMS]
     (demo / "fingerprint.json").write_text(json.dumps({"fingerprint": clip.tolist()}) + "\n", encoding="utf-8")
 
 

@@ -14,11 +14,11 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_PLATFORMS
 from simulator.codes import ISRC_COUNTRIES, ISRC_COUNTRY_WEIGHTS
-from simulator.dirt import spelled
+from simulator.dirt import spell_names
 from simulator.genre_words import DANCE_MAINS, MAINS
 from simulator.names import artist_names, label_names
-from simulator.randomness import chosen, generator, weighted
-from simulator.romanised import romanised
+from simulator.randomness import draw_flags, draw_weighted, generator
+from simulator.romanised import romanise
 from simulator.vocabulary import SHARES
 
 if TYPE_CHECKING:
@@ -72,19 +72,19 @@ class Cast:
 
 
 @lru_cache(maxsize=1)
-def cast_of(settings: SimulationSettings) -> Cast:
+def make_cast(settings: SimulationSettings) -> Cast:
     """Return the cast of a world; cached, because every block asks for it."""
     rng = generator(settings.seed, "cast")
     count = settings.block_count * artists_per_block(settings)
-    scripts = weighted(rng, SHARES, count)
+    scripts = draw_weighted(rng, SHARES, count)
     names = artist_names(rng, settings.seed, scripts)
-    namesakes = np.nonzero(chosen(rng, count, settings.homonym_artists))[0]
+    namesakes = np.nonzero(draw_flags(rng, count, settings.homonym_artists))[0]
     origin = np.arange(count)
     origin[namesakes] = rng.integers(0, count, len(namesakes))
     names = names.gather(pl.Series(origin))
     scripts = scripts[origin]
     weights = (rng.pareto(TAIL, count) + 0.25).clip(max=400)
-    mains = weighted(rng, [share for _, share in MAINS], count)
+    mains = draw_weighted(rng, [share for _, share in MAINS], count)
     spread = rng.lognormal(0, 1.0, count) * weights
     popularity = np.argsort(np.argsort(spread)) / max(1, count - 1)
     carried, twins = _namesakes(settings, namesakes, origin)
@@ -104,7 +104,7 @@ def cast_of(settings: SimulationSettings) -> Cast:
         weights=weights,
         popularity=popularity,
         labels=rng.integers(0, label_count, count),
-        countries=weighted(rng, ISRC_COUNTRY_WEIGHTS, count),
+        countries=draw_weighted(rng, ISRC_COUNTRY_WEIGHTS, count),
         guests=by_fame[:GUEST_POOL],
         remixers=(dance if len(dance) else by_fame)[:GUEST_POOL],
         label_names=labels,
@@ -131,18 +131,18 @@ def _namesakes(
     rng = generator(settings.seed, "namesakes")
     carried = np.full(len(origin), EVERYWHERE, dtype=np.uint8)
     some = rng.integers(1, EVERYWHERE, len(namesakes)).astype(np.uint8)
-    parted = chosen(rng, len(namesakes), settings.parted_homonyms)
+    parted = draw_flags(rng, len(namesakes), settings.parted_homonyms)
     carried[origin[namesakes[parted]]] = EVERYWHERE - some[parted]
     carried[namesakes[parted]] = some[parted]
     twins = np.full(len(origin), -1, dtype=np.int64)
-    twin = namesakes[chosen(rng, len(namesakes), settings.homonym_songs)]
+    twin = namesakes[draw_flags(rng, len(namesakes), settings.homonym_songs)]
     twins[twin] = twins[origin[twin]] = origin[twin]
     return carried, twins
 
 
 def _former_names(settings: SimulationSettings, scripts: npt.NDArray[np.int64], popularity: npt.NDArray[np.float64]) -> pl.Series:
     rng = generator(settings.seed, "former names")
-    renamed = np.nonzero(chosen(rng, len(scripts), settings.renamed_artists) & (popularity < FAMOUS))[0]
+    renamed = np.nonzero(draw_flags(rng, len(scripts), settings.renamed_artists) & (popularity < FAMOUS))[0]
     former = pl.DataFrame(
         {"artist": renamed, "name": artist_names(rng, settings.seed, scripts[renamed])}, schema_overrides={"artist": pl.Int64}
     )
@@ -152,7 +152,7 @@ def _former_names(settings: SimulationSettings, scripts: npt.NDArray[np.int64], 
 def _label_names(settings: SimulationSettings, count: int, rng: np.random.Generator) -> pl.Series:
     names = label_names(rng, settings.seed, count)
     apart = generator(settings.seed, "label namesakes")
-    bearer = np.where(chosen(apart, count, settings.homonym_labels), apart.integers(0, count, count), np.arange(count))
+    bearer = np.where(draw_flags(apart, count, settings.homonym_labels), apart.integers(0, count, count), np.arange(count))
     return names.gather(pl.Series(bearer))
 
 
@@ -170,13 +170,13 @@ def block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.in
 def listed_artists(settings: SimulationSettings, platform: str, block: int) -> npt.NDArray[np.int64]:
     """Return the numbers of the artists of one block that a platform has."""
     numbers = block_artists(settings, block)
-    return numbers[(cast_of(settings).carried[numbers] & bit_of(platform)) > 0]
+    return numbers[(make_cast(settings).carried[numbers] & bit_of(platform)) > 0]
 
 
 @lru_cache(maxsize=8)
 def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
     """Return one platform's spelling of the artists: now and then a former name, Latin letters, surname first, a typo."""
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     rng = generator(settings.seed, f"other names/{platform}")
     count, name = len(cast.names), pl.col("name")
     # The famous are called alike everywhere: one of them under two names would be a tenth of a small world's pairs.
@@ -184,21 +184,21 @@ def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
     names = (
         pl.DataFrame({"name": cast.names, "former": cast.former_names, "coin": rng.random(count), "form": form})
         .with_columns(name=pl.when(pl.col("coin") < FORMER).then(pl.coalesce("former", "name")).otherwise("name"))
-        .with_columns(name=pl.when(pl.col("form") < settings.romanised_names).then(romanised(name)).otherwise("name"))
+        .with_columns(name=pl.when(pl.col("form") < settings.romanised_names).then(romanise(name)).otherwise("name"))
         .select(
             pl.when(pl.col("form") > 1 - settings.sort_name_forms).then(name.str.replace(r"^(\S+) ([^\s&,]+)$", "$2, $1")).otherwise("name")
         )
         .to_series()
     )
-    return spelled(names, generator(settings.seed, f"names/{platform}"), settings)
+    return spell_names(names, generator(settings.seed, f"names/{platform}"), settings)
 
 
 def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Return artist, other: further names that a platform lists, for most of the renamed and romanised artists."""
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     own = platform_names(settings, platform).gather(pl.Series(numbers))
     frame = pl.DataFrame({"artist": numbers, "own": own, "name": cast.names.gather(numbers), "former": cast.former_names.gather(numbers)})
-    latin = frame.select("artist", "own", other=romanised(pl.col("name")))
+    latin = frame.select("artist", "own", other=romanise(pl.col("name")))
     both = pl.concat([frame.select("artist", "own", other="name"), frame.select("artist", "own", other="former"), latin])
     both = both.drop_nulls().filter(pl.col("other").str.to_lowercase() != pl.col("own").str.to_lowercase())
     both = both.unique(["artist", "other"], maintain_order=True).sort("artist", maintain_order=True)
@@ -211,8 +211,8 @@ def platform_labels(settings: SimulationSettings, platform: str) -> pl.Series:
     """Return one platform's spelling of the labels: a share without `Records` at the end, or in capitals."""
     form = pl.col("form")
     return (
-        pl.DataFrame({"name": cast_of(settings).label_names})
-        .with_columns(form=pl.Series(generator(settings.seed, f"labels/{platform}").random(len(cast_of(settings).label_names))))
+        pl.DataFrame({"name": make_cast(settings).label_names})
+        .with_columns(form=pl.Series(generator(settings.seed, f"labels/{platform}").random(len(make_cast(settings).label_names))))
         .select(
             pl.when(form < settings.label_forms * 0.7)
             .then(pl.col("name").str.replace(r"^(.{4,}) (?:Records|Recordings|Music)$", "$1"))

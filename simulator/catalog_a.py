@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from simulator.cast import cast_of, listed_artists, other_names, platform_labels
-from simulator.files import woven
+from simulator.cast import listed_artists, make_cast, other_names, platform_labels
+from simulator.files import insert_broken_lines
 from simulator.genre_words import CATALOG_A as GENRES
 from simulator.nested import clock_duration, main_positions
-from simulator.part import ROWS_PER_RECORDING, Part, entity_truth, first_number, malformed_count, truth_of
-from simulator.randomness import base62_ids, chosen, generator
-from simulator.rows import CREDITS, label_truth, named, platform_rows
+from simulator.part import ROWS_PER_RECORDING, Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.randomness import base62_ids, draw_flags, generator
+from simulator.rows import CREDITS, label_truth, platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import dance_originals, titled, with_versions
-from simulator.xml_text import attribute, element, escaped, joined
+from simulator.xml_text import attribute, element, escape_text, join_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,25 +93,25 @@ def part(settings: SimulationSettings, block: int) -> Part:
     """Return releases, artists, labels and masters of one block."""
     of = platform_rows(settings, CATALOG_A, block)
     rates, rng, first = settings.platform(CATALOG_A), of.rng, first_number(settings, block)
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     is_dance = pl.Series(cast.is_dance(of.rows["main"].to_numpy()))
     rows = dance_originals(with_versions(settings, CATALOG_A, of), is_dance, settings.original_mix_wording, of)
     rows = titled(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
-    rows = rows.with_columns(_numbered(settings, rows, credit) for credit in CREDITS).with_columns(
+    rows = rows.with_columns(_number_names(settings, rows, credit) for credit in CREDITS).with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first
     )
     rows = rows.with_columns(n=pl.int_range(1, pl.len() + 1).over("release"), length=pl.len().over("release"))
     releases = of.releases.with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         master=pl.col("release") + FIRST_MASTER_ID + first,
-        is_vinyl=pl.Series(chosen(rng, len(of.releases), 0.5)),
-        artist_name=named(settings, CATALOG_A, of.releases["artist"]).fill_null("Various"),
+        is_vinyl=pl.Series(draw_flags(rng, len(of.releases), 0.5)),
+        artist_name=spell_artists(settings, CATALOG_A, of.releases["artist"]).fill_null("Various"),
     )
-    releases = releases.with_columns(_numbered(settings, releases, "artist"))
+    releases = releases.with_columns(_number_names(settings, releases, "artist"))
     rows = rows.join(
         releases.select("release", "is_vinyl", pl.col("kind").alias("release_kind")), on="release", how="left", maintain_order="left"
     ).with_columns(draw=pl.Series(rng.random(len(rows))), anv_draw=pl.Series(rng.random(len(rows))))
-    out = Part(truth=truth_of(rows.select(pl.concat_str("id", "n", separator="-")).to_series(), rows))
+    out = Part(truth=build_truth(rows.select(pl.concat_str("id", "n", separator="-")).to_series(), rows))
     strings, positions = main_positions(releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     releases = releases.with_columns(
         genre=pl.Series([genre for genre, _ in strings]).gather(positions),
@@ -122,7 +122,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         label_name=label_names(settings).gather(releases["label"].to_numpy()),
         video=base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
-    broken = _broken(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
+    broken = _break_records(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _files(settings, block, rows, releases, broken, old=False)
     artists = pl.Series(listed_artists(settings, CATALOG_A, block))
     out.entities = {
@@ -137,13 +137,13 @@ def part(settings: SimulationSettings, block: int) -> Part:
 
 def label_names(settings: SimulationSettings) -> pl.Series:
     """Return every label as this platform calls it: `Name (2)` for the second bearer of a name."""
-    frame = pl.DataFrame({"name": platform_labels(settings, CATALOG_A), "n": cast_of(settings).label_numbers})
+    frame = pl.DataFrame({"name": platform_labels(settings, CATALOG_A), "n": make_cast(settings).label_numbers})
     return frame.select(pl.when(pl.col("n") > 1).then(pl.format("{} ({})", "name", "n")).otherwise("name")).to_series()
 
 
-def _numbered(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
+def _number_names(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
     """Return `Name (2)` for the second bearer of a name; the printed name has no number."""
-    numbers = pl.Series(cast_of(settings).numbers).gather(frame[credit].clip(lower_bound=0))
+    numbers = pl.Series(make_cast(settings).numbers).gather(frame[credit].clip(lower_bound=0))
     name = pl.col(f"{credit}_name")
     return (
         frame.select(f"{credit}_name")
@@ -163,16 +163,16 @@ def _files(
 ) -> dict[str, Content]:
     records = _release_records(rows, releases, old=old)
     out: dict[str, Content] = {
-        file_name(settings, "releases"): woven(records, broken, generator(settings.seed, "catalog_a broken", block)),
-        file_name(settings, "artists"): joined(_artist_records(settings, block, old=old)),
-        file_name(settings, "masters"): joined(_master_records(releases)),
+        file_name(settings, "releases"): insert_broken_lines(records, broken, generator(settings.seed, "catalog_a broken", block)),
+        file_name(settings, "artists"): join_records(_artist_records(settings, block, old=old)),
+        file_name(settings, "masters"): join_records(_master_records(releases)),
     }
     if block == 0:
-        out[file_name(settings, "labels")] = joined(_label_records(settings, old=old))
+        out[file_name(settings, "labels")] = join_records(_label_records(settings, old=old))
     return out
 
 
-def _broken(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
+def _break_records(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
     """Return records that no parser can read: a bare ampersand, a wrong end tag, a control character, invalid UTF-8."""
     forms = (b"<title>Salt & Pepper</title>", b"<title>Half</titel>", b"<title>Bell \x07</title>", b"<title>Caf\xe9</title>")
     count = malformed_count(settings, rng, rows)
@@ -190,7 +190,7 @@ def _artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None = None
     return pl.concat_str(
         pl.lit("<artist>"),
         element("id", pl.when(pl.col(credit) == NOBODY).then(VARIOUS_ID).otherwise(pl.col(credit) + FIRST_ARTIST_ID).cast(pl.String)),
-        element("name", escaped(pl.col(f"{credit}_name"))),
+        element("name", escape_text(pl.col(f"{credit}_name"))),
         element("anv", none if anv is None else anv, always=old),
         element("join", join, always=old),
         element("role", pl.lit(role) if role else none, always=old),
@@ -211,8 +211,8 @@ def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     )
     has_second, has_guest = pl.col("second_artist") != NOBODY, pl.col("guest") != NOBODY
     joins = has_guest & (pl.col("draw") < FEATURED_JOINS)
-    printed = escaped(pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. "))
-    anv = pl.when((pl.col("anv_draw") < PRINTED_OTHERWISE) & (printed != escaped(pl.col("artist_name")))).then(printed)
+    printed = escape_text(pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. "))
+    anv = pl.when((pl.col("anv_draw") < PRINTED_OTHERWISE) & (printed != escape_text(pl.col("artist_name")))).then(printed)
     none = pl.lit(None, dtype=pl.String)
     people = pl.concat_str(
         _artist("artist", pl.when(has_second).then(pl.lit("&amp;")).when(joins).then(pl.lit("Feat.")), old=old, anv=anv),
@@ -232,7 +232,7 @@ def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     track = pl.concat_str(
         pl.lit("<track>"),
         element("position", position, always=old),
-        element("title", escaped(pl.col("title"))),
+        element("title", escape_text(pl.col("title"))),
         element("duration", clock_duration(pl.col("duration_ms")), always=old),
         pl.when(shows_people).then(pl.concat_str(pl.lit("<artists>"), people, pl.lit("</artists>"))).otherwise(pl.lit("")),
         pl.when(extra != "").then(pl.concat_str(pl.lit("<extraartists>"), extra, pl.lit("</extraartists>"))).otherwise(pl.lit("")),
@@ -306,7 +306,7 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
             pl.lit('<videos><video src="https://www.youtube.com/watch?v='),
             "video",
             pl.lit('" duration="215" embed="true"><title>'),
-            escaped(pl.col("title")),
+            escape_text(pl.col("title")),
             pl.lit("</title></video></videos>"),
         )
     )
@@ -320,7 +320,7 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
         pl.lit("<artists>"),
         _artist("artist", pl.lit(None, dtype=pl.String), old=old),
         pl.lit("</artists>"),
-        element("title", escaped(pl.col("title"))),
+        element("title", escape_text(pl.col("title"))),
         pl.lit("<labels>"),
         label,
         pl.lit("</labels>"),
@@ -330,12 +330,12 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
         pl.lit(' qty="1" text=""><descriptions>'),
         element("description", pl.col("kind").replace_strict(DESCRIPTIONS)),
         pl.lit("</descriptions></format></formats><genres>"),
-        element("genre", escaped(pl.col("genre"))),
+        element("genre", escape_text(pl.col("genre"))),
         pl.lit("</genres>"),
         pl.when(pl.col("style").is_not_null())
-        .then(pl.concat_str(pl.lit("<styles>"), element("style", escaped(pl.col("style"))), pl.lit("</styles>")))
+        .then(pl.concat_str(pl.lit("<styles>"), element("style", escape_text(pl.col("style"))), pl.lit("</styles>")))
         .otherwise(pl.lit("")),
-        element("country", escaped(pl.when(pl.col("country") != "").then("country")), always=old),
+        element("country", escape_text(pl.when(pl.col("country") != "").then("country")), always=old),
         element("released", released, always=old),
         pl.when(pl.col("draw") < NOTES)
         .then(pl.lit("<notes>Made in several places.\n\nSee [l=Label] &amp; friends.&#13;\n</notes>"))
@@ -362,19 +362,19 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
 
 def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
     numbers = listed_artists(settings, CATALOG_A, block)
-    frame = pl.DataFrame({"artist": numbers, "artist_name": named(settings, CATALOG_A, pl.Series(numbers))})
-    frame = frame.with_columns(_numbered(settings, frame, "artist"))
+    frame = pl.DataFrame({"artist": numbers, "artist_name": spell_artists(settings, CATALOG_A, pl.Series(numbers))})
+    frame = frame.with_columns(_number_names(settings, frame, "artist"))
     printed = pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. ")
     others = other_names(settings, CATALOG_A, numbers).group_by("artist", maintain_order=True).agg("other")
     frame = frame.join(others, on="artist", how="left", maintain_order="left")
     names = pl.concat_list(pl.when(printed != pl.col("artist_name")).then(printed), "other").list.drop_nulls()
-    variations = names.list.eval(element("name", escaped(pl.element()))).list.join("")
+    variations = names.list.eval(element("name", escape_text(pl.element()))).list.join("")
     return frame.select(
         pl.concat_str(
             pl.lit("<artist>"),
             pl.lit('<images><image height="600" type="primary" uri="" uri150="" width="600"/></images>' if old else ""),
             element("id", (pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
-            element("name", escaped(pl.col("artist_name"))),
+            element("name", escape_text(pl.col("artist_name"))),
             pl.when(pl.col("artist") % 20 == 0)
             .then(pl.lit("<profile>Played in [a=Someone].\nLater [b]solo[/b].</profile>"))
             .otherwise(pl.lit("<profile/>" if old else "")),
@@ -394,7 +394,7 @@ def _label_records(settings: SimulationSettings, *, old: bool) -> pl.Series:
     record = pl.concat_str(
         pl.lit("<label>"),
         element("id", pl.col("id").cast(pl.String)),
-        element("name", escaped(pl.col("name"))),
+        element("name", escape_text(pl.col("name"))),
         pl.lit("<contactinfo/><profile/>" if old else ""),
         pl.lit("<data_quality>Needs Vote</data_quality></label>"),
     )
@@ -410,10 +410,10 @@ def _master_records(releases: pl.DataFrame) -> pl.Series:
         pl.lit("<artists>"),
         _artist("artist", pl.lit(None, dtype=pl.String), old=False),
         pl.lit("</artists><genres>"),
-        element("genre", escaped(pl.col("genre"))),
+        element("genre", escape_text(pl.col("genre"))),
         pl.lit("</genres>"),
         element("year", pl.col("year").cast(pl.String)),
-        element("title", escaped(pl.col("title"))),
+        element("title", escape_text(pl.col("title"))),
         pl.lit("<data_quality>Correct</data_quality></master>"),
     )
     return releases.filter(pl.col("draw") < 0.6).select(record).to_series()  # noqa: PLR2004 - those that name a master

@@ -14,15 +14,15 @@ import polars as pl
 from catalog_store.identifiers import ISRC_SHAPE
 from catalog_store.platforms import CATALOG_B
 from simulator import catalog_b_tables as tables
-from simulator.cast import cast_of, listed_artists, other_names, platform_labels
-from simulator.catalog_b_links import links_of
+from simulator.cast import listed_artists, make_cast, other_names, platform_labels
+from simulator.catalog_b_links import build_links
 from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, member
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
 from simulator.nested import main_positions
-from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
-from simulator.randomness import chosen, generator, uuids
-from simulator.rows import label_truth, named, platform_rows, world_of
+from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.randomness import draw_flags, generator, uuids
+from simulator.rows import label_truth, make_block, platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import titled, with_versions
 
@@ -64,9 +64,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
     rng, first = of.rng, first_number(settings, block)
     rows = _titles(settings, of)
     recordings = rows.unique("recording", keep="first", maintain_order=True)
-    twins = recordings.filter(chosen(rng, len(recordings), settings.catalog_b_duplicates)).with_columns(isrc=pl.lit(None, dtype=pl.String))
+    twins = recordings.filter(draw_flags(rng, len(recordings), settings.catalog_b_duplicates)).with_columns(
+        isrc=pl.lit(None, dtype=pl.String)
+    )
     entities = pl.concat([recordings, twins]).with_columns(is_video=pl.lit(value=False))
-    videos = recordings.filter(chosen(rng, len(recordings), settings.catalog_b_videos)).with_columns(
+    videos = recordings.filter(draw_flags(rng, len(recordings), settings.catalog_b_videos)).with_columns(
         is_video=pl.lit(value=True), isrc=pl.lit(None, dtype=pl.String)
     )
     entities = pl.concat([entities, videos])
@@ -75,7 +77,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         credit=_credit(pl.col("id"))
     )
     good = entities.filter(~pl.col("is_video"))
-    out = Part(truth=truth_of(good["gid"], good))
+    out = Part(truth=build_truth(good["gid"], good))
     artists = pl.Series(listed_artists(settings, CATALOG_B, block))
     labels = label_truth(settings, block, FIRST_LABEL_ID)
     out.entities = {
@@ -96,7 +98,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         _artist_tables(settings, block),
         _work_tables(settings, block, good, of),
         _tag_tables(settings, of, good, releases),
-        links_of(settings, block, good, releases, rng),
+        build_links(settings, block, good, releases, rng),
     ]
     if block == 0:
         groups += [tables.constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP), _labels(settings)]
@@ -111,7 +113,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
 def _titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
     rates = settings.platform(CATALOG_B)
     rows = with_versions(settings, CATALOG_B, of)
-    lower = pl.Series(chosen(of.rng, len(rows), LOWER_VERSIONS))
+    lower = pl.Series(draw_flags(of.rng, len(rows), LOWER_VERSIONS))
     # Names keep their case: only the words of the variant are lowered.
     plain = lower & pl.Series(rows["kind"] != "remix")
     rows = rows.with_columns(version=pl.when(plain).then(pl.col("version").str.to_lowercase()).otherwise("version"))
@@ -197,7 +199,7 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
     codes = entities.filter(pl.col("isrc").is_not_null())
     second = codes.filter(pl.col("second_isrc").is_not_null() & (pl.col("second_isrc") != pl.col("isrc")))
     isrcs = pl.concat([codes.select("id", "isrc"), second.select("id", isrc="second_isrc")]).unique(maintain_order=True)
-    old = entities.filter(chosen(of.rng, len(entities), settings.catalog_b_redirects))
+    old = entities.filter(draw_flags(of.rng, len(entities), settings.catalog_b_redirects))
     redirects = old.select(gid=uuids(old["id"].to_numpy(), "catalog_b merged"), new="id", created=pl.lit(STAMP))
     return {
         member("recording"): text + broken,
@@ -222,7 +224,7 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
 
 def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
     numbers = first + 1 + np.arange(len(rows))
-    renamed = pl.Series(chosen(of.rng, len(rows), RENAMED))
+    renamed = pl.Series(draw_flags(of.rng, len(rows), RENAMED))
     status = pl.when(pl.col("place") > 0.98).then(3).when(pl.col("place") > 0.97).then(4).when(pl.col("place") > 0.96).then(2).otherwise(1)  # noqa: PLR2004 - bootleg, pseudo, promotion
     dated = releases.filter((pl.col("place") > NO_DATE) & ~pl.col("is_bogus"))
     date = [pl.when(pl.col(name) > 0).then(name).alias(name) for name in ("year", "month", "day")]
@@ -301,7 +303,11 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
     """Return every artist of the block with its own credit; Various Artists is in the first block."""
     numbers = listed_artists(settings, CATALOG_B, block)
     own = pl.DataFrame(
-        {"id": numbers + FIRST_ARTIST_ID, "gid": uuids(numbers, "catalog_b artist"), "name": named(settings, CATALOG_B, pl.Series(numbers))}
+        {
+            "id": numbers + FIRST_ARTIST_ID,
+            "gid": uuids(numbers, "catalog_b artist"),
+            "name": spell_artists(settings, CATALOG_B, pl.Series(numbers)),
+        }
     )
     if block == 0:
         own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "gid": [VARIOUS_GID], "name": ["Various Artists"]}), own])
@@ -341,9 +347,9 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
         pl.lit("f").alias("ended"),
     )
     rng = generator(settings.seed, "catalog_b artist tags", block)
-    tags, positions = main_positions(cast_of(settings).mains[numbers], GENRES, rng, settings)
+    tags, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
     ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
-    told = (positions >= 0) & chosen(rng, len(numbers), 0.5)
+    told = (positions >= 0) & draw_flags(rng, len(numbers), 0.5)
     tagged = pl.DataFrame(
         {"artist": numbers[told] + FIRST_ARTIST_ID, "tag": ids.gather(positions[told]), "count": rng.geometric(0.3, int(told.sum()))}
     )
@@ -375,14 +381,14 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
 def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
     """Return works, their ISWCs (a few with a wrong check digit) and the recordings that perform them."""
     songs = (
-        world_of(settings, block)
+        make_block(settings, block)
         .made.songs.select(number="work", work_title="title", iswc="iswc", second_iswc="second_iswc")
         .unique("number", keep="first", maintain_order=True)
     )
-    performed = good.with_columns(number=pl.col("work")).filter(chosen(of.rng, len(good), WORK_SHARE))
+    performed = good.with_columns(number=pl.col("work")).filter(draw_flags(of.rng, len(good), WORK_SHARE))
     works = songs.filter(pl.col("number").is_in(performed["number"].unique().implode())).with_columns(id=pl.col("number") + 1)
     stamp, zero = pl.lit(STAMP).alias("updated"), pl.lit(0).alias("edits")
-    spoilt = pl.Series(chosen(of.rng, len(works), settings.wrong_iswc))
+    spoilt = pl.Series(draw_flags(of.rng, len(works), settings.wrong_iswc))
     first_code = (
         pl.when(spoilt)
         .then(pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10))
@@ -405,7 +411,7 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
             codes.select(
                 (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
                 "id",
-                tables.printed(pl.col("code")).alias("code"),
+                tables.format_iswc(pl.col("code")).alias("code"),
                 zero,
                 stamp,
             )
@@ -432,7 +438,7 @@ def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFra
     umbrella = pl.Series([TAGS.index(UMBRELLAS[main]) + 1 if main in UMBRELLAS else None for main, _ in MAINS], dtype=pl.Int64)
 
     def tagged(entities: pl.DataFrame, share: float) -> pl.DataFrame:
-        some = entities.filter(chosen(rng, len(entities), share))
+        some = entities.filter(draw_flags(rng, len(entities), share))
         tags, positions = main_positions(some["main"].to_numpy(), GENRES, rng, settings)
         ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
         exact = some.select("id").with_columns(
@@ -441,14 +447,14 @@ def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFra
         broad = (
             some.select("id", tag=umbrella.gather(some["main"]))
             .with_columns(count=pl.Series(rng.integers(1, 3, len(some))))
-            .filter(chosen(rng, len(some), 0.5))
+            .filter(draw_flags(rng, len(some), 0.5))
         )
         junk = some.select("id").with_columns(
             tag=pl.Series(rng.integers(len(TAGS) - len(NO_GENRES) + 1, len(TAGS) + 1, len(some))),
             count=pl.Series(rng.integers(-1, 4, len(some))),
         )
         return (
-            pl.concat([exact, broad, junk.filter(chosen(rng, len(some), 0.1))])
+            pl.concat([exact, broad, junk.filter(draw_flags(rng, len(some), 0.1))])
             .drop_nulls()
             .unique(["id", "tag"], keep="first", maintain_order=True)
             .with_columns(updated=pl.lit(STAMP))

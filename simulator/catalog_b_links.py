@@ -11,11 +11,11 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from simulator import catalog_a, catalog_b_tables, store_a, streamsvc_b, streamsvc_c
-from simulator.cast import bit_of, cast_of, listed_artists
+from simulator.cast import bit_of, listed_artists, make_cast
 from simulator.catalog_b_tables import copy_text, member
 from simulator.nested import slug
 from simulator.part import first_number
-from simulator.randomness import base62_ids, chosen, generator, uuids
+from simulator.randomness import base62_ids, draw_flags, generator, uuids
 from simulator.rows import platform_rows
 from simulator.songs import NOBODY
 
@@ -50,10 +50,10 @@ def _address(settings: SimulationSettings, platform: str, block: int) -> pl.Data
 def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
     """Return id (row of the artist), url, link: pages of artists on streamsvc_a and catalog_a."""
     listed = listed_artists(settings, CATALOG_B, block)
-    listed = listed[chosen(generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)]
+    listed = listed[draw_flags(generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)]
     pages = []
     for platform, link in ((STREAMSVC_A, catalog_b_tables.ARTIST_STREAMING), (CATALOG_A, catalog_b_tables.ARTIST_DISCOGS)):
-        there = listed[(cast_of(settings).carried[listed] & bit_of(platform)) > 0]
+        there = listed[(make_cast(settings).carried[listed] & bit_of(platform)) > 0]
         page = (
             pl.lit("https://open.spotify.com/artist/") + base62_ids(there, "streamsvc_a artist")
             if platform == STREAMSVC_A
@@ -63,14 +63,14 @@ def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
     return pl.concat(pages)
 
 
-def links_of(
+def build_links(
     settings: SimulationSettings, block: int, good: pl.DataFrame, releases: pl.DataFrame, rng: np.random.Generator
 ) -> dict[str, bytes]:
     """Return the tables url, l_recording_url, l_release_url, l_artist_url, l_artist_recording of one block."""
-    linked = good.filter(chosen(rng, len(good), settings.catalog_b_links)).select("id", "recording")
+    linked = good.filter(draw_flags(rng, len(good), settings.catalog_b_links)).select("id", "recording")
     parts: list[pl.DataFrame] = []
     for platform, share in SHARES.items():
-        some = linked.filter(chosen(rng, len(linked), share))
+        some = linked.filter(draw_flags(rng, len(linked), share))
         if platform == "video":
             url = pl.lit("https://www.youtube.com/watch?v=") + base62_ids(some["id"].to_numpy(), "catalog_b video").str.slice(0, 11)
             parts.append(some.select("id", url=url, link=pl.lit(catalog_b_tables.VIDEO)))
@@ -83,7 +83,7 @@ def links_of(
             )
     recording_urls = pl.concat(parts)
     pages = releases.join(catalog_a.release_ids(settings, block).rename({"id": "page"}), on="release", how="inner", maintain_order="left")
-    pages = pages.filter(chosen(rng, len(pages), RELEASE_LINKS)).select(
+    pages = pages.filter(draw_flags(rng, len(pages), RELEASE_LINKS)).select(
         "id", url=pl.concat_str(pl.lit("https://www.discogs.com/release/"), "page"), link=pl.lit(catalog_b_tables.DISCOGS)
     )
     first = first_number(settings, block) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from simulator.codes import printed_iswcs
+from simulator.codes import format_iswcs
 from simulator.randomness import uuids
 
 CORE, DERIVED = "core", "derived"
@@ -122,9 +122,9 @@ def copy_text(frame: pl.DataFrame) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def printed(code: pl.Expr) -> pl.Expr:
+def format_iswc(code: pl.Expr) -> pl.Expr:
     """Return an ISWC as the database prints it."""
-    return printed_iswcs(code)
+    return format_iswcs(code)
 
 
 def heading(archive: str, stamp: str) -> dict[str, bytes]:

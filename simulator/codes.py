@@ -71,7 +71,7 @@ def iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:
     return fixed_text(np.hstack([np.full((len(numbers), 1), ord("T")), digits + _ZERO, (check + _ZERO)[:, None]]).astype(np.uint8))
 
 
-def printed_iswcs(codes: pl.Expr) -> pl.Expr:
+def format_iswcs(codes: pl.Expr) -> pl.Expr:
     """Return bare ISWCs in the printed form `T-034.524.680-1`."""
     return pl.concat_str(
         pl.lit("T-"),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from simulator.randomness import chosen
-from simulator.romanised import romanised
+from simulator.randomness import draw_flags
+from simulator.romanised import romanise
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +28,7 @@ _FULL_WIDTH = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
 _NEIGHBOURS = "esairtonlducmpghvfbqjxyzkw"
 
 
-def _mistyped(text: str, kind: int, place: float, letter: int) -> str:
+def _mistype(text: str, kind: int, place: float, letter: int) -> str:
     """Apply one edit: 0 substitutes, 1 deletes, 2 inserts, 3 transposes; other scripts get a letter of their own."""
     position = 1 + int(place * (len(text) - 2))
     other = _NEIGHBOURS[letter % len(_NEIGHBOURS)] if text.isascii() else text[letter % len(text)]
@@ -42,11 +42,11 @@ def _mistyped(text: str, kind: int, place: float, letter: int) -> str:
 
 
 def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.Series:
-    hit = chosen(rng, len(texts), share) & (texts.str.len_chars().fill_null(0).to_numpy() >= SHORTEST_TYPO)
+    hit = draw_flags(rng, len(texts), share) & (texts.str.len_chars().fill_null(0).to_numpy() >= SHORTEST_TYPO)
     rows = np.nonzero(hit)[0]
     kinds, places, letters = rng.integers(0, 4, len(rows)), rng.random(len(rows)), rng.integers(0, 997, len(rows))
     edited = [
-        _mistyped(text, kind, place, letter)
+        _mistype(text, kind, place, letter)
         for text, kind, place, letter in zip(texts.gather(rows).to_list(), kinds.tolist(), places.tolist(), letters.tolist(), strict=True)
     ]
     # `scatter` writes into the series it is called on: without the clone the clean names would be lost for all who come later.
@@ -56,7 +56,7 @@ def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.
 def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return titles with typing errors, other case, other Unicode forms and other punctuation, each at its rate; null stays null."""
     count = len(texts)
-    texts = _reworded(_with_typos(texts, rng, settings.typos), rng, settings)
+    texts = _reword_titles(_with_typos(texts, rng, settings.typos), rng, settings)
     casing, form, marks = rng.random(count), rng.random(count), rng.random(count)
     text = pl.col("text")
     case, unicode_form, mark = settings.casing, settings.unicode_forms, settings.punctuation
@@ -91,7 +91,7 @@ def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: Simulatio
     ).to_series()
 
 
-def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
+def _reword_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return titles in Latin letters, with a censored word, or with a mark of DJ records."""
     fate, text = pl.col("fate"), pl.col("text")
     censored = settings.romanised_titles + settings.censored_titles
@@ -106,7 +106,7 @@ def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSe
         )
         .select(
             pl.when(fate < settings.romanised_titles)
-            .then(romanised(text))
+            .then(romanise(text))
             .when(fate < censored)
             .then(text.str.replace(r"^(\w)\w(\w+)", "$1*$2"))
             .when(fate < pool)
@@ -117,7 +117,7 @@ def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSe
     )
 
 
-def spelled(names: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
+def spell_names(names: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return artist names as a platform spells them: a share with a typo or other case, some with `&` written out."""
     count = len(names)
     names = _with_typos(names, rng, settings.artist_spelling / 2)
@@ -141,7 +141,7 @@ def dirty_durations(
     """Return durations as measured by another encoder, a few of them far off (fade-outs, silence, another master)."""
     count = len(milliseconds)
     off = rng.uniform(*OUTLIER_SECONDS, count) * 1000 * rng.choice([-1, 1], count)
-    moved = milliseconds + rng.normal(0, jitter_ms, count) + np.where(chosen(rng, count, settings.duration_outliers), off, 0)
+    moved = milliseconds + rng.normal(0, jitter_ms, count) + np.where(draw_flags(rng, count, settings.duration_outliers), off, 0)
     return moved.clip(min=15_000).round().astype(np.int64)
 
 
@@ -160,7 +160,7 @@ def dirty_isrcs(
     neighbour = np.minimum(np.arange(count) + 1, count - 1)
     neighbour = np.where(releases[neighbour] == releases, neighbour, np.arange(count))
     first = np.unique(releases, return_index=True)[1][np.unique(releases, return_inverse=True)[1]]
-    sprayed = chosen(rng, int(releases.max()) + 1, settings.sprayed_isrc)[releases]
+    sprayed = draw_flags(rng, int(releases.max()) + 1, settings.sprayed_isrc)[releases]
     fate, form = rng.random(count), rng.integers(0, 4 + len(JUNK_ISRCS), count)
     wrong, swapped = settings.wrong_isrc, settings.wrong_isrc + settings.swapped_isrc
     broken = swapped + settings.malformed_isrc
@@ -175,8 +175,8 @@ def dirty_isrcs(
             "fate": fate,
             "form": form,
             "junk": pl.Series(JUNK_ISRCS).gather((form - 4).clip(min=0)),
-            "is_missing": chosen(rng, count, missing),
-            "takes_second": chosen(rng, count, 0.4),
+            "is_missing": draw_flags(rng, count, missing),
+            "takes_second": draw_flags(rng, count, 0.4),
         }
     )
     code, fate_column, form_column = pl.col("true"), pl.col("fate"), pl.col("form")
@@ -211,7 +211,7 @@ def dirty_isrcs(
 def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return barcodes (GTIN-14): some missing, some of another release, some with a wrong check digit or cut."""
     count = len(codes)
-    reused = np.where(chosen(rng, count, settings.reused_gtin), rng.integers(0, max(1, count), count), np.arange(count))
+    reused = np.where(draw_flags(rng, count, settings.reused_gtin), rng.integers(0, max(1, count), count), np.arange(count))
     frame = pl.DataFrame({"code": codes.gather(pl.Series(reused)), "fate": rng.random(count), "form": rng.random(count)})
     code = pl.col("code")
     wrong_digit = code.str.slice(0, 13) + ((code.str.slice(13, 1).cast(pl.Int64) + 1) % 10).cast(pl.String)
@@ -232,14 +232,14 @@ def dirty_dates(dates: pl.DataFrame, rng: np.random.Generator, settings: Simulat
     """
     count = len(dates)
     year, month, day = (dates[name].to_numpy().copy() for name in ("year", "month", "day"))
-    day = np.where(chosen(rng, count, settings.shifted_dates), rng.integers(1, 29, count), day)
+    day = np.where(draw_flags(rng, count, settings.shifted_dates), rng.integers(1, 29, count), day)
     fate, fake = rng.random(count), rng.random(count)
     is_year = fate < settings.partial_dates * 0.95
     is_month = ~is_year & (fate < settings.partial_dates)
     pretends = is_year & (fake < 0.5)  # noqa: PLR2004 - half of them
     month = np.where(is_year, np.where(pretends, 1, 0), month)
     day = np.where(is_year, np.where(pretends, 1, 0), np.where(is_month, 0, day))
-    bogus = chosen(rng, count, settings.bogus_dates)
+    bogus = draw_flags(rng, count, settings.bogus_dates)
     frame = pl.DataFrame(
         {
             "year": year,

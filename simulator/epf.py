@@ -216,7 +216,7 @@ def files(
     paths = albums.select("id", "path").explode("path").drop_nulls().filter(pl.col("path") != "Music")
     primary = pl.col("path") == pl.col("path").last().over("id")
     out: dict[str, Content] = {
-        "song": _text("song", song) + _broken(settings, of, song),
+        "song": _text("song", song) + _break_records(settings, of, song),
         "collection": _text("collection", collection),
         "artist": _text("artist", artists.select(artist_id="id", name="name", is_actual_artist=pl.lit(1), artist_type_id=pl.lit(1))),
         "artist_song": _text("artist_song", credits_of.select(artist_id=pl.col("credit") + FIRST_ARTIST_ID, song_id="id")),
@@ -244,7 +244,7 @@ def files(
     return out
 
 
-def _broken(settings: SimulationSettings, of: PlatformRows, song: pl.DataFrame) -> bytes:
+def _break_records(settings: SimulationSettings, of: PlatformRows, song: pl.DataFrame) -> bytes:
     count = malformed_count(settings, of.rng, len(song))
     sample = song[of.rng.integers(0, max(1, len(song)), count)].with_columns(song_id=pl.lit("<UnknownKeyException>"))
     half = count // 2

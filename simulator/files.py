@@ -146,11 +146,11 @@ class Dump:
         for name, sink in sorted(self._sinks.items()):
             if name in self._closings:
                 sink.add(self._closings[name](sink.lines))
-            out[name] = digested(self.folder / name, sink.close())
+            out[name] = compute_digests(self.folder / name, sink.close())
         return out
 
 
-def digested(path: Path, lines: int = 0) -> Written:
+def compute_digests(path: Path, lines: int = 0) -> Written:
     """Return the digests of a finished file."""
     sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
     with path.open("rb") as file:
@@ -175,7 +175,7 @@ def pack_tar(archive: Path, members: Iterable[tuple[str, Path]]) -> None:
                 tar.addfile(entry, file)
 
 
-def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes:
+def insert_broken_lines(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes:
     """Return the lines joined, with the broken ones among them. Broken lines are bytes: they may not be UTF-8."""
     places = [0, *sorted(rng.integers(0, len(lines) + 1, len(broken)).tolist()), len(lines)]
     pieces: list[bytes] = []
@@ -187,7 +187,7 @@ def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes
     return b"".join(pieces)
 
 
-def broken_lines(lines: list[str], rng: random.Generator) -> list[bytes]:
+def break_lines(lines: list[str], rng: random.Generator) -> list[bytes]:
     """Turn good JSON lines into bad ones: cut off, with invalid UTF-8, or an error page instead of a record."""
     out: list[bytes] = []
     for line in lines:

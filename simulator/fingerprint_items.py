@@ -17,7 +17,7 @@ MOST_ITEMS = 948
 FEWEST_ITEMS = 24
 
 
-def walks(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
+def draw_items(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
     """Return items of `count` recordings, shape (count, MOST_ITEMS): four bits in 32 change between items, as in music."""
     words = rng.integers(0, 2**32, (3, count, MOST_ITEMS), dtype=np.uint32)
     steps = words[0] & words[1] & words[2]
@@ -26,7 +26,7 @@ def walks(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
     return found
 
 
-def copied(items: npt.NDArray[np.uint32], rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+def copy_items(items: npt.NDArray[np.uint32], rng: np.random.Generator) -> npt.NDArray[np.uint32]:
     """Return another copy of the same recording: one bit in 64 differs."""
     flips: npt.NDArray[np.uint32] = np.bitwise_and.reduce(rng.integers(0, 2**32, (6, len(items)), dtype=np.uint32), axis=0)
     return items ^ flips

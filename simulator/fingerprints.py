@@ -17,11 +17,11 @@ import polars as pl
 
 from catalog_store.platforms import FINGERPRINTS
 from simulator.catalog_b_tables import member
-from simulator.files import broken_lines, woven
-from simulator.fingerprint_items import copied, item_counts, walks
+from simulator.files import break_lines, insert_broken_lines
+from simulator.fingerprint_items import copy_items, draw_items, item_counts
 from simulator.part import malformed_count
-from simulator.randomness import chosen, generator, uuids
-from simulator.rows import world_of
+from simulator.randomness import draw_flags, generator, uuids
+from simulator.rows import make_block
 
 if TYPE_CHECKING:
     from simulator.part import Part
@@ -95,8 +95,8 @@ def _text(rows: pl.DataFrame, day: date, settings: SimulationSettings, rng: np.r
         + created
         for row in rows.iter_rows()
     ]
-    broken = broken_lines(lines[: malformed_count(settings, rng, len(lines))], rng)
-    return woven(pl.Series(lines, dtype=pl.String), broken, rng)
+    broken = break_lines(lines[: malformed_count(settings, rng, len(lines))], rng)
+    return insert_broken_lines(pl.Series(lines, dtype=pl.String), broken, rng)
 
 
 def _json(name: str, value: object) -> str:
@@ -105,21 +105,21 @@ def _json(name: str, value: object) -> str:
 
 def _tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
     """track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
-    world = world_of(settings, block).made
+    world = make_block(settings, block).made
     recordings = world.recordings.select(
         true_id="true_id", seconds=pl.col("duration_ms") // 1000, title=world.songs["title"].gather(world.recordings["song"])
     )
-    known = catalog_b.truth.filter(chosen(rng, len(catalog_b.truth), settings.fingerprint_coverage))
+    known = catalog_b.truth.filter(draw_flags(rng, len(catalog_b.truth), settings.fingerprint_coverage))
     plain = known.select(true_id="true_recording_id", mbid="external_id").join(recordings, on="true_id", how="left", maintain_order="left")
     plain = plain.with_row_index("place").select(pl.all().exclude("place"), pl.col("place").cast(pl.Int64))
-    companions = plain.filter(chosen(rng, len(plain), COMPANIONS)).rename({"place": "into"})
+    companions = plain.filter(draw_flags(rng, len(plain), COMPANIONS)).rename({"place": "into"})
     companions = companions.with_columns(place=pl.int_range(pl.len()) + len(plain))
-    chained = companions.filter(chosen(rng, len(companions), CHAINED)).with_columns(into="place")
+    chained = companions.filter(draw_flags(rng, len(companions), CHAINED)).with_columns(into="place")
     circle = plain.head(2) if len(plain) > 1 else plain.clear()
     last = len(plain) + len(companions) + len(chained)
     circle = circle.with_columns(into=last + 1 - pl.int_range(pl.len()), is_real=pl.lit(value=False))
     rows = pl.concat([plain, companions.drop("place"), chained.drop("place"), circle.drop("place")], how="diagonal").drop("place")
-    late = chosen(rng, len(rows), LATE)
+    late = draw_flags(rng, len(rows), LATE)
     days = np.where(late, FIRST_DAYS + rng.integers(0, LATE_DAYS, len(rows)), rng.integers(0, FIRST_DAYS, len(rows)))
     first = block * settings.recordings_per_block * ROWS_PER_RECORDING + 1
     return rows.with_columns(
@@ -145,7 +145,7 @@ def _meta_rows(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
 def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Return track, true_id, seconds, day, count of each fingerprint."""
     real = tracks.filter("is_real").select("track", "true_id", "seconds", "day")
-    further = [real.filter(chosen(rng, len(real), share)).with_columns(pl.col("day") + 1) for share in (SECOND, THIRD)]
+    further = [real.filter(draw_flags(rng, len(real), share)).with_columns(pl.col("day") + 1) for share in (SECOND, THIRD)]
     prints = pl.concat([real, *further])
     seconds = (pl.col("seconds") + pl.Series(rng.integers(-1, 2, len(prints)))).clip(lower_bound=1)
     return prints.with_columns(seconds, count=pl.Series(rng.integers(1, 12, len(prints))))
@@ -156,8 +156,8 @@ def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFra
     counts = item_counts(prints["seconds"].cast(pl.Int64).to_numpy())
     texts = []
     for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
-        items = walks(np.random.default_rng([settings.seed, true_id]), 1)[0]
-        items = copied(items, np.random.default_rng([settings.seed, true_id, number]))
+        items = draw_items(np.random.default_rng([settings.seed, true_id]), 1)[0]
+        items = copy_items(items, np.random.default_rng([settings.seed, true_id, number]))
         texts.append("[" + ",".join(map(str, items[:count].view(np.int32).tolist())) + "]")
     return prints.select("day", "id", fingerprint=pl.Series(texts, dtype=pl.String), length="seconds")
 
@@ -166,9 +166,14 @@ def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> p
     """Return track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
     real = tracks.filter("is_real")
     old = _old_ids(catalog_b)
-    mbids = [old.get(mbid, mbid) if is_old else mbid for mbid, is_old in zip(real["mbid"], chosen(rng, len(real), OLD_IDS), strict=True)]
-    misled, back = pl.Series(chosen(rng, len(real), MISLED)), pl.Series(chosen(rng, len(real), TAKEN_BACK)) & (real["day"] < FIRST_DAYS - 1)
-    some = pl.Series(chosen(rng, len(real), STRANGERS))
+    mbids = [
+        old.get(mbid, mbid) if is_old else mbid for mbid, is_old in zip(real["mbid"], draw_flags(rng, len(real), OLD_IDS), strict=True)
+    ]
+    misled, back = (
+        pl.Series(draw_flags(rng, len(real), MISLED)),
+        pl.Series(draw_flags(rng, len(real), TAKEN_BACK)) & (real["day"] < FIRST_DAYS - 1),
+    )
+    some = pl.Series(draw_flags(rng, len(real), STRANGERS))
     others = catalog_b.truth["external_id"].gather(rng.integers(0, max(1, len(catalog_b.truth)), len(real)))
     right = real.select("track", "day", mbid=pl.Series(mbids, dtype=pl.String), count=pl.Series(rng.integers(2, 20, len(real))))
     wrong = real.select("track", "day", mbid=others, count=pl.when(misled | back).then(30).otherwise(1).cast(pl.Int64)).with_columns(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from simulator.randomness import weighted
+from simulator.randomness import draw_weighted
 from simulator.vocabulary import SCRIPTS, words
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _filled(pattern: str, drawn: dict[str, list[str]], *, is_spaced: bool) -> pl
     return pl.DataFrame(drawn).select(pl.concat_str(pieces)).to_series()
 
 
-def composed(
+def compose_texts(
     rng: np.random.Generator, seed: int, use: str, scripts: npt.NDArray[np.int64], patterns: tuple[tuple[float, str], ...], fall: float
 ) -> pl.Series:
     """Return one text for each row, in its script. `patterns` serve the Latin script; others have no articles or joining words."""
@@ -87,7 +87,7 @@ def composed(
         if not len(rows):
             continue
         usable = patterns if script.name == "latin" or use == "label" else plain
-        choice = weighted(rng, [weight for weight, _ in usable], len(rows))
+        choice = draw_weighted(rng, [weight for weight, _ in usable], len(rows))
         for position, (_, pattern) in enumerate(usable):
             mine = rows[choice == position]
             if not len(mine):
@@ -100,17 +100,17 @@ def composed(
 
 def titles(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
     """Return a song or album title for each row."""
-    return composed(rng, seed, "title", scripts, TITLE_PATTERNS, FALL)
+    return compose_texts(rng, seed, "title", scripts, TITLE_PATTERNS, FALL)
 
 
 def artist_names(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
     """Return an artist name for each row; equal names are rare but happen."""
-    return composed(rng, seed, "name", scripts, ARTIST_PATTERNS, 1.0)
+    return compose_texts(rng, seed, "name", scripts, ARTIST_PATTERNS, 1.0)
 
 
 def label_names(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
     """Return `count` label names in the Latin script."""
-    return composed(rng, seed, "name", np.zeros(count, dtype=np.int64), LABEL_PATTERNS, 1.0)
+    return compose_texts(rng, seed, "name", np.zeros(count, dtype=np.int64), LABEL_PATTERNS, 1.0)
 
 
 def places(rng: np.random.Generator, seed: int, count: int) -> pl.Series:

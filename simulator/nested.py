@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from simulator.genre_words import MAINS
-from simulator.randomness import chosen
+from simulator.randomness import draw_flags
 from simulator.songs import NOBODY
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def main_positions(
         starts[number], sizes[number] = len(flat), len(choices.get(main, ()))
         flat.extend(choices.get(main, ()))
     count = len(mains)
-    shown = np.where(chosen(rng, count, settings.genre_noise), rng.integers(0, len(MAINS), count), mains)
+    shown = np.where(draw_flags(rng, count, settings.genre_noise), rng.integers(0, len(MAINS), count), mains)
     shown = np.where(sizes[shown] == 0, mains, shown)
     drawn = starts[shown] + (rng.random(count) ** 1.5 * sizes[shown]).astype(np.int64)
-    return flat, np.where((sizes[shown] == 0) | chosen(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)
+    return flat, np.where((sizes[shown] == 0) | draw_flags(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)
 
 
 def iso_duration(milliseconds: pl.Expr) -> pl.Expr:

@@ -24,7 +24,7 @@ from catalog_store.record_keys.content_hash import content_hash
 from catalog_store.record_keys.new_records import NewRecords
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, read_table, write_table
-from simulator.randomness import mixed
+from simulator.randomness import hash_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     with TableWriter(TABLES["source_recording"], after / "source_recording") as writer:
         for part in parts(before / "source_recording"):
             rows = pl.read_parquet(part)
-            kept, changed = _changed(rows, new_names, night, share)
+            kept, changed = _apply_changes(rows, new_names, night, share)
             written = pl.concat([kept, changed.select(rows.columns)])
             writer.write(written)
             new_records.gather(written)
@@ -115,13 +115,13 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
     return dict(renamed.filter(chosen).select("artist_id", "name").iter_rows())
 
 
-def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that stay; with `change` the rows that are new or replace others."""
     hashes = _hashes(rows, "external_id")
     kinds = _kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
     drawn = zip(kinds[touched], *(_draws(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
-    codes = [f"XS{code % 10**10:010d}" for code in mixed(hashes[touched], "code").tolist()]
+    codes = [f"XS{code % 10**10:010d}" for code in hash_keys(hashes[touched], "code").tolist()]
     made: list[Row] = []
     for row, (kind, choice, amount), code in zip(rows.filter(_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
         change = Change(row, night, choice, amount, code, new_names)
@@ -158,7 +158,7 @@ def _hashes(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
 
 def _draws(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
     """Return a number in [0, 1) for each hash."""
-    drawn: npt.NDArray[np.float64] = mixed(hashes, purpose) / 2.0**64
+    drawn: npt.NDArray[np.float64] = hash_keys(hashes, purpose) / 2.0**64
     return drawn
 
 

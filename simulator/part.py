@@ -27,12 +27,12 @@ class Part:
     files: dict[str, Content] = field(default_factory=dict)
     alternative: dict[str, Content] = field(default_factory=dict)
     truth: pl.DataFrame = field(
-        default_factory=lambda: truth_of(pl.Series([], dtype=pl.String), pl.DataFrame(schema={"true_id": pl.Int64, "kind": pl.String}))
+        default_factory=lambda: build_truth(pl.Series([], dtype=pl.String), pl.DataFrame(schema={"true_id": pl.Int64, "kind": pl.String}))
     )
     entities: dict[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def truth_of(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
+def build_truth(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the truth of rows, in their order: external_id, true_recording_id, variant."""
     return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
 

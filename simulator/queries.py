@@ -25,8 +25,8 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import EDIT_KINDS, name_key, title_keys
-from simulator.randomness import mixed
-from simulator.typed_names import dressed, with_typo
+from simulator.randomness import hash_keys
+from simulator.typed_names import add_noise, add_typo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,8 +70,8 @@ def queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl
     catalog, for absent queries are checked against it.
     """
     lazy = names.lazy().select("recording_id", "title", "artists")
-    songs = _drawn(lazy, per_class, seed)
-    rows = [row for kind, make in _MAKERS.items() for row in islice(_made(kind, make, songs, seed), per_class)]
+    songs = _order_recordings(lazy, per_class, seed)
+    rows = [row for kind, make in _MAKERS.items() for row in islice(_make_queries(kind, make, songs, seed), per_class)]
     rows += [(ABSENT, *names_, None) for names_ in islice(_absent(lazy, songs, per_class, seed), per_class)]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
@@ -83,10 +83,10 @@ def found_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> t
     return tuple(sorted({name_key(artist) for artist in artists})), keys.core, "+".join(tags)
 
 
-def _drawn(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
+def _order_recordings(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
     """Return recordings in an order that depends on seed and id alone."""
     ids = names.select("recording_id").collect().to_series().to_numpy()
-    rank = mixed(ids, f"queries/{seed}")
+    rank = hash_keys(ids, f"queries/{seed}")
     chosen = pl.Series("recording_id", ids[np.argsort(rank, kind="stable")[: per_class * _DRAWN_PER_QUERY]])
     rows = names.join(chosen.to_frame().with_row_index("rank").lazy(), on="recording_id").collect().sort("rank")
     return [_song(row) for row in rows.iter_rows(named=True)]
@@ -99,7 +99,7 @@ def _song(row: dict[str, Any]) -> Song:
     return Song(row["recording_id"], row["title"], primary, guests)
 
 
-def _made(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
+def _make_queries(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
     """Return a query for each recording of which the class can be made; each class begins at another recording."""
     first = (CLASSES.index(kind) * len(songs)) // len(CLASSES)
     for song in (*songs[first:], *songs[:first]):
@@ -125,24 +125,24 @@ def _cosmetic(rng: Random, song: Song) -> _Names | None:
     if song.guests and rng.random() < _CREDITED:
         title += f" {rng.choice(('feat.', 'ft.', 'featuring', '(feat.', '(with'))} {song.guests[0]}"
         title += ")" if "(feat." in title[len(song.title) :] or "(with" in title[len(song.title) :] else ""
-    made = dressed(rng, artist, title, may_tag=not title_keys(song.title).variant)
+    made = add_noise(rng, artist, title, may_tag=not title_keys(song.title).variant)
     return made if made != (artist, title) else None
 
 
 def _typo1(rng: Random, song: Song) -> _Names | None:
-    return _mistyped(rng, *_exact(rng, song), edits=1)
+    return _mistype(rng, *_exact(rng, song), edits=1)
 
 
 def _typo2(rng: Random, song: Song) -> _Names | None:
-    return _mistyped(rng, *_exact(rng, song), edits=2)
+    return _mistype(rng, *_exact(rng, song), edits=2)
 
 
 def _cosmetic_typo(rng: Random, song: Song) -> _Names | None:
     made = _cosmetic(rng, song)
-    return _mistyped(rng, *made, edits=1) if made else None
+    return _mistype(rng, *made, edits=1) if made else None
 
 
-def _mistyped(rng: Random, artist: str, title: str, edits: int) -> _Names | None:
+def _mistype(rng: Random, artist: str, title: str, edits: int) -> _Names | None:
     """Return the query with a typing error; longer fields get it more often."""
     made = [artist, title]
     for _ in range(edits):
@@ -150,7 +150,7 @@ def _mistyped(rng: Random, artist: str, title: str, edits: int) -> _Names | None
         if not any(lengths):
             return None
         field = rng.choices((0, 1), lengths)[0]
-        edited = with_typo(rng, made[field])
+        edited = add_typo(rng, made[field])
         if edited == made[field]:
             return None
         made[field] = edited
@@ -158,7 +158,7 @@ def _mistyped(rng: Random, artist: str, title: str, edits: int) -> _Names | None
 
 
 def _swapped(rng: Random, song: Song) -> _Names | None:
-    return _one_field(rng, song, _shuffled)
+    return _one_field(rng, song, _swap_words)
 
 
 def _missing(rng: Random, song: Song) -> _Names | None:
@@ -181,7 +181,7 @@ def _one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], li
     return " ".join(fields[0]), " ".join(fields[1])
 
 
-def _shuffled(rng: Random, words: list[str]) -> list[str]:
+def _swap_words(rng: Random, words: list[str]) -> list[str]:
     """Swap two neighbours, or the words at both ends."""
     place = rng.randrange(len(words) - 1)
     other = place + 1 if rng.random() < _NEIGHBOURS_SWAPPED else len(words) - 1
@@ -219,7 +219,7 @@ _MAKERS: dict[str, _Maker] = {
 def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
     """Return names that no recording bears, by name keys of all artists and core titles, whatever the variant."""
     sung = [song for song in songs if song.artists]
-    made = [_invented(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
+    made = [_invent_names(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
     asked = pl.DataFrame({"name": sorted({artist for artist, _ in made})})
     artist = pl.col("artists").list.eval(pl.element().struct.field("name"))
     theirs = names.select("title", name=artist).explode("name").join(asked.lazy(), on="name").unique().collect()
@@ -227,15 +227,15 @@ def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: in
     return (one for one in made if (name_key(one[0]), title_keys(one[1]).core) not in known)
 
 
-def _invented(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
+def _invent_names(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
     """Return mostly an artist's name with a stranger's title; else names made of the words of two."""
     one, other = rng.choice(others), rng.choice(others)
-    artist = song.artists[0] if rng.random() < _REAL_ARTIST else _spliced(song.artists[0], one.artists[0])
-    title = other.title if rng.random() < _REAL_TITLE else _spliced(one.title, other.title)
+    artist = song.artists[0] if rng.random() < _REAL_ARTIST else _splice_names(song.artists[0], one.artists[0])
+    title = other.title if rng.random() < _REAL_TITLE else _splice_names(one.title, other.title)
     return artist, title
 
 
-def _spliced(first: str, second: str) -> str:
+def _splice_names(first: str, second: str) -> str:
     """Return the first words of one and the last of another, both without brackets."""
     begin, end = _unbracketed(first), _unbracketed(second)
     return " ".join((*begin[: max(1, len(begin) // 2)], *end[len(end) // 2 :]))

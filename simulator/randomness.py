@@ -26,7 +26,7 @@ def generator(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), block])
 
 
-def mixed(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
+def hash_keys(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
     """Return a 64-bit hash of every key (splitmix64, a bijection: distinct keys stay distinct under one salt)."""
     with np.errstate(over="ignore"):
         value = keys.astype(np.uint64) + np.uint64(zlib.crc32(salt.encode()) + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -55,13 +55,13 @@ def digits_in_base(values: npt.NDArray[np.uint64], base: int, width: int) -> npt
 
 def base62_ids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     """Return 22 base-62 characters for each key."""
-    halves = [digits_in_base(mixed(keys, f"{salt}{half}"), 62, _HALF_ID) for half in (0, 1)]
+    halves = [digits_in_base(hash_keys(keys, f"{salt}{half}"), 62, _HALF_ID) for half in (0, 1)]
     return fixed_text(_BASE62[np.hstack(halves)])
 
 
 def uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     """Return a version-4-shaped UUID for each key, lower case with hyphens."""
-    nibbles = np.hstack([digits_in_base(mixed(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
+    nibbles = np.hstack([digits_in_base(hash_keys(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
     nibbles[:, 12] = 4
     nibbles[:, 16] = 8 + nibbles[:, 16] % 4
     out = np.full((len(keys), 36), ord("-"), dtype=np.uint8)
@@ -69,12 +69,12 @@ def uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     return fixed_text(out)
 
 
-def chosen(rng: np.random.Generator, count: int, share: float) -> npt.NDArray[np.bool_]:
+def draw_flags(rng: np.random.Generator, count: int, share: float) -> npt.NDArray[np.bool_]:
     """Return true for a random `share` of the rows."""
     return rng.random(count) < share
 
 
-def weighted(rng: np.random.Generator, weights: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
+def draw_weighted(rng: np.random.Generator, weights: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
     """Draw `count` positions in `weights` with replacement, in proportion to the weights."""
     edges = np.cumsum(np.asarray(weights, dtype=np.float64))
     return np.searchsorted(edges / edges[-1], rng.random(count), side="right").clip(0, len(edges) - 1).astype(np.int64)

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from simulator import codes
-from simulator.cast import cast_of
+from simulator.cast import make_cast
 from simulator.names import titles
-from simulator.randomness import chosen, generator
+from simulator.randomness import draw_flags, generator
 from simulator.songs import KINDS, LAST_YEAR, NOBODY
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     originals, live = np.nonzero(variant == 0)[0], np.nonzero(variant == LIVE)[0]
     mixes = np.nonzero((variant > 0) & (variant != LIVE))[0]
     layers = _Layers()
-    group, kind = _grouped(rng, artist)
+    group, kind = _group_songs(rng, artist)
     leaders = np.unique(group, return_index=True)[1]
     layers.add(leaders, kind[leaders], group[song[originals]], originals, is_home=True)
     # Songs with mixes and some others have a single; a song that came out as a single anyway has its mixes there.
     has_mix = np.isin(np.arange(len(songs)), song[mixes])
-    extra = (kind != SINGLE) & (has_mix | chosen(rng, len(songs), EXTRA_SINGLES))
+    extra = (kind != SINGLE) & (has_mix | draw_flags(rng, len(songs), EXTRA_SINGLES))
     extra_number = np.cumsum(extra) - 1
     on_extra = originals[extra[song[originals]]]
     singles = layers.add(np.nonzero(extra)[0], SINGLE, extra_number[song[on_extra]], on_extra, is_home=False)
@@ -72,11 +72,11 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     _, live_first, live_release = np.unique(artist[song[live]], return_index=True, return_inverse=True)
     layers.add(song[live][live_first], LIVE_ALBUM, live_release, live, is_home=True)
     reissued = (kind == ALBUM)[leaders] & (songs["year"].to_numpy()[leaders] <= LAST_YEAR - REMASTER_AFTER_YEARS)
-    reissued &= chosen(rng, len(leaders), settings.remaster_editions)
+    reissued &= draw_flags(rng, len(leaders), settings.remaster_editions)
     remastered = originals[reissued[group[song[originals]]]]
     layers.add(leaders[reissued], EDITION, (np.cumsum(reissued) - 1)[group[song[remastered]]], remastered, is_home=False)
     bonus = np.nonzero(np.isin(variant, BONUS))[0]
-    enlarged = (kind == ALBUM)[leaders] & chosen(rng, len(leaders), settings.deluxe_editions)
+    enlarged = (kind == ALBUM)[leaders] & draw_flags(rng, len(leaders), settings.deluxe_editions)
     enlarged &= np.isin(np.arange(len(leaders)), group[song[bonus]])
     deluxe = np.concatenate([tracks[enlarged[group[song[tracks]]]] for tracks in (originals, bonus)])
     layers.add(leaders[enlarged], DELUXE, (np.cumsum(enlarged) - 1)[group[song[deluxe]]], deluxe, is_home=False)
@@ -89,9 +89,9 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     return Releases(_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
 
 
-def _grouped(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _group_songs(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the first release of each song's original (from 0) and its kind: runs of an artist's songs, in order."""
-    starts = (np.diff(artists, prepend=-1) != 0) | chosen(rng, len(artists), 1 / ALBUM_LENGTH)
+    starts = (np.diff(artists, prepend=-1) != 0) | draw_flags(rng, len(artists), 1 / ALBUM_LENGTH)
     run = np.cumsum(starts) - 1
     size = np.bincount(run)[run]
     kind = np.where(size >= ALBUM_FROM, ALBUM, np.where(size >= EP_FROM, EP, SINGLE))
@@ -165,7 +165,7 @@ def _release_columns(
     named_after: npt.NDArray[np.int64],
 ) -> pl.DataFrame:
     """Return the columns of releases. `named_after`: the release whose title each bears (an edition that of its album)."""
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     count = len(heads)
     head = made.songs.select("artist", "title", "main", "year", "month", "day").with_row_index("song")[heads]
     artist = head["artist"].to_numpy()

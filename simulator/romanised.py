@@ -20,6 +20,6 @@ _LATIN = _LETTERS | {letter.upper(): latin.capitalize() for letter, latin in _LE
 """Letter -> Latin letters; a capital gives a capitalised syllable (`Ж` -> `Zh`)."""
 
 
-def romanised(text: pl.Expr) -> pl.Expr:
+def romanise(text: pl.Expr) -> pl.Expr:
     """Return the text with Cyrillic and Greek letters replaced; text without any is unchanged."""
     return text.str.replace_many(_LATIN)

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
-from simulator.cast import bit_of, cast_of, platform_names
+from simulator.cast import bit_of, make_cast, platform_names
 from simulator.dirt import dirty_dates, dirty_durations, dirty_gtins, dirty_isrcs
 from simulator.part import entity_truth
-from simulator.randomness import chosen, generator
+from simulator.randomness import draw_flags, generator
 from simulator.releases import Releases, make_releases
 from simulator.songs import NOBODY, Songs, make_songs
 
@@ -56,7 +56,7 @@ class PlatformRows:
 
 
 @lru_cache(maxsize=2)
-def world_of(settings: SimulationSettings, block: int) -> World:
+def make_block(settings: SimulationSettings, block: int) -> World:
     """Return the true block; cached, because every platform asks for it."""
     made = make_songs(settings, block)
     return World(block, made, make_releases(settings, block, made))
@@ -88,7 +88,7 @@ def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.boo
 
 def platform_rows(settings: SimulationSettings, platform: str, block: int) -> PlatformRows:
     """Return releases and rows of one platform in one block, with all dirt that does not depend on the platform's form."""
-    world, cast, rates = world_of(settings, block), cast_of(settings), settings.platform(platform)
+    world, cast, rates = make_block(settings, block), make_cast(settings), settings.platform(platform)
     rng = generator(settings.seed, platform, block)
     releases = world.laid.releases.with_row_index("release").with_columns(pl.col("release").cast(pl.Int64))
     placements = world.laid.placements
@@ -98,13 +98,13 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
     weights = _weights(platform, releases, cast.is_dance(releases["main"].to_numpy()))
     carried = _carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
     kept = placements.filter(carried[placements["release"].to_numpy()])
-    kept = kept.filter(~chosen(rng, len(kept), settings.missing_tracks))
+    kept = kept.filter(~draw_flags(rng, len(kept), settings.missing_tracks))
     kept = kept.filter(_has_artist(world, kept, cast.carried, bit_of(platform)))
     if platform == CATALOG_B:
         kept = kept.filter(pl.col("is_home").any().over("recording"))
     rows = _row_columns(world, kept)
     promoted = (
-        (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(chosen(rng, len(rows), settings.guest_as_primary))
+        (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(draw_flags(rng, len(rows), settings.guest_as_primary))
     )
     rows = rows.with_columns(
         second_artist=pl.when(promoted).then("guest").otherwise("second_artist"),
@@ -122,7 +122,7 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
         ),
         duration_ms=pl.Series(dirty_durations(rows["duration_ms"].to_numpy(), rng, settings, rates.duration_jitter_ms)),
         has_no_duration=pl.Series(_without_duration(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
-        has_neither=pl.Series(chosen(rng, len(rows), settings.missing_isrc_and_duration)),
+        has_neither=pl.Series(draw_flags(rng, len(rows), settings.missing_isrc_and_duration)),
     ).with_columns(
         isrc=pl.when(~pl.col("has_neither")).then("isrc"),
         duration_ms=pl.when(~pl.col("has_no_duration") & ~pl.col("has_neither")).then("duration_ms"),
@@ -142,8 +142,8 @@ def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.
 def _without_duration(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:
     """Return the rows without duration. On catalog_a a release has all durations or none; elsewhere single ones are missing."""
     if platform == CATALOG_A:
-        return chosen(rng, int(releases.max(initial=0)) + 1, share)[releases]
-    return chosen(rng, len(releases), share)
+        return draw_flags(rng, int(releases.max(initial=0)) + 1, share)[releases]
+    return draw_flags(rng, len(releases), share)
 
 
 def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
@@ -163,11 +163,11 @@ def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
 
 def label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
     """Return the truth of the labels of a platform that numbers them from `first_id`: all in the first block."""
-    labels = pl.Series(np.arange(len(cast_of(settings).label_names) if block == 0 else 0))
+    labels = pl.Series(np.arange(len(make_cast(settings).label_names) if block == 0 else 0))
     return entity_truth("label", labels + first_id, labels)
 
 
-def named(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:
+def spell_artists(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:
     """Return the platform's spelling of each artist; null for none."""
     names = platform_names(settings, platform)
     return names.gather(pl.DataFrame({"n": numbers}).select(pl.when(pl.col("n") != NOBODY).then("n")).to_series())

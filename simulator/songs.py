@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from simulator import codes
-from simulator.cast import block_artists, cast_of
+from simulator.cast import block_artists, make_cast
 from simulator.genre_words import MAINS
 from simulator.names import places, titles
-from simulator.randomness import chosen, generator, weighted
+from simulator.randomness import draw_flags, draw_weighted, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -105,7 +105,7 @@ def _twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twi
     return frame.select(pl.coalesce("twin_title", "text")).to_series()
 
 
-def _variants_of(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scale: float) -> npt.NDArray[np.bool_]:
+def _draw_variants(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scale: float) -> npt.NDArray[np.bool_]:
     """Return which variants each song has: shape (songs, VARIANTS)."""
     dance = np.array([variant.dance_share for variant in VARIANTS])
     other = np.array([variant.other_share for variant in VARIANTS])
@@ -116,13 +116,13 @@ def _variants_of(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scal
 
 def make_songs(settings: SimulationSettings, block: int) -> Songs:
     """Return songs and recordings of one block; exactly `recordings_per_block` recordings except in the last one."""
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     first = block * settings.recordings_per_block
     wanted = min(settings.recordings_per_block, settings.recordings - first)
     own = block_artists(settings, block)[:wanted]
     rng = generator(settings.seed, "songs", block)
-    artists = np.concatenate([own, own[weighted(rng, cast.weights[own], wanted - len(own))]])
-    has = _variants_of(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)
+    artists = np.concatenate([own, own[draw_weighted(rng, cast.weights[own], wanted - len(own))]])
+    has = _draw_variants(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)
     last = int(np.searchsorted(np.cumsum(has.sum(axis=1)), wanted))
     artists, has = artists[: last + 1], has[: last + 1]
     surplus = int(has.sum()) - wanted
@@ -143,7 +143,7 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
     twins = np.where(np.diff(artists, prepend=-1) != 0, cast.twins[artists], NOBODY)
     texts = _distinct_titles(artists, _twin_titles(settings, cast, texts, twins))
     works = block * settings.recordings_per_block * 2 + np.arange(count)
-    covered = np.where(chosen(rng, count, settings.covers), rng.integers(0, count, count), np.arange(count))
+    covered = np.where(draw_flags(rng, count, settings.covers), rng.integers(0, count, count), np.arange(count))
     covered = np.where(artists[covered] == artists, np.arange(count), covered)
     starts = np.where(is_dance, DANCE_YEAR, FIRST_YEAR)
     births = LAST_YEAR - (LAST_YEAR - starts) * generator(settings.seed, "births").random(len(cast.names))[artists] ** 1.8
@@ -156,17 +156,17 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
         drawn = cast.guests[(len(cast.guests) * rng.random(count) ** 2).astype(np.int64)]
         return np.where(mask & (drawn != artists), drawn, NOBODY)
 
-    second = pick(chosen(rng, count, SECOND_PRIMARY))
+    second = pick(draw_flags(rng, count, SECOND_PRIMARY))
     guest = pick(has_guest)
     guest = np.where(guest == second, NOBODY, guest)
-    more = pick(chosen(rng, count, SECOND_GUEST) & (guest != NOBODY))
+    more = pick(draw_flags(rng, count, SECOND_GUEST) & (guest != NOBODY))
     more = np.where((more == second) | (more == guest), NOBODY, more)
     all_works = pl.Series(works[covered])
     iswc = codes.iswcs(all_works.to_numpy() * 2)
     second_iswc = codes.iswcs(all_works.to_numpy() * 2 + 1)
     # A work has its codes whoever sings it, so the coins fall per work, not per song.
-    missing = chosen(rng, count, settings.missing_iswc)[covered]
-    doubled = chosen(rng, count, settings.second_iswc)[covered] & ~missing
+    missing = draw_flags(rng, count, settings.missing_iswc)[covered]
+    doubled = draw_flags(rng, count, settings.second_iswc)[covered] & ~missing
     return pl.DataFrame(
         {
             "artist": artists,
@@ -211,13 +211,13 @@ def _recording_columns(
     remixers = _remixers(rng, cast, artist, slot=np.array(SECOND_REMIX)[variant])
     is_remix = np.array([kind.needs == "remixer" for kind in VARIANTS])[variant]
     numbers = (first + np.arange(count)) * NUMBERS_PER_RECORDING
-    years = songs["year"].to_numpy()[song] + np.where(chosen(rng, count, 0.27), rng.integers(5, 25, count), 0)
+    years = songs["year"].to_numpy()[song] + np.where(draw_flags(rng, count, 0.27), rng.integers(5, 25, count), 0)
     countries = cast.countries[artist]
     registrants = codes.registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
     isrc = codes.isrcs(numbers, countries, registrants, years)
     sibling = np.where(np.diff(song, prepend=-1) == 0, np.arange(count) - 1, np.arange(count))
-    shared = np.where(chosen(rng, count, settings.shared_isrc), sibling, np.arange(count))
-    second = codes.isrcs(numbers + 1, weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
+    shared = np.where(draw_flags(rng, count, settings.shared_isrc), sibling, np.arange(count))
+    second = codes.isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
     fame = cast.popularity[artist]
     return pl.DataFrame(
         {
@@ -231,7 +231,7 @@ def _recording_columns(
             "place": places(rng, settings.seed, count),
             "duration_ms": milliseconds,
             "isrc": isrc.gather(shared),
-            "second_isrc": pl.DataFrame({"code": second, "has": chosen(rng, count, settings.second_isrc)})
+            "second_isrc": pl.DataFrame({"code": second, "has": draw_flags(rng, count, settings.second_isrc)})
             .select(pl.when("has").then("code"))
             .to_series(),
             "edition_isrc": second,
@@ -254,7 +254,7 @@ def _wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> tuple
     after = np.full(len(variant), "", dtype=object)
     for number, kind in enumerate(VARIANTS):
         rows = np.nonzero(variant == number)[0]
-        drawn = weighted(rng, [weight for _, _, weight in kind.wordings], len(rows))
+        drawn = draw_weighted(rng, [weight for _, _, weight in kind.wordings], len(rows))
         before[rows] = np.array([text for text, _, _ in kind.wordings], dtype=object)[drawn]
         after[rows] = np.array([text for _, text, _ in kind.wordings], dtype=object)[drawn]
     return pl.Series(before.tolist(), dtype=pl.String), pl.Series(after.tolist(), dtype=pl.String)

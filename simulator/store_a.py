@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STORE_A
-from simulator.cast import cast_of, listed_artists, platform_labels
-from simulator.files import broken_lines, woven
+from simulator.cast import listed_artists, make_cast, platform_labels
+from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STORE_A as GENRES
 from simulator.nested import clock_duration, credit_list, main_positions, slug
-from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
-from simulator.randomness import chosen
-from simulator.rows import label_truth, named, platform_rows
+from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.randomness import draw_flags
+from simulator.rows import label_truth, platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import titled, with_versions
 
@@ -92,8 +92,8 @@ def part(settings: SimulationSettings, block: int) -> Part:
         id=pl.Series(FIRST_TRACK_ID + first + np.arange(len(rows))),
         mix_name=pl.when(pl.col("version").is_null()).then(originals).otherwise("version"),
         bpm=pl.Series(rng.integers(88, 176, len(rows))),
-        says_remixers=pl.Series(~chosen(rng, len(rows), NO_REMIXERS)),
-        explicit=pl.Series(chosen(rng, len(rows), 0.03)),
+        says_remixers=pl.Series(~draw_flags(rng, len(rows), NO_REMIXERS)),
+        explicit=pl.Series(draw_flags(rng, len(rows), 0.03)),
     ).join(
         releases.select(
             "release",
@@ -118,9 +118,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count))
     )
     lines = _track_lines(pl.concat([tracks, spoilt]))
-    out = Part(truth=truth_of(tracks["id"].cast(pl.String), rows))
+    out = Part(truth=build_truth(tracks["id"].cast(pl.String), rows))
     out.files = {
-        "tracks.ndjson.gz": woven(lines.head(len(tracks)), broken_lines(lines.tail(count).to_list() if count else [], rng), rng),
+        "tracks.ndjson.gz": insert_broken_lines(
+            lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
+        ),
         "releases.ndjson.gz": _release_lines(releases, tracks),
     }
     artists = pl.Series(listed_artists(settings, STORE_A, block))
@@ -268,9 +270,9 @@ def _csv_tables(
         ),
     }
     if block == 0:
-        cast = cast_of(settings)
+        cast = make_cast(settings)
         everyone = pl.Series(np.arange(len(cast.names)))
-        artists = pl.DataFrame({"artist_id": everyone + FIRST_ARTIST_ID, "artist_name": named(settings, STORE_A, everyone)})
+        artists = pl.DataFrame({"artist_id": everyone + FIRST_ARTIST_ID, "artist_name": spell_artists(settings, STORE_A, everyone)})
         labels = pl.DataFrame(
             {"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": platform_labels(settings, STORE_A)}
         )

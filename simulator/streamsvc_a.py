@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_A
-from simulator.cast import cast_of, listed_artists, platform_labels, platform_names
-from simulator.files import broken_lines, woven
+from simulator.cast import listed_artists, make_cast, platform_labels, platform_names
+from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_A as GENRES
 from simulator.nested import credit_list, main_positions
-from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
-from simulator.randomness import base62_ids, chosen, generator
-from simulator.rows import CREDITS, named, platform_rows
+from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.randomness import base62_ids, draw_flags, generator
+from simulator.rows import CREDITS, platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import titled, with_versions
 
@@ -80,12 +80,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
         rowid=pl.Series(numbers + 1),
         album_rowid=first + 1 + pl.col("release"),
         id=base62_ids(numbers, "streamsvc_a track"),
-        explicit=pl.Series(chosen(of.rng, len(rows), 0.09)).cast(pl.Int64),
+        explicit=pl.Series(draw_flags(of.rng, len(rows), 0.09)).cast(pl.Int64),
     )
     albums = _albums(settings, of, first)
     tracks = _tracks(rows, of)
     broken = _broken_tracks(settings, of, tracks, first + len(rows))
-    out = Part(truth=truth_of(rows["id"], rows))
+    out = Part(truth=build_truth(rows["id"], rows))
     out.files = {
         "tracks.parquet": pl.concat([tracks, broken]),
         "albums.parquet": albums,
@@ -173,13 +173,13 @@ def _broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.Da
 
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
     numbers = listed_artists(settings, STREAMSVC_A, block)
-    popularity = cast_of(settings).popularity[numbers]
+    popularity = make_cast(settings).popularity[numbers]
     own = pl.DataFrame(
         {
             "rowid": numbers + FIRST_ARTIST_ROWID,
             "id": base62_ids(numbers, "streamsvc_a artist"),
             "fetched_at": FETCHED_MS + numbers,
-            "name": named(settings, STREAMSVC_A, pl.Series(numbers)),
+            "name": spell_artists(settings, STREAMSVC_A, pl.Series(numbers)),
             "followers_total": (10 ** (popularity * 7)).astype(np.int64),
             "popularity": (popularity * 100).round().astype(np.int64),
         }
@@ -235,8 +235,8 @@ def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
     rng = generator(settings.seed, "streamsvc_a genres", block)
     parts = []
     for round_number in range(GENRES_PER_ARTIST):
-        words, positions = main_positions(cast_of(settings).mains[numbers], GENRES, rng, settings)
-        told = (positions >= 0) & (chosen(rng, len(numbers), 0.6) if round_number else True)
+        words, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
+        told = (positions >= 0) & (draw_flags(rng, len(numbers), 0.6) if round_number else True)
         parts.append(pl.DataFrame({"artist_rowid": numbers[told] + FIRST_ARTIST_ROWID, "genre": pl.Series(words).gather(positions[told])}))
     return pl.concat(parts).unique(maintain_order=True).sort("artist_rowid", maintain_order=True)
 
@@ -278,4 +278,4 @@ def _track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.Data
     broken = lines.gather(of.rng.integers(0, len(lines), malformed_count(settings, of.rng, len(lines)))).str.replace(
         r'"id":"\w{22}","is_local":false', '"id":null,"is_local":true'
     )
-    return woven(lines, broken_lines(broken.to_list(), of.rng), of.rng)
+    return insert_broken_lines(lines, break_lines(broken.to_list(), of.rng), of.rng)

@@ -16,9 +16,9 @@ from simulator import epf
 from simulator.cast import listed_artists, platform_labels
 from simulator.genre_words import STREAMSVC_B as GENRES
 from simulator.nested import credit_list, main_positions
-from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
+from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
 from simulator.randomness import uuids
-from simulator.rows import named, platform_rows
+from simulator.rows import platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import titled, with_versions
 
@@ -78,7 +78,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         id=pl.Series(FIRST_ALBUM_ID + first + of.releases["release"].to_numpy()).cast(pl.String),
         path=paths,
         label_name=platform_labels(settings, STREAMSVC_B).gather(of.releases["label"].to_numpy()),
-        artist_name=named(settings, STREAMSVC_B, of.releases["artist"]).fill_null("Various Artists"),
+        artist_name=spell_artists(settings, STREAMSVC_B, of.releases["artist"]).fill_null("Various Artists"),
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
@@ -108,7 +108,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         .otherwise(pl.Series(numbers[-1:].sum() + 1 + np.arange(count)).cast(pl.String)),
         title=pl.when(kind == 0).then("title").otherwise(pl.lit("")),
     )
-    out = Part(truth=truth_of(songs["id"], rows))
+    out = Part(truth=build_truth(songs["id"], rows))
     out.files = {
         export_path(settings, "song"): _with_maps(_songs(pl.concat([songs, broken]))),
         export_path(settings, "album"): _with_maps(_albums(albums, songs)),
@@ -206,7 +206,10 @@ def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
     numbers = listed_artists(settings, STREAMSVC_B, block)
     own = pl.DataFrame(
-        {"id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String), "nameDefault": named(settings, STREAMSVC_B, pl.Series(numbers))}
+        {
+            "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),
+            "nameDefault": spell_artists(settings, STREAMSVC_B, pl.Series(numbers)),
+        }
     )
     if block == 0:
         own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "nameDefault": ["Various Artists"]}), own])

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_C
-from simulator.cast import cast_of, listed_artists, platform_labels
-from simulator.files import broken_lines, woven
+from simulator.cast import listed_artists, make_cast, platform_labels
+from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_C as GENRES
 from simulator.nested import credit_list, iso_duration, main_positions
-from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
-from simulator.randomness import chosen
-from simulator.rows import CREDITS, named, platform_rows
+from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.randomness import draw_flags
+from simulator.rows import CREDITS, platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import titled, with_versions
 
@@ -84,13 +84,13 @@ def part(settings: SimulationSettings, block: int) -> Part:
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
-        artist_name=named(settings, STREAMSVC_C, of.releases["artist"]).fill_null("Various Artists"),
+        artist_name=spell_artists(settings, STREAMSVC_C, of.releases["artist"]).fill_null("Various Artists"),
         label_name=platform_labels(settings, STREAMSVC_C).gather(of.releases["label"].to_numpy()),
         provider=((pl.col("label") % len(PROVIDERS)) + 1).cast(pl.String),
     )
     tracks = rows.with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + np.arange(len(rows))).cast(pl.String),
-        explicit=pl.Series(chosen(rng, len(rows), 0.09)),
+        explicit=pl.Series(draw_flags(rng, len(rows), 0.09)),
     ).join(
         albums.select(
             "release", pl.col("id").alias("album_id"), pl.col("title").alias("album_title"), "genre_id", "provider", "label_name", "text"
@@ -103,10 +103,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
     spoilt = tracks[rng.integers(0, max(1, len(tracks)), count)].with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count)).cast(pl.String)
     )
-    out = Part(truth=truth_of(tracks["id"], rows))
+    out = Part(truth=build_truth(tracks["id"], rows))
     lines = _track_lines(pl.concat([tracks, spoilt]), of)
     out.files = {
-        "tracks.ndjson.gz": woven(lines.head(len(tracks)), broken_lines(lines.tail(count).to_list() if count else [], rng), rng),
+        "tracks.ndjson.gz": insert_broken_lines(
+            lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
+        ),
         "albums.ndjson.gz": _lines(_album_resource(albums, tracks)),
         "artists.ndjson.gz": _lines(_artist_resource(settings, block)),
     }
@@ -121,7 +123,9 @@ def part(settings: SimulationSettings, block: int) -> Part:
     if settings.alternative_forms:
         flat = _flat_tracks(pl.concat([tracks, spoilt]))
         out.alternative = {
-            "tracks.ndjson.gz": woven(flat.head(len(tracks)), broken_lines(flat.tail(count).to_list() if count else [], rng), rng),
+            "tracks.ndjson.gz": insert_broken_lines(
+                flat.head(len(tracks)), break_lines(flat.tail(count).to_list() if count else [], rng), rng
+            ),
             "albums.ndjson.gz": _lines(_flat_albums(albums)),
         }
     return out
@@ -170,7 +174,7 @@ def _track_lines(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
         ).alias("relationships"),
     )
     lines = tracks.select(resource.struct.json_encode()).to_series()
-    leaves_out = pl.Series(chosen(of.rng, len(lines), ABSENT_VERSION))
+    leaves_out = pl.Series(draw_flags(of.rng, len(lines), ABSENT_VERSION))
     return (
         pl.DataFrame({"line": lines, "out": leaves_out})
         .select(pl.when("out").then(pl.col("line").str.replace('"version":null,', "", literal=True)).otherwise("line"))
@@ -214,8 +218,8 @@ def _artist_resource(settings: SimulationSettings, block: int) -> pl.DataFrame:
     own = pl.DataFrame(
         {
             "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),
-            "name": named(settings, STREAMSVC_C, pl.Series(numbers)),
-            "popularity": cast_of(settings).popularity[numbers].round(6),
+            "name": spell_artists(settings, STREAMSVC_C, pl.Series(numbers)),
+            "popularity": make_cast(settings).popularity[numbers].round(6),
         }
     )
     if block == 0:

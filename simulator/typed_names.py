@@ -37,7 +37,7 @@ TAGS_SHARE = 0.6
 """Of cosmetic queries: how many carry an edit or pool tag. The others differ in characters alone."""
 
 
-def with_typo(rng: Random, text: str) -> str:
+def add_typo(rng: Random, text: str) -> str:
     """Apply one edit: a letter wrong, missing, too many, or swapped with the next. All places are equally likely."""
     key = _bare(text)
     if not key:
@@ -71,12 +71,12 @@ def _edited(rng: Random, text: str, place: int, edit: str) -> str:
 def _other_letter(rng: Random, text: str, here: str) -> str:
     if not here.isascii():
         return rng.choice([one for one in text if one.isalnum()])
-    beside = _beside(here.lower()) if rng.random() < _BY_NEIGHBOUR else ""
+    beside = _neighbour_keys(here.lower()) if rng.random() < _BY_NEIGHBOUR else ""
     other = rng.choice(beside or _LETTERS)
     return other.upper() if here.isupper() else other
 
 
-def _beside(letter: str) -> str:
+def _neighbour_keys(letter: str) -> str:
     """Return the keys next to a key, rows above and below included."""
     for number, row in enumerate(_ROWS):
         place = row.find(letter)
@@ -87,7 +87,7 @@ def _beside(letter: str) -> str:
     return ""
 
 
-def dressed(rng: Random, artist: str, title: str, *, may_tag: bool) -> tuple[str, str]:
+def add_noise(rng: Random, artist: str, title: str, *, may_tag: bool) -> tuple[str, str]:
     """Return artist and title with one to three kinds of noise that leave both the same; `may_tag` allows edit and pool tags."""
     changed = (artist, title)
     for _ in range(_ATTEMPTS):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from simulator.dirt import dirty_titles
-from simulator.randomness import chosen
-from simulator.rows import named
+from simulator.randomness import draw_flags
+from simulator.rows import spell_artists
 
 if TYPE_CHECKING:
     from simulator.rows import PlatformRows
@@ -57,7 +57,7 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
     """
     rows, rng, count = of.rows, of.rng, len(of.rows)
     rows = rows.with_columns(
-        named(settings, platform, rows[credit]).alias(f"{credit}_name")
+        spell_artists(settings, platform, rows[credit]).alias(f"{credit}_name")
         for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
     )
     before = pl.col("before")
@@ -74,9 +74,9 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
     return (
         rows.with_columns(
             wording=pl.Series(rng.random(count)),
-            takes_alias=pl.Series(chosen(rng, count, settings.version_alias)),
+            takes_alias=pl.Series(draw_flags(rng, count, settings.version_alias)),
             cosmetic=pl.Series(COSMETIC).gather(rng.integers(0, len(COSMETIC), count)),
-            is_cosmetic=pl.Series(chosen(rng, count, COSMETIC_SHARE)),
+            is_cosmetic=pl.Series(draw_flags(rng, count, COSMETIC_SHARE)),
         )
         .with_columns(before=pl.when("takes_alias").then(before.replace(ALIASES)).otherwise(before))
         .with_columns(
@@ -93,7 +93,7 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
 
 def dance_originals(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
     """Return `Original Mix` on a share of the plain originals of dance music."""
-    hit = is_dance & pl.Series(chosen(of.rng, len(rows), share))
+    hit = is_dance & pl.Series(draw_flags(of.rng, len(rows), share))
     return rows.with_columns(version=pl.when(hit & pl.col("version").is_null()).then(pl.lit("Original Mix")).otherwise("version"))
 
 
@@ -120,8 +120,8 @@ def titled(
     lead, tail = form.split("{}")
     rows = rows.with_columns(
         featured=featured_text(rows, of),
-        shows_guests=pl.Series(chosen(of.rng, count, featured)),
-        shows_version=pl.Series(chosen(of.rng, count, in_title)),
+        shows_guests=pl.Series(draw_flags(of.rng, count, featured)),
+        shows_version=pl.Series(draw_flags(of.rng, count, in_title)),
     )
     guests = pl.when("shows_guests").then(pl.col("featured")).fill_null("")
     version = pl.when("shows_version").then(pl.concat_str(pl.lit(lead), "version", pl.lit(tail))).fill_null("")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import WORKS
-from simulator.cast import cast_of
+from simulator.cast import make_cast
 from simulator.nested import iso_duration
 from simulator.part import Part, malformed_count
-from simulator.randomness import chosen, generator
-from simulator.rows import world_of
+from simulator.randomness import draw_flags, generator
+from simulator.rows import make_block
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,10 +91,12 @@ def closings(_settings: SimulationSettings) -> dict[str, Closing]:
 
 def part(settings: SimulationSettings, block: int) -> Part:
     """Return works, recordings and links of one block."""
-    world, cast, rng = world_of(settings, block), cast_of(settings), generator(settings.seed, WORKS, block)
+    world, cast, rng = make_block(settings, block), make_cast(settings), generator(settings.seed, WORKS, block)
     songs = world.made.songs.with_row_index("song").with_columns(pl.col("song").cast(pl.Int64))
-    listed = songs.unique("work", keep="first", maintain_order=True).filter(chosen(rng, songs["work"].n_unique(), settings.works_coverage))
-    spoilt = pl.Series(chosen(rng, len(listed), settings.wrong_iswc))
+    listed = songs.unique("work", keep="first", maintain_order=True).filter(
+        draw_flags(rng, songs["work"].n_unique(), settings.works_coverage)
+    )
+    spoilt = pl.Series(draw_flags(rng, len(listed), settings.wrong_iswc))
     wrong = pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10)
     works = listed.select(
         "work",
@@ -114,14 +116,16 @@ def part(settings: SimulationSettings, block: int) -> Part:
     recordings = recordings.with_columns(
         id=pl.concat_str(pl.lit("R"), "true_id"),
         name=cast.names.gather(recordings["artist"]),
-        has_isrc=pl.Series(~chosen(rng, len(recordings), MISSING_ISRC)),
-        has_duration=pl.Series(~chosen(rng, len(recordings), PLACEHOLDER_DURATIONS)),
+        has_isrc=pl.Series(~draw_flags(rng, len(recordings), MISSING_ISRC)),
+        has_duration=pl.Series(~draw_flags(rng, len(recordings), PLACEHOLDER_DURATIONS)),
     )
     links = recordings.join(known.select("work", pl.col("id").alias("work_id")), on="work", how="left", maintain_order="left").with_columns(
         link=pl.concat_str(pl.lit("L"), world.block, pl.lit("-"), pl.int_range(pl.len()) + 1)
     )
     out = Part()
-    out.files = _first_layout(known, recordings, links, _broken(settings, rng, len(recordings)), chosen(rng, len(known), SECOND_TITLES))
+    out.files = _first_layout(
+        known, recordings, links, _break_records(settings, rng, len(recordings)), draw_flags(rng, len(known), SECOND_TITLES)
+    )
     if settings.alternative_forms:
         out.alternative = _second_layout(known, recordings, links)
     return out
@@ -140,7 +144,7 @@ def _blank(*names: str) -> list[pl.Expr]:
     return [pl.lit("").alias(name) for name in names]
 
 
-def _broken(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> bytes:
+def _break_records(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> bytes:
     """Return recording rows with too few cells or with invalid UTF-8."""
     kinds = (b"RX%d\tcut off\n", b"RX%d\t\tCaf\xe9\t\tNobody\t\t\t\t\t\t\t\t\tfalse\n")
     return b"".join(kinds[int(rng.integers(0, 2))] % number for number in range(malformed_count(settings, rng, rows)))

@@ -18,10 +18,10 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, FINGERPRINTS, SOURCES, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
 from simulator import catalog_a, catalog_b, catalog_b_tables, store_a, streamsvc_a, streamsvc_b, streamsvc_c, works
-from simulator.files import Dump, Written, digested, pack_tar
+from simulator.files import Dump, Written, compute_digests, pack_tar
 from simulator.fingerprints import fingerprints
 from simulator.genre_words import MAINS
-from simulator.rows import world_of
+from simulator.rows import make_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -57,7 +57,7 @@ def parts(settings: SimulationSettings, block: int) -> Block:
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
     )
-    world = world_of(settings, block).made
+    world = make_block(settings, block).made
     songs = world.songs[world.recordings["song"].to_numpy()]
     codes = pl.concat(
         [songs.select(true_recording_id=world.recordings["true_id"], iswc=name) for name in ("iswc", "second_iswc")]
@@ -152,6 +152,6 @@ def _archives(folder: Path, spool: Path, names: list[str]) -> None:
         tables = [name for name in names if name.startswith(f"{kind}/") and (spool / name).stat().st_size]
         members = [(name, spool / name) for name in heading] + [(f"mbdump/{name.split('/')[1]}", spool / name) for name in tables]
         pack_tar(folder / archive, members)
-    sums = {archive: digested(folder / archive) for archive in sorted(catalog_b.ARCHIVES.values())}
+    sums = {archive: compute_digests(folder / archive) for archive in sorted(catalog_b.ARCHIVES.values())}
     (folder / "SHA256SUMS").write_text("".join(f"{digest.sha256} *{name}\n" for name, digest in sums.items()), encoding="utf-8")
     (folder / "MD5SUMS").write_text("".join(f"{digest.md5} *{name}\n" for name, digest in sums.items()), encoding="utf-8")

@@ -7,7 +7,7 @@ import polars as pl
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 
-def escaped(value: pl.Expr) -> pl.Expr:
+def escape_text(value: pl.Expr) -> pl.Expr:
     """Return the text with the four entities that the dumps use."""
     return value.str.replace_many(_ENTITIES)
 
@@ -20,9 +20,9 @@ def element(tag: str, value: pl.Expr, *, always: bool = False) -> pl.Expr:
 
 def attribute(name: str, value: pl.Expr) -> pl.Expr:
     """Return ` name="value"`, with the value escaped; null is written as an empty value."""
-    return pl.concat_str(pl.lit(f' {name}="'), escaped(value.fill_null("")), pl.lit('"'))
+    return pl.concat_str(pl.lit(f' {name}="'), escape_text(value.fill_null("")), pl.lit('"'))
 
 
-def joined(records: pl.Series) -> bytes:
+def join_records(records: pl.Series) -> bytes:
     """Return records one after the other, each ending its line."""
     return "".join(record + "\n" for record in records.to_list()).encode()

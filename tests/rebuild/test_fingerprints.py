@@ -21,7 +21,7 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.snapshot_assets import RECOGNITION
 from pipeline.defs.table_steps import table_key
 from simulator import SimulationSettings, write_world
-from simulator.fingerprint_items import copied
+from simulator.fingerprint_items import copy_items
 from tests.commands import run_pipeline
 from tests.conftest import WORLD_RECORDINGS
 
@@ -52,7 +52,7 @@ def test_the_published_index_answers_clips_of_all_its_fingerprints(built_world: 
     matcher = Matcher(Index.open(folder / "serving" / "recognition"))
     rows = chosen(built_world.catalog, "current/tables")
     for recording, items in rows.filter(pl.col("items").list.len() >= 400).select("recording_id", "items").iter_rows():
-        clip = copied(np.array(items[150:380], dtype=np.uint32), np.random.default_rng(recording))
+        clip = copy_items(np.array(items[150:380], dtype=np.uint32), np.random.default_rng(recording))
         assert recording in {match.recording_id for match in matcher.match([clip]).matches}
     assert any(file.path.startswith("serving/recognition/base/") for file in read_manifest(folder).serving)
     verify(folder, contents="serving/recognition")
@@ -92,5 +92,5 @@ def test_a_night_indexes_what_is_new_alone(built_world: BuiltWorld, next_day: tu
     assert (catalog / "work" / base).samefile((catalog / "current").resolve() / "serving" / base)
     matcher = Matcher(Index.open(catalog / "work" / "recognition"))
     for recording, items in fresh.filter(pl.col("items").list.len() >= 400).select("recording_id", "items").iter_rows():
-        clip = copied(np.array(items[150:380], dtype=np.uint32), np.random.default_rng(recording))
+        clip = copy_items(np.array(items[150:380], dtype=np.uint32), np.random.default_rng(recording))
         assert recording in {match.recording_id for match in matcher.match([clip]).matches}

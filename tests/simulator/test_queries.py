@@ -11,7 +11,7 @@ from rapidfuzz.distance import OSA
 from catalog_store.name_keys import fold, name_key, title_keys
 from catalog_store.search.query_names import read_query
 from simulator.queries import ABSENT, CLASSES, found_names, queries
-from simulator.typed_names import dressed, with_typo
+from simulator.typed_names import add_noise, add_typo
 
 PER_CLASS = 12
 WORDS = ("amber", "river", "stone", "cloud", "violet", "winter", "golden", "silent", "broken", "electric", "mirror", "ocean", "ghost")
@@ -80,12 +80,12 @@ def test_absent_queries_name_no_recording(made: pl.DataFrame) -> None:
 
 @given(text=st.text("abcdefgh ij'éß東京", min_size=1, max_size=20), seed=st.integers(0, 999))
 def test_typo_is_one_edit_or_nothing(text: str, seed: int) -> None:
-    assert OSA.distance(text, with_typo(chance(seed), text)) <= 1
+    assert OSA.distance(text, add_typo(chance(seed), text)) <= 1
 
 
 @given(seed=st.integers(0, 2_000))
 def test_noise_leaves_the_names_the_same(seed: int) -> None:
-    artist, title = dressed(chance(seed), "The Øresund's Brothers & Sons", "Don't Stop, Élan", may_tag=True)
+    artist, title = add_noise(chance(seed), "The Øresund's Brothers & Sons", "Don't Stop, Élan", may_tag=True)
     asked = read_query(artist, title)
     assert (asked.whole, asked.title) == ("oresunds brothers and sons", "dont stop elan")
 

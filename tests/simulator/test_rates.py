@@ -14,9 +14,9 @@ import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS, STREAMSVC_A
 from simulator import SimulationSettings, write_world
-from simulator.cast import EVERYWHERE, cast_of, listed_artists, other_names, platform_names
+from simulator.cast import EVERYWHERE, listed_artists, make_cast, other_names, platform_names
 from simulator.genre_words import STORE_A
-from simulator.rows import platform_rows, world_of
+from simulator.rows import make_block, platform_rows
 from simulator.songs import NOBODY
 
 DAY = "2026-11-01"
@@ -46,7 +46,7 @@ def test_missing_codes_and_durations_are_near_their_rates(platform: str) -> None
 
 
 def test_artists_are_long_tailed_and_titles_recur_with_different_artists() -> None:
-    made = world_of(SimulationSettings(recordings=20_000), 0).made
+    made = make_block(SimulationSettings(recordings=20_000), 0).made
     per_artist = made.songs.group_by("artist").len()["len"]
     assert per_artist.max() > 25 * per_artist.median()  # type: ignore[operator]
     artists = made.songs.group_by("title").agg(pl.col("artist").n_unique())["artist"]
@@ -56,7 +56,7 @@ def test_artists_are_long_tailed_and_titles_recur_with_different_artists() -> No
 
 def test_shared_codes_are_on_recordings_of_one_song_at_about_their_rate() -> None:
     settings = SimulationSettings(recordings=20_000, shared_isrc=0.1)
-    recordings = world_of(settings, 0).made.recordings
+    recordings = make_block(settings, 0).made.recordings
     shared = recordings.filter(pl.col("isrc").is_duplicated())
     assert shared.group_by("isrc").agg(pl.col("song").n_unique())["song"].max() == 1
     with_sibling = recordings.filter(pl.col("variant") > 0)
@@ -73,7 +73,7 @@ def test_world_without_dirt_is_clean(tmp_path: Path) -> None:
         "from read_parquet(?) t join read_parquet(?) a on a.rowid = t.album_rowid",
         [f"{tmp_path}/clean/streamsvc_a/{DAY}/tracks.parquet", f"{tmp_path}/clean/streamsvc_a/{DAY}/albums.parquet"],
     ).fetchall()
-    made = world_of(settings, 0).made
+    made = make_block(settings, 0).made
     titles, codes, lengths = set(made.songs["title"]), set(made.recordings["isrc"]), set(made.recordings["duration_ms"])
     assert len(rows) == len(pl.read_parquet(tmp_path / "clean/truth/recording/*.parquet").filter(pl.col("platform") == STREAMSVC_A))
     for name, isrc, duration, date, upc in rows:
@@ -132,7 +132,7 @@ def test_genre_strings_follow_the_main_genre_except_noise(tmp_path: Path) -> Non
 
 def test_separated_namesakes_live_on_disjoint_platforms() -> None:
     settings = SimulationSettings(recordings=4_000, homonym_artists=0.2, parted_homonyms=1.0)
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     parted = cast.carried != EVERYWHERE
     assert parted.sum() > 50
     for platform in CATALOG_PLATFORMS:
@@ -147,7 +147,7 @@ def test_separated_namesakes_live_on_disjoint_platforms() -> None:
 
 def test_twins_share_title_and_length_and_are_two_recordings() -> None:
     settings = SimulationSettings(recordings=4_000, homonym_artists=0.1, homonym_songs=1.0)
-    made = world_of(settings, 0).made
+    made = make_block(settings, 0).made
     originals = made.recordings.filter(pl.col("variant") == 0).with_columns(
         twin=made.songs["twin"].gather(made.recordings.filter(pl.col("variant") == 0)["song"]),
         title=made.songs["title"].gather(made.recordings.filter(pl.col("variant") == 0)["song"]),
@@ -160,7 +160,7 @@ def test_twins_share_title_and_length_and_are_two_recordings() -> None:
 
 
 def test_deluxe_edition_holds_its_album_and_more() -> None:
-    world = world_of(SimulationSettings(recordings=6_000, deluxe_editions=1.0), 0)
+    world = make_block(SimulationSettings(recordings=6_000, deluxe_editions=1.0), 0)
     releases = world.laid.releases.with_row_index("release")
     deluxe = releases.filter(pl.col("kind") == "deluxe").with_columns(
         album=pl.col("title").str.replace(r" \((?:Deluxe|Expanded)[^()]*\)$", "")
@@ -173,7 +173,7 @@ def test_deluxe_edition_holds_its_album_and_more() -> None:
 
 def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
     settings = SimulationSettings(recordings=6_000, renamed_artists=1.0)
-    cast = cast_of(settings)
+    cast = make_cast(settings)
     listed = other_names(settings, "catalog_b", np.arange(len(cast.names)))
     own = platform_names(settings, "catalog_b")
     elsewhere = platform_names(settings, "streamsvc_a")
@@ -189,7 +189,7 @@ def test_barcode_may_be_of_another_release_and_code_on_a_whole_release() -> None
     settings = SimulationSettings(recordings=6_000).dirtier(0)
     settings = replace(settings, reused_gtin=0.2, sprayed_isrc=0.2)
     of = platform_rows(settings, STREAMSVC_A, 0)
-    true = world_of(settings, 0).laid.releases["gtin"]
+    true = make_block(settings, 0).laid.releases["gtin"]
     assert (of.releases["gtin"] != true.gather(of.releases["release"])).mean() == pytest.approx(0.2, abs=0.05)  # type: ignore[operator]
     codes = of.rows.group_by("release").agg(pl.col("isrc").n_unique().alias("codes"), pl.len()).filter(pl.col("len") > 3)
     assert (codes["codes"] == 1).mean() == pytest.approx(0.2, abs=0.07)  # type: ignore[operator]

@@ -18,7 +18,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.build.recognition import LARGEST_DELTA_SHARE, MOST_DELTAS, build_recognition, indexed_fingerprints, planned
 from pipeline.paths import BuildPaths
-from simulator.fingerprint_items import copied, walks
+from simulator.fingerprint_items import copy_items, draw_items
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PRINTS = 40
-WALKS = walks(np.random.default_rng(4), PRINTS)
+WALKS = draw_items(np.random.default_rng(4), PRINTS)
 OWN_FILES = {"ids.npy"}
 """Files of a segment that are written anew each night."""
 
@@ -92,7 +92,7 @@ class Nights:
 def answers(folder: Path) -> list[list[int]]:
     """For a clip of 25 s out of each staged fingerprint, the recordings that are answered."""
     matcher = Matcher(Index.open(folder))
-    clips = [copied(items[200:400], np.random.default_rng(n)) for n, items in enumerate(WALKS)]
+    clips = [copy_items(items[200:400], np.random.default_rng(n)) for n, items in enumerate(WALKS)]
     return [[match.recording_id for match in matcher.match([clip]).matches] for clip in clips]
 
 
