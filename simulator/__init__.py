@@ -1,4 +1,4 @@
-"""A made-up music world with known truth that writes all dumps in the platforms' own forms, at any size."""
+"""A simulated music world of any size with known truth, written as dumps in the platforms' own forms."""
 
 from __future__ import annotations
 

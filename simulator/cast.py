@@ -1,6 +1,6 @@
-"""Who makes the music: all artists and labels of a world, held in memory as columns (about 150 bytes an artist).
+"""Artists and labels of a world, held in memory as columns (about 150 bytes an artist).
 
-The blocks share them: an artist's own recordings lie in one block, guests and remixers come from everywhere.
+All blocks share them. An artist's own recordings lie in one block; guests and remixers come from all blocks.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArra
     both = pl.concat([frame.select("artist", "own", other="name"), frame.select("artist", "own", other="former"), latin])
     both = both.drop_nulls().filter(pl.col("other").str.to_lowercase() != pl.col("own").str.to_lowercase())
     both = both.unique(["artist", "other"], maintain_order=True).sort("artist", maintain_order=True)
-    told = generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED
-    return both.filter(pl.Series(told).gather(both["artist"])).select("artist", "other")
+    is_listed = generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED
+    return both.filter(pl.Series(is_listed).gather(both["artist"])).select("artist", "other")
 
 
 @lru_cache(maxsize=8)

@@ -349,9 +349,13 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
     rng = generator(settings.seed, "catalog_b artist tags", block)
     tags, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
     ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
-    told = (positions >= 0) & draw_flags(rng, len(numbers), 0.5)
+    is_tagged = (positions >= 0) & draw_flags(rng, len(numbers), 0.5)
     tagged = pl.DataFrame(
-        {"artist": numbers[told] + FIRST_ARTIST_ID, "tag": ids.gather(positions[told]), "count": rng.geometric(0.3, int(told.sum()))}
+        {
+            "artist": numbers[is_tagged] + FIRST_ARTIST_ID,
+            "tag": ids.gather(positions[is_tagged]),
+            "count": rng.geometric(0.3, int(is_tagged.sum())),
+        }
     )
     merged = own.filter(pl.col("id") % 40 == 3)  # noqa: PLR2004 - one in forty
     return {

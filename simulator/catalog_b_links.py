@@ -1,6 +1,6 @@
-"""What catalog_b says of other places: addresses of recordings and releases on the other platforms, and the remixers.
+"""Links of catalog_b: addresses of recordings and releases on the other platforms, and the remixers.
 
-The addresses are those of rows that the other platforms' dumps really hold (videos excepted: no dump has them).
+Each address is that of a row in the other platform's dump, except videos, which no dump has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ISRCs, ISWCs and barcodes out of running numbers: never two alike, with right check digits."""
+"""ISRCs, ISWCs and barcodes out of running numbers: all distinct, with valid check digits."""
 
 from __future__ import annotations
 

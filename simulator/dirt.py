@@ -1,6 +1,6 @@
-"""The dirt channel: what happens to a true value on its way into a dump. Functions take clean columns and return dirty ones.
+"""The dirt channel: functions that take clean columns and return the dirty ones of a dump.
 
-Rates are those of `SimulationSettings`; nothing here knows a platform's form. A title stays what a reader would still know.
+Rates come from `SimulationSettings`; no function knows a platform's form. A reader still recognises every dirty title.
 """
 
 from __future__ import annotations

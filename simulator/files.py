@@ -1,6 +1,6 @@
 """Files of one dump, written block by block: Parquet, gzip, plain text, and spooled members of a tar archive.
 
-Nothing depends on the clock: gzip headers carry no time, tar members a fixed one. What manifests need is counted on the way.
+Nothing depends on the clock: gzip headers have no time, tar members a fixed one. Lines and digests for manifests are counted while writing.
 """
 
 from __future__ import annotations

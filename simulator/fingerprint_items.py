@@ -1,6 +1,6 @@
-"""Made-up fingerprints: random walks over bits, as restless as those of music, and copies of them with a few bits changed.
+"""Made-up fingerprints: random walks over bits that change as often as those of music, and copies with a few bits changed.
 
-No sound stands behind them: whoever needs that decodes real audio. What must not live here: whose fingerprint it is.
+They come from no audio; tests that need audio decode real files. What must not live here: the owner of a fingerprint.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a night changes: the staged tables of one day -> those of the next, a small share of the rows changed in every way that matters.
+"""Changes of a night: the staged tables of one day -> those of the next, with a small share of the rows changed in every relevant way.
 
-Every change is a function of the row and the number of the night alone (a hash of platform and id), so that a part of a table is changed
-without a look at any other, and the same night gives the same bytes. Besides plain corrections there are changes whose effect lies on rows
-that stay as they are: a code that joins two recordings, its leaving that parts them, an artist whose coming makes a joined name readable.
-What such a change needs is laid one night ahead; night 0 is the eve that lays it for night 1.
+Every change depends only on the row and the number of the night (a hash of platform and id). So a part of a table changes without a look at
+any other part, and the same night gives the same bytes. Some changes affect rows that stay as they are: a code that joins two recordings,
+its removal that splits them, a new artist who makes a joined name readable. The rows for such a change are added one night ahead; night 0
+prepares night 1.
 
 Add a kind of change here when linkage learns something that a night could upset. Dirt of a single day belongs to the simulator's settings.
 """

@@ -1,4 +1,4 @@
-"""What one platform module makes of one block, and the little that all of them need."""
+"""The output of one platform module for one block, and functions that all platform modules share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type who look for the recordings of a catalog: nine classes of queries, drawn from the true names.
+"""Queries of people who search for recordings: nine classes, drawn from the true names.
 
     exact           as the catalog shows it
     cosmetic        case, accents, punctuation, edit and pool tags, credits in the title, numbers behind names: the same to a reader
@@ -9,10 +9,10 @@
     cosmetic_typo   cosmetic, and one edit
     absent          names that read like songs and are none: an artist's name over a stranger's title, and names put together from others'
 
-A query comes with the recording it was made from (null for absent). What counts as found is `found_names`: recordings with the same
-primary artists, song and variant are one answer, because nobody could tell them apart by name; so any of them counts. A query with an edit
+A query comes with its recording (null for absent). An answer counts as found by `found_names`: recordings with the same primary artists,
+song and variant are one answer, because names do not distinguish them; any of them counts. A query with an edit
 tag asks for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries,
-whatever the order of rows. What must not live here: how a text is spoilt (typed_names.py), what finds it.
+whatever the order of rows. What must not live here: typing errors and noise (typed_names.py); the search.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Randomness that depends on names and numbers only: one generator per (seed, purpose, block), and ids hashed from counters.
+"""Random numbers that depend on names and numbers only: a generator for each (seed, purpose, block), and ids hashed from counters.
 
-Every purpose has its own stream, so that a new kind of dirt on one platform leaves the other platforms' files as they were.
+Every purpose has its own stream, so that a new kind of dirt on one platform leaves the files of other platforms unchanged.
 """
 
 from __future__ import annotations

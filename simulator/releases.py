@@ -1,4 +1,4 @@
-"""What came out on what: albums, EPs, singles with their mixes, live albums, remastered and deluxe editions, compilations of one block.
+"""Releases of one block: albums, EPs, singles with their mixes, live albums, remastered and deluxe editions, compilations.
 
 A recording stands on one release or several; which platforms carry a release is drawn in rows.py.
 """

@@ -1,4 +1,4 @@
-"""One block of the world as one platform has it: which releases it carries and, row by row, what it says of their tracks.
+"""One platform's share of a block: the releases that it carries and the rows of their tracks.
 
 The frames here are still in the world's terms; the platform modules put them into the platforms' forms.
 """

@@ -1,7 +1,7 @@
-"""How large a simulated world is and how dirty: every rate with its default, in one frozen record.
+"""Settings of a simulated world: its size and every rate of dirt, with defaults, in one frozen record.
 
-Add a rate here (and a row in docs/design/simulator.md, which a test compares) when the simulator learns a new kind of dirt. What a rate
-does stands in the module that applies it, never here.
+Add a rate here (and a row in docs/design/simulator.md, which a test compares) when the simulator learns a new kind of dirt. The module that
+applies a rate describes its effect.
 """
 
 from __future__ import annotations

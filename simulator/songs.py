@@ -1,4 +1,4 @@
-"""The songs of one block and their recordings: originals, remixes, edits, live takes ..., with what is true about each.
+"""The songs of one block and their recordings: originals, remixes, edits, live takes ..., with the truth about each.
 
 A song is a work; its recordings share title, artist and work and differ in variant, duration and ISRC. Add a kind of variant to `VARIANTS`.
 """

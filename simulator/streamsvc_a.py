@@ -236,8 +236,10 @@ def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
     parts = []
     for round_number in range(GENRES_PER_ARTIST):
         words, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
-        told = (positions >= 0) & (draw_flags(rng, len(numbers), 0.6) if round_number else True)
-        parts.append(pl.DataFrame({"artist_rowid": numbers[told] + FIRST_ARTIST_ROWID, "genre": pl.Series(words).gather(positions[told])}))
+        is_tagged = (positions >= 0) & (draw_flags(rng, len(numbers), 0.6) if round_number else True)
+        parts.append(
+            pl.DataFrame({"artist_rowid": numbers[is_tagged] + FIRST_ARTIST_ROWID, "genre": pl.Series(words).gather(positions[is_tagged])})
+        )
     return pl.concat(parts).unique(maintain_order=True).sort("artist_rowid", maintain_order=True)
 
 

@@ -1,4 +1,4 @@
-"""Made-up audio that can be told apart: chords that change three times a second, as WAV files. No music, but it fingerprints like some."""
+"""Made-up audio, as WAV files: chords that change three times a second. It is no music, but its fingerprints resemble those of music."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What happens to a name on its way through a keyboard: typing errors, and noise that leaves the name the same.
+"""Typed names: typing errors, and noise that leaves the name the same.
 
-Everything takes a `random.Random` and one text; nothing knows catalogs or what a search makes of it. Words of noise are those that shops,
+Each function takes a `random.Random` and one text and knows neither catalogs nor searches. Words of noise are those that shops,
 players and record pools add; add one here when users send it.
 """
 

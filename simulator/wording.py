@@ -1,6 +1,6 @@
-"""How titles tell versions and guests: the words of a variant and the places where platforms put them.
+"""Wording of versions and guests in titles: the words of a variant and the places where platforms put them.
 
-Add a wording here; which place a platform prefers is said by the platform modules and by `PlatformRates`.
+Add a wording here. The platform modules and `PlatformRates` decide the place that a platform prefers.
 """
 
 from __future__ import annotations

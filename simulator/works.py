@@ -1,6 +1,6 @@
 """Composition data as tab-separated bulk files with a manifest: the collective's own layout (v1), other form the 2.0 layout.
 
-Recordings are told by ISRC; a work may have no ISWC, two, or one whose check digit is wrong. Cells are never quoted.
+Recordings are identified by ISRC; a work may have no ISWC, two, or one whose check digit is wrong. Cells are never quoted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes a simulated world: blocks made in a pool of processes, files grown in block order, sums and archives at the end.
+"""The writer of a simulated world: a pool of processes makes blocks, files grow in block order, sums and archives come last.
 
 <out>/<platform>/<date>/            the dump in the platform's primary form
 <out>/alternative/<platform>/<date>/  the same rows in its other form, when `alternative_forms` is set
@@ -75,14 +75,14 @@ def parts(settings: SimulationSettings, block: int) -> Block:
 def _entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
     """Return platform, external_id, true_<kind>_id of all platforms."""
     empty = pl.DataFrame(schema={"platform": pl.String, "external_id": pl.String, f"true_{kind}_id": pl.Int64})
-    told = {platform: part.entities[kind] for platform, part in made.items() if kind in part.entities}
-    return pl.concat([empty, *(rows.select(pl.lit(platform).alias("platform"), pl.all()) for platform, rows in told.items())])
+    entities = {platform: part.entities[kind] for platform, part in made.items() if kind in part.entities}
+    return pl.concat([empty, *(rows.select(pl.lit(platform).alias("platform"), pl.all()) for platform, rows in entities.items())])
 
 
 def write_world(
     settings: SimulationSettings, out: Path, report: Callable[[str], None] = lambda _line: None, *, map_blocks: MapBlocks = map
 ) -> dict[str, int]:
-    """Write all dumps and the truth below `out`; rows of the truth per platform. `report` is told after each block.
+    """Write all dumps and the truth below `out`; rows of the truth per platform. `report` is called after each block.
 
     `map_blocks` makes the blocks and keeps their order; `map` makes one after the other in this process.
     FileExistsError when `out` holds something already: a world is never written over another one.
