@@ -63,7 +63,7 @@ def mark_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:
 
 
 def pack_with_duration(hashes: Numbers, durations: Numbers) -> Numbers:
-    """Pack hashes (u64) and durations (ms) into one number each, for `places_in_order`."""
+    """Pack hashes (u64) and durations (ms) into one number each, for `sort_places`."""
     return (hashes & ~LOW_BITS) | np.minimum(durations, int(LOW_BITS)).astype(np.uint64)
 
 

@@ -22,7 +22,7 @@ from catalog_store.tables.files import parts, read_table, row_count, write_table
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
-from pipeline.defs import catalog_assets
+from pipeline.defs import catalog_assets, identity_assets
 from pipeline.defs.snapshot_assets import PUBLISHED
 from pipeline.linkage import stages
 from pipeline.linkage.registry import KINDS, MEMBERS, RegistryError, collect_registry, rebuild_registry
@@ -249,7 +249,7 @@ def test_a_reviewed_merge_redirects_for_the_reader_and_taken_back_gives_the_id_a
     one, other = (":".join(held[entity][0]) for entity in (small, large))
     paths.overrides.write_text(f"- must_link: [{one!r}, {other!r}]\n  why: a test\n  by: t\n  on: 2026-03-01\n")
     link(paths)
-    for step in catalog_assets.steps():
+    for step in (*identity_assets.steps(), *catalog_assets.steps()):
         step.run(paths)
     next_ids = collect_registry(paths)
     tables = {table.name: paths.table(table.name) for table in PUBLISHED}

@@ -75,7 +75,7 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
 
 
 def change_names(known: pl.DataFrame, in_doubt: pl.Series, used: pl.DataFrame) -> pl.DataFrame:
-    """Return `credits.name_table` of names most of which an earlier table knows.
+    """Return `credits.build_name_table` of names that an earlier table mostly knows.
 
     Args:
         known: the earlier table.

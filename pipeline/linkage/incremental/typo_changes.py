@@ -39,7 +39,7 @@ def shares_block_with(changed: pl.DataFrame) -> pl.Expr:
 
 
 def find_changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
-    """Return the rows of `typo_edges.same_artist_edges` with one of these atoms (ids)."""
+    """Return the rows of `typo_edges.find_same_artist_edges` with one of these atoms (ids)."""
     known = atoms.filter(pl.col("artist_key") != "")
     pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_artist(known)]
     pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_artist(known)]
@@ -50,7 +50,7 @@ def find_changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.Dat
 
 
 def find_changed_title_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
-    """Return the rows of `typo_edges.same_title_edges` with one of these atoms (ids)."""
+    """Return the rows of `typo_edges.find_same_title_edges` with one of these atoms (ids)."""
     known = filter_shared_titles(atoms)
     pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_title(known)]
     pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_title(known)]
