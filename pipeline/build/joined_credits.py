@@ -1,6 +1,6 @@
 """Names of several artists in one string (`A & B feat. C`) without ids: cut as linkage cuts them, shown as they were written.
 
-Whether a name is cut, and into which artists, is decided by `pipeline.linkage.credits.build_name_table` alone; here are their names and roles.
+Whether and where a name is cut: `pipeline.linkage.credits.build_name_table` alone decides; here are their names and roles.
 """
 
 from __future__ import annotations
