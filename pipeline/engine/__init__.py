@@ -1,1 +1,1 @@
-"""Where functions of one bucket (or one block of a file) run."""
+"""Execution of functions of one bucket, or of one block of a file."""

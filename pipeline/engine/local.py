@@ -1,4 +1,4 @@
-"""Runs a pure function over many inputs in a pool of processes, in order, with bounded work in flight.
+"""Pool of local processes that maps a pure function over many inputs, in order, with bounded work in flight.
 
 The functions know nothing of processes: the same ones run in a plain loop (`workers=1`) or on a cluster.
 """
@@ -27,7 +27,7 @@ IN_FLIGHT_PER_WORKER = 2
 
 
 def worker_count() -> int:
-    """Processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -40,7 +40,7 @@ class Pool(NamedTuple):
 
 @contextmanager
 def worker_pool(workers: int | None = None) -> Iterator[Pool]:
-    """So many worker processes (default: one for each processor), ended with the block.
+    """Start `workers` processes (default: one per processor) and end them with the block.
 
     They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock. They end with
     this process, however it ends, and at once when the block is interrupted.

@@ -1,4 +1,4 @@
-"""Delivered rows whose relations lie in other rows of the dump: names of credited artists, names of genres, the release of a recording.
+"""References of delivered rows to other rows of the dump: credited artists, genres, the release of a recording.
 
 DuckDB joins and sorts, spilling what does not fit; the credits of a block are nested in Polars.
 """
@@ -45,7 +45,7 @@ _ROWS = {
 
 
 def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, str], kind: str, condition: str) -> Iterator[pl.DataFrame]:
-    """Blocks of recordings or releases for which `condition` holds, in order, with names looked up and what leads nowhere in `_lost_*`."""
+    """Yield blocks of recordings or releases that meet `condition`, in order, with names filled in and dangling references in `_lost_*`."""
     rows = stream(connection, f"SELECT * FROM ({_ROWS[kind]}) WHERE {condition} ORDER BY position")
     credit_rows = stream(
         connection,
@@ -61,7 +61,7 @@ def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, 
 
 
 def staged_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
-    """Stage where recordings stand on releases, as the releases say; both must be in the dump."""
+    """Stage the places of recordings on releases, as the releases list them. Both must be in the dump."""
     for block in stream(
         connection,
         f"""

@@ -1,4 +1,4 @@
-"""The shape between a layout and staging: values as delivered (text), beside them what the layout alone can read out of them.
+"""Shapes between a layout and staging: values as delivered (text), and beside them the values that only the layout can read.
 
 A column is absent from a frame when the layout does not know it; it is null then. `is_part`: the row is only a part of another record (the
 album inside a track) and gives way to a record of the same id.
@@ -63,13 +63,13 @@ LABEL = pl.Schema({**_WHERE, "id": pl.String(), "title": pl.String()})
 PLACEMENT = pl.Schema(
     {"position": pl.Int64(), "release_id": pl.String(), "id": pl.String(), "disc_number": pl.String(), "track_number": pl.String()}
 )
-"""Which recording stands where on which release, where the release says so and not the recording."""
+"""Places of recordings on releases, where the release lists them and not the recording."""
 
 SHAPES = {"recording": RECORDING, "release": RELEASE, "artist": ARTIST, "label": LABEL, "placement": PLACEMENT}
 
 
 def conformed(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
-    """`frame` with exactly the columns of `shape`; ValueError when it has others."""
+    """Return `frame` with exactly the columns of `shape`. Raises ValueError when it has others."""
     unknown = set(frame.columns) - set(shape)
     if unknown:
         raise ValueError(f"columns {sorted(unknown)} are not of the shape")

@@ -1,4 +1,4 @@
-"""From a `DeliveredStore` to the staging tables, in bounded memory: records in the order of the dump, then what is only part of others."""
+"""Staging of a `DeliveredStore`, in bounded memory: records in the order of the dump, then parts of other records."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNNUMBERED_RELEASES = """
     GROUP BY release_id HAVING count(DISTINCT id) > 1 AND max(track_number) = '1' AND min(track_number) = '1'
         AND count(DISTINCT disc_number) < 2
 """
-"""Releases that number each of their tracks 1 on the same disc: store_a fills in a 1 where it knows no number."""
+"""Releases that number all their tracks 1 on the same disc: store_a writes 1 where it knows no number."""
 _NAMED_LABELS = """
     SELECT label_id AS id, arg_min(label_name, position) AS title, min(position) AS first
     FROM release ANTI JOIN (SELECT DISTINCT id FROM label) known ON known.id = label_id
@@ -75,7 +75,7 @@ def _stage(
     blocks: Callable[[str, str], Iterator[pl.DataFrame]],
     stage: Callable[[pl.DataFrame], None],
 ) -> None:
-    """Records first; then parts whose id no record has, of each id the first that has a title."""
+    """Stage records, then parts whose id no record has: of each id the first part with a title."""
     duplicates = frame(
         connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     )
@@ -99,7 +99,7 @@ def _blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) ->
 
 
 def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
-    """`block` without the track numbers of releases that number nothing."""
+    """Return `block` without track numbers of releases that number all tracks 1."""
     if unnumbered.is_empty():
         return block
     is_filler = pl.col("release_id").is_in(unnumbered["release_id"].implode())

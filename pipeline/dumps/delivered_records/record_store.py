@@ -1,4 +1,4 @@
-"""Delivered records on disk, one folder of Parquet parts per kind, in the order of the dump."""
+"""Store of delivered records on disk: a folder of Parquet parts per kind, in the order of the dump."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _IDS = ("id", "release_id", "label_id")
 
 
 class DeliveredStore:
-    """Takes frames of the kinds of `shape.SHAPES`; rows are numbered per kind, in the order in which they come."""
+    """Store for frames of the kinds of `record_shapes.SHAPES`. Rows are numbered per kind in order of arrival."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is a scratch folder; the store makes one folder per kind in it."""
+        """Create a folder per kind in the scratch folder `folder`."""
         self.folder = folder
         self.rows = dict.fromkeys(SHAPES, 0)
         self.has_references = False
-        """Whether credits may lack names, genres names and recordings releases, to be looked up among the other rows."""
+        """Whether names of credits and genres, and releases of recordings, must be looked up among the other rows."""
         self._parts = dict.fromkeys(SHAPES, 0)
         self._waiting: dict[str, list[pl.DataFrame]] = {kind: [] for kind in SHAPES}
         for kind in SHAPES:
             (folder / kind).mkdir()
 
     def add(self, kind: str, frame: pl.DataFrame) -> None:
-        """Add rows of one kind; `position` is given here."""
+        """Add rows of one kind and number them in `position`."""
         if frame.is_empty():
             return
         first = self.rows[kind]
@@ -44,7 +44,7 @@ class DeliveredStore:
             self._write(kind)
 
     def source(self, kind: str) -> str:
-        """All rows of one kind as something to select from in DuckDB, in order."""
+        """Return all rows of one kind, in order, as a table expression for DuckDB."""
         self._write(kind)
         if not self.rows[kind]:
             pl.DataFrame(schema=SHAPES[kind]).write_parquet(self.folder / kind / "part-000000.parquet")

@@ -1,4 +1,4 @@
-"""Blocks of delivered rows -> staging rows and rejects, one function per kind.
+"""Staging rows and rejects out of blocks of delivered rows, one function per kind.
 
 A block has the columns of its shape, and `_later` (see `record_checks.mark_later`). It may also have `_lost_artists`, `_lost_release`,
 `_lost_items` (references that lead nowhere, as text) and `_is_placed` (the release says where the recording stands).
@@ -29,7 +29,7 @@ LOST = ("_lost_artists", "_lost_release", "_lost_items")
 
 
 def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage one block of recordings, where they stand on their releases, and their genres."""
+    """Stage one block of recordings, their places on releases, and their genres."""
     entity = "source_recording"
     out.read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
@@ -172,7 +172,7 @@ def _identity_rules(*, number: bool = False) -> list[RowRule]:
 
 
 def _reference_rules(columns: list[str]) -> list[ValueRule]:
-    """What refers to a record that the dump does not hold, and genres that have an id but no name."""
+    """Return rules for references to records that the dump does not hold, and for genres with an id but no name."""
     nameless = (
         pl.col("genres").list.filter(_blank("genre") & ~_blank("genre_id")).list.eval(pl.element().struct.field("genre_id")).list.join(",")
     )
@@ -183,7 +183,7 @@ def _reference_rules(columns: list[str]) -> list[ValueRule]:
 
 
 def _blank(field: str) -> pl.Expr:
-    """Inside a list of structs: whether a field is null or blank."""
+    """Return an expression for list elements: whether a field of the struct is null or blank."""
     return pl.element().struct.field(field).str.strip_chars().fill_null("") == ""
 
 

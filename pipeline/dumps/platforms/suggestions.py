@@ -1,12 +1,12 @@
-"""suggestions: what callers proposed and an operator approved, as `python -m account_store export-suggestions` writes it: CSV files, small.
+"""Adapter of suggestions: approved proposals of callers, in small CSV files that `python -m account_store export-suggestions` writes.
 
     suggestion_id,entity_kind,entity_id,genre
     81,recording,1044,Acid House        the catalog's recording id; `artist`: its artist id; `isrc`: the code
 
-`genre` is the name of a node, in any case; a column `genre_id` with the node's number may stand in its place, or beside it and decides.
-UTF-8, one heading, columns in any order, others ignored. Every file `*.csv` of the dump is read, in name order. What cannot be a suggestion
-is rejected: an unknown kind, an id of the wrong shape, a genre that is no node of the canonical tree. What must not live here: what a
-suggestion does (`pipeline/build/genre_suggestions.py`).
+`genre` is the name of a node, in any case. A column `genre_id` with the node's number may replace it; if both are there, the number counts.
+Files are UTF-8 with a heading; the columns may have any order, and others are ignored. Every file `*.csv` of the dump is read, in name
+order. An unknown kind, an id of the wrong shape, and a genre that is no node of the canonical tree are rejects. What must not live here:
+the effect of a suggestion (`pipeline/build/genre_suggestions.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENTITY = "source_suggestion"
 COLUMNS = ("suggestion_id", "entity_kind", "entity_id")
 GENRE_COLUMNS = ("genre_id", "genre")
 _LONGEST_ID = 18
-"""Digits that surely fit into 64 bits."""
+"""Most digits of an id that always fits into 64 bits."""
 
 
 class _Trouble(NamedTuple):
@@ -40,7 +40,7 @@ class _Trouble(NamedTuple):
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Read all files below `dump`. DumpError when there is none, or one lacks a column."""
+    """Read all files below `dump`. Raises DumpError when there is none, or one lacks a column."""
     files = sorted(dump.rglob("*.csv"))
     if not files:
         raise DumpError(f"{dump}: no *.csv file; deliver one with the columns {','.join(COLUMNS)},genre, even if it has no rows")
@@ -59,7 +59,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _read(file: Path, source_file: str, known: Mapping[str, int], seen: set[str], out: StagingWriter) -> Iterator[dict[str, object]]:
-    """The usable rows of a file; the others are rejected."""
+    """Yield the usable rows of a file; the others are rejected."""
     with file.open(encoding="utf-8-sig", newline="") as opened:
         reader = csv.DictReader(opened)
         delivered = reader.fieldnames or ()

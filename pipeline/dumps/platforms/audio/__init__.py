@@ -26,7 +26,7 @@ ROWS_PER_FRAME = 1_000
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Read the folder `dump`. DumpError when it has no mapping file, or one that cannot be read."""
+    """Read the folder `dump`. Raises DumpError when it has no mapping file, or one that cannot be read."""
     entries = list(read_mapping(dump, out))
     with AudioCache(cache_file(out.folder)) as cache:
         known = cache.fingerprinted(dump, [entry.path for entry in entries], out.report)
@@ -41,7 +41,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def cache_file(folder: Path) -> Path:
-    """Where the cache lies, beside the staging tables in `folder`: it outlives them."""
+    """Return the path of the cache, beside the staging tables in `folder`, because it outlives them."""
     return folder.with_name(folder.name + ".cache.sqlite")
 
 

@@ -1,4 +1,4 @@
-"""Audio files -> fingerprints, in a pool of processes; whatever is wrong with a file is an answer, not an error.
+"""Fingerprints of audio files, made in a pool of processes. A fault of a file is an answer, not an error.
 
 A decoder that dies of a file takes its pool with it: the files that were under way are then tried one by one, each in a process of its
 own, so that one bad file costs itself alone.
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_ITEMS = 40
-"""Less than eight seconds of audio cannot be told from others."""
+"""Fewer items, less than eight seconds of audio, do not distinguish a recording."""
 FEWEST_DISTINCT = 8
 """Silence and hum repeat the same items."""
 _NOTHING = np.zeros(0, dtype=np.uint32)
 
 
 class Decoded(NamedTuple):
-    """A fingerprint of the whole file, or `problem`."""
+    """Fingerprint of a whole file, or the `problem` with it."""
 
     items: NDArray[np.uint32]
     duration_seconds: int
@@ -43,7 +43,7 @@ class Decoded(NamedTuple):
 
 
 def decoded_files(paths: Sequence[Path], *, workers: int | None = None) -> list[Decoded]:
-    """The fingerprint of each file, in order."""
+    """Return the fingerprint of each file, in order."""
     try:
         return list(map_ordered(fingerprinted, paths, workers=workers))
     except BrokenProcessPool:
@@ -51,7 +51,7 @@ def decoded_files(paths: Sequence[Path], *, workers: int | None = None) -> list[
 
 
 def fingerprinted(path: Path) -> Decoded:
-    """Decode one file as it comes, without holding it whole."""
+    """Decode one file as a stream, without holding it whole in memory."""
     phase, pieces, samples = Incremental(0), [_NOTHING], 0
     try:
         for piece in decode(path):
@@ -69,7 +69,7 @@ def fingerprinted(path: Path) -> Decoded:
 
 @cache
 def code_version() -> str:
-    """A hash over the code that decodes: what it could not read may be readable by another."""
+    """Return a hash over the decoding code. Other code may read what this one could not."""
     digest = hashlib.sha256()
     for package in (audio_recognition.chromaprint, audio_recognition.decoding):
         for source in sorted(Path(str(package.__file__)).parent.glob("*.py")):

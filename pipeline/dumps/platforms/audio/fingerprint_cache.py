@@ -1,4 +1,4 @@
-"""What is known of audio files: a fingerprint per content, so that a night decodes only what is new.
+"""Cache of fingerprints, one per content of a file, so that a build decodes only new audio.
 
 One SQLite file beside the staging tables: `content` (SHA-256 -> fingerprint, or why there is none) and `file` (path, size, time of change
 -> SHA-256), so that a file that has not been touched is not even read. Written every FILES_PER_COMMIT files: a killed night goes on where
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS file (path TEXT PRIMARY KEY, size INTEGER NOT NULL, c
 
 
 class AudioCache:
-    """The cache, opened for one process; a context manager."""
+    """Cache that is open for one process; a context manager."""
 
     class Known(NamedTuple):
         """`problem`: why there is no fingerprint."""
@@ -42,22 +42,22 @@ class AudioCache:
         problem: str | None
 
     def __init__(self, path: Path) -> None:
-        """The file is made when it is missing."""
+        """Open the cache; create its file if it is missing."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path)
         self._connection.executescript(_SCHEMA)
 
     def __enter__(self) -> Self:
-        """The cache itself."""
+        """Return the cache."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Keep what was learnt, whatever happened."""
+        """Save all new entries, also after an error."""
         self._connection.commit()
         self._connection.close()
 
     def fingerprinted(self, folder: Path, paths: Sequence[str], report: Callable[[str], None]) -> dict[str, Known]:
-        """What is known of each of these files below `folder`, the unknown ones now decoded; files that are not there are left out."""
+        """Return the entry of each of these files below `folder`. Unknown files are decoded; missing files are left out."""
         contents = {path: sha256 for path in paths if (sha256 := self._content(folder, path)) is not None}
         first = {sha256: path for path, sha256 in reversed(contents.items())}
         waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._known(sha256) is None])
@@ -71,7 +71,7 @@ class AudioCache:
         return {path: known for path, sha256 in contents.items() if (known := self._known(sha256)) is not None}
 
     def fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
-        """fingerprint_id, duration_seconds, items of fingerprints by id, in order of id."""
+        """Return fingerprint_id, duration_seconds and items of the fingerprints with these ids, in order of id."""
         marks = ", ".join("?" * len(ids))
         rows = self._connection.execute(
             f"SELECT fingerprint_id, duration_seconds, items FROM content WHERE fingerprint_id IN ({marks}) "
@@ -84,7 +84,7 @@ class AudioCache:
         return frame.with_columns(listed(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
 
     def _content(self, folder: Path, path: str) -> str | None:
-        """The SHA-256 of a file, read only when it is not the one that was read before; None when it is not there."""
+        """Return the SHA-256 of a file, which is read only if it has changed; None when it is missing."""
         try:
             stat = (folder / path).stat()
             row = self._connection.execute("SELECT size, changed_ns, sha256 FROM file WHERE path = ?", (path,)).fetchone()
@@ -110,5 +110,5 @@ class AudioCache:
 
 
 def _fingerprint_id(sha256: str) -> int:
-    """A negative number of 63 bits: ids of public fingerprints are positive."""
+    """Return a negative number of 63 bits. Ids of public fingerprints are positive."""
     return -1 - (int(sha256[:16], 16) >> 1)

@@ -1,4 +1,4 @@
-"""The mapping file of an audio folder: which recording each file is.
+"""Mapping file of an audio folder: the recording of each file.
 
     path,isrc,platform,id
     albums/one.flac,GBDUW0000059,,
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def read_mapping(folder: Path, out: StagingWriter) -> Iterator[Entry]:
-    """The usable rows in order; the others are rejected. DumpError when there is no mapping file, or it has not its columns."""
+    """Return the usable rows in order and reject the others. Raises DumpError when the mapping file or one of its columns is missing."""
     file = folder / MAPPING
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:

@@ -35,7 +35,7 @@ _FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml(?:\.gz|\.bz2
 
 
 SAMPLE_BYTES = 256 << 10
-"""Of each block of 8 MB: some fifty releases."""
+"""Bytes of each block of 8 MB in which tags are counted: about fifty releases."""
 _ABOUT = "id name profile data_quality urls url images image"
 TAGS = {
     "releases": names_in("""
@@ -53,12 +53,12 @@ USUAL_TAGS = {
     "artists": names_in("id name"),
     "labels": names_in("id name"),
 }
-"""Elements that the files are known to have, and those that every file of some size has."""
+"""Elements that every file of some size has. TAGS are all known ones."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """One kind of file: the staging table of its records, how a block is read, and where a record's id stands in each table it fills."""
+    """Kind of file: the staging table of its records, the reader of a block, and the id column in each table that it fills."""
 
     entity: str
     read: Callable[[str, Block], Batch]
@@ -105,7 +105,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _require_listed(dump: Path) -> None:
-    """DumpError when the checksum file that came along lists a file of ours that did not: the month is not complete yet."""
+    """Raise DumpError when the checksum file lists a file that is missing: the month is not complete yet."""
     for path in sorted(published_checksums(dump)):
         match = _FILE.fullmatch(path.name)
         if match and match[1] in _KINDS and not path.is_file():
@@ -113,7 +113,7 @@ def _require_listed(dump: Path) -> None:
 
 
 def _delivered(dump: Path) -> dict[str, list[Path]]:
-    """The files by root element, several of a kind in the order of their names."""
+    """Return the files by root element, those of a kind in the order of their names."""
     files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
     for path in sorted(dump.rglob("*")):
         match = _FILE.fullmatch(path.name)
@@ -145,7 +145,7 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
 
 
 def _sampled(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator[Block]:
-    """The same blocks; the elements at the beginning of each are counted."""
+    """Yield the same blocks and count the elements at the beginning of each."""
     for block in blocks:
         out.count_tags(f"{root} file", block.data[:SAMPLE_BYTES], ANCHORS[root], TAGS[root], USUAL_TAGS[root])
         yield block

@@ -1,4 +1,4 @@
-"""What one block of records came to: rows to stage, rejects, and how many records it held. This is what a worker process sends back."""
+"""Result of one block of records, which a worker process sends back: rows to stage, rejects, and the number of records."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Batch:
     read: dict[str, int] = field(default_factory=dict)
 
     def reject_broken(self, entity: str, broken: Iterable[BrokenRecord]) -> None:
-        """Records that are no XML, with the place and what they begin with."""
+        """Reject records that are no XML, with their place and beginning."""
         rows = [(record.reason.value, f"byte {record.offset}", record.message, record.excerpt) for record in broken]
         if rows:
             frame = pl.DataFrame(rows, schema=["reason", "place", "value", "excerpt"], orient="row")
             self._add(frame.with_columns(entity=pl.lit(entity), severity=pl.lit("row")))
 
     def reject_rows(self, entity: str, reason: Reason, frame: pl.DataFrame, record_id: str, value: pl.Expr) -> None:
-        """Whole records that are out: `frame` with `place` and the column `record_id`."""
+        """Reject whole records: `frame` with `place` and the column `record_id`."""
         columns = {"entity": pl.lit(entity), "severity": pl.lit("row"), "reason": pl.lit(reason.value)}
         self._add(frame.select("place", record_id=pl.col(record_id).replace("", None), value=value, **columns))
 
     def reject_values(self, entity: str, reason: Reason, frame: pl.DataFrame, record_id: str, field: str, value: pl.Expr) -> None:
-        """Values of staged records that are left out: `frame` with `place` and the column `record_id`."""
+        """Reject values of staged records: `frame` with `place` and the column `record_id`."""
         columns = {"entity": pl.lit(entity), "severity": pl.lit("field"), "reason": pl.lit(reason.value), "field": pl.lit(field)}
         self._add(frame.select("place", record_id=pl.col(record_id), value=value, **columns))
 
@@ -54,7 +54,7 @@ class Batch:
 
 
 def sound_records(frame: pl.DataFrame, entity: str, id_column: str, name_column: str, extraction: Extraction, batch: Batch) -> pl.DataFrame:
-    """The records that can be staged, with `owner` (their number in the block) and `place`; all others are rejected, all are counted.
+    """Return the records that can be staged, with `owner` (number in the block) and `place`. Rejects the others and counts all.
 
     A record must have an id (once in the block) and a name; a no-break space is no name.
     """

@@ -1,4 +1,4 @@
-"""Records delivered twice in one file: the first is kept, whatever lies between the two."""
+"""Records that occur twice in one file. The first one is kept, however far apart they are."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pipeline.dumps.staging.reject_reasons import Reason
 
 
 class SeenIds:
-    """The ids of one file so far: one byte per possible id, 40 MB for all releases there are, however long the file."""
+    """Ids of one file so far: a byte per possible id, 40 MB for all releases, however long the file."""
 
     def __init__(self) -> None:
-        """Nothing seen."""
+        """Begin without ids."""
         self._seen = np.zeros(1 << 16, dtype=np.bool_)
 
     def repeated(self, ids: pl.Series) -> pl.Series:
-        """Note `ids` (text of at most 9 digits, distinct); a mask of those that were seen before."""
+        """Add `ids` (text of at most 9 digits, distinct). Return a mask of those that were seen before."""
         numbers = ids.cast(pl.Int64).to_numpy()
         if numbers.size and numbers.max() >= self._seen.size:
             grown = np.zeros(2 * int(numbers.max()), dtype=np.bool_)
@@ -29,7 +29,7 @@ class SeenIds:
 
 
 def without_repeated(batch: Batch, entity: str, seen: SeenIds, keys: dict[str, str]) -> Batch:
-    """`batch` without what hangs on records seen in earlier blocks; `keys` names the column with the record's id, by staging table."""
+    """Return `batch` without rows of records seen in earlier blocks. `keys` names the id column of each staging table."""
     repeated = batch.records.filter(seen.repeated(batch.records["record_id"]))
     if repeated.is_empty():
         return batch

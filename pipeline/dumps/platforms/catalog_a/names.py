@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 PLACEHOLDER_ARTISTS = {"194": "Various", "355": "Unknown Artist", "118760": "No Artist"}
-"""Referred to by releases but absent from the artist file, so they are staged from here."""
+"""Artists that releases refer to and the artist file lacks, so they are staged from here."""
 VARIOUS = "194"
 PLACEHOLDER_LABELS = {"1818": "Not On Label"}
 
@@ -18,13 +18,13 @@ _NOT_ON_LABEL = r"(?i)^not on label(?:\s*\(|\s*$)"
 
 
 def credited_name(name: pl.Expr) -> pl.Expr:
-    """A name as delivered -> as it is shown: without the suffix that tells namesakes apart, null when nothing is left."""
+    """Return a delivered name as shown: without the suffix that separates namesakes, null when nothing is left."""
     shown = name.str.replace(_NAMESAKE_SUFFIX, "").str.strip_chars()
     return pl.when(shown != "").then(shown)
 
 
 def known_id(value: pl.Expr) -> pl.Expr:
-    """An id as delivered -> the id, null where the dump says in one of its ways that there is none (absent, `0`)."""
+    """Return a delivered id, null where the dump has none (absent, `0`)."""
     trimmed = value.str.strip_chars()
     return pl.when((trimmed != "") & (trimmed != "0")).then(trimmed)
 

@@ -1,4 +1,4 @@
-"""One block of artist or label records -> `source_artist` or `source_label`."""
+"""Artists and labels out of one block of records, staged as `source_artist` or `source_label`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABEL_VALUES = ("label_id", "name", "is_retired", "parent_label_id")
 
 
 def artist_batch(source_file: str, block: Block) -> Batch:
-    """Everything that a block of `<artist>` records holds for staging."""
+    """Return the batch of a block of `<artist>` records."""
     extraction = extract(block, (ARTIST_VALUES,))
     batch = Batch(source_file)
     batch.reject_broken("source_artist", extraction.broken)
@@ -37,7 +37,7 @@ def artist_batch(source_file: str, block: Block) -> Batch:
 
 
 def label_batch(source_file: str, block: Block) -> Batch:
-    """Everything that a block of `<label>` records holds for staging."""
+    """Return the batch of a block of `<label>` records."""
     extraction = extract(block, (LABEL_VALUES,))
     batch = Batch(source_file)
     batch.reject_broken("source_label", extraction.broken)
@@ -53,7 +53,7 @@ def label_batch(source_file: str, block: Block) -> Batch:
 
 
 def absent_placeholders(entity: str, seen: pl.Series) -> pl.DataFrame:
-    """The placeholders that releases refer to but the file does not hold (the artist file never does): rows of `entity`."""
+    """Return rows of `entity` for placeholders that releases refer to and the file lacks (the artist file always does)."""
     key, known = ("artist_id", PLACEHOLDER_ARTISTS) if entity == "source_artist" else ("label_id", PLACEHOLDER_LABELS)
     missing = [(number, name) for number, name in known.items() if number not in set(seen)]
     frame = pl.DataFrame(missing, schema={key: pl.String, "name": pl.String}, orient="row").with_columns(is_placeholder=pl.lit(True))

@@ -46,7 +46,7 @@ def numbered(tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def names_video(position: pl.Expr) -> pl.Expr:
-    """Whether the position says that the row is a video: `CD1-Video`, `DVD-1`, `Video 1`."""
+    """Return whether the position marks a video: `CD1-Video`, `DVD-1`, `Video 1`."""
     return position.str.contains(_VIDEO)
 
 
@@ -74,6 +74,6 @@ def _range(text: str, positions: Mapping[str, int]) -> list[int]:
 
 
 def described(text: str, positions: Mapping[str, int]) -> int | None:
-    """The one position that a description names in prose (`Track A1`, `ISRC for track 2`); None when it names none or several."""
+    """Return the one position that a description names (`Track A1`, `ISRC for track 2`); None for none or several."""
     named = {positions[token] for token in _TOKEN.findall(text.lower()) if token in positions}
     return named.pop() if len(named) == 1 else None

@@ -41,7 +41,7 @@ def credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _glue(join: pl.Expr) -> pl.Expr:
-    """The dump leaves the spaces around a join out; punctuation takes none before it."""
+    """Return a join with the spaces that the dump leaves out. Punctuation has none before it."""
     spaced = pl.when(join.str.contains(r"^[,;:]")).then(join + " ").otherwise(pl.concat_str(pl.lit(" "), join, pl.lit(" ")))
     return pl.when(join == "").then(pl.lit(", ")).otherwise(spaced)
 
@@ -69,7 +69,7 @@ def _shown_name() -> pl.Expr:
 
 
 def with_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
-    """Both as CREDITED, an owner's artists before its extras; nobody twice in one role, no guest who is in the credit anyhow."""
+    """Return both as CREDITED, an owner's artists before its extras, without repeated roles and without guests of the credit itself."""
     identity = pl.coalesce("artist_id", "name")
     in_credit = credited.select("owner", identity=identity)
     guests = extras.filter(pl.col("role") == "featured").with_columns(identity=identity)
@@ -80,10 +80,10 @@ def with_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
 
 
 def artist_lists(credited: pl.DataFrame) -> pl.DataFrame:
-    """CREDITED -> owner, `artists` (the list of structs of the staging tables)."""
+    """Return owner and `artists` (the list of structs of the staging tables) of CREDITED."""
     return credited.group_by("owner", maintain_order=True).agg(artists=pl.struct("artist_id", "name", "role"))
 
 
 def credit_texts(credited: pl.DataFrame) -> pl.DataFrame:
-    """Credited artists with `glue` -> owner, `artist_credit` as the platform shows it."""
+    """Return owner and `artist_credit`, as the platform shows it, of credited artists with `glue`."""
     return credited.group_by("owner", maintain_order=True).agg(artist_credit=(pl.col("name") + pl.col("glue")).str.join(""))

@@ -1,4 +1,4 @@
-"""One block of release records -> releases with their genres and links; their track lists go on to `track_records.py`."""
+"""Releases with their genres and links out of one block of records. `track_records.py` takes their track lists."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _VIDEO_ID = r"(?:[?&]v=|youtu\.be/|/embed/|/v/)([A-Za-z0-9_-]{11})(?:[^A-Za-z0-9
 
 
 def release_batch(source_file: str, block: Block) -> Batch:
-    """Everything that a block of `<release>` records holds for staging. A rejected release takes its tracks along."""
+    """Return the batch of a block of `<release>` records. A rejected release takes its tracks along."""
     extraction = extract(block, (RELEASE_VALUES, TRACK_VALUES))
     batch = Batch(source_file)
     batch.reject_broken("source_release", extraction.broken)
@@ -68,7 +68,7 @@ def release_batch(source_file: str, block: Block) -> Batch:
 
 
 def _described_as(*descriptions: str) -> pl.Expr:
-    """Whether one of the format descriptions is one of these."""
+    """Return an expression: whether one of the format descriptions is one of these."""
     return (pl.lit(ITEM) + pl.col("descriptions")).str.contains(f"{ITEM}(?:{'|'.join(descriptions)}){ITEM}")
 
 

@@ -1,4 +1,4 @@
-"""The rows of track lists -> recordings: which rows are tracks, their numbers, durations, artists and places on the release.
+"""Recordings out of the rows of track lists: which rows are tracks, their numbers, durations, artists and places.
 
 A track has no id of its own: `<release id>-<n>`, n counting the tracks of the release in document order (sub tracks are tracks, index rows
 and headings are not). Untitled tracks are rejected but counted, so that their neighbours keep their ids when a title appears.
@@ -46,7 +46,7 @@ def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFr
 
 
 def _real_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
-    """The rows that are tracks, with `external_id`. Headings, index rows (their sub tracks follow) and untitled tracks are rejected."""
+    """Return the rows that are tracks, with `external_id`. Rejects headings, index rows (their sub tracks follow) and untitled tracks."""
     is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
     what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
     rows = rows.with_columns(pl.col("position", "duration").str.strip_chars()).with_columns(what=what)
@@ -62,7 +62,7 @@ def _real_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
 
 
 def duration_ms(text: pl.Expr) -> pl.Expr:
-    """`M:SS`, `MMM:SS` or `H:MM:SS` -> milliseconds; null when absent, zero or anything else."""
+    """Return `M:SS`, `MMM:SS` or `H:MM:SS` as milliseconds; null when absent, zero or anything else."""
     groups = text.str.extract_groups(_DURATION)
     hours, minutes, seconds = (groups.struct.field(str(index)).cast(pl.Int32) for index in (1, 2, 3))
     total = (hours.fill_null(0) * 3600 + minutes * 60 + seconds) * 1000
@@ -94,7 +94,7 @@ def _with_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.Dat
 
 
 def _isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> pl.DataFrame:
-    """The codes among the identifiers of the releases -> owner (of the track), isrcs."""
+    """Return the codes among the identifiers of the releases, as owner (of the track) and isrcs."""
     keys = releases.select("owner", "release_id", "place", "identifiers")
     codes = list_items(keys, "identifiers", IDENTIFIER_PARTS).filter(pl.col("type") == "ISRC")
     lists = track_lists(tracks, codes["owner"])

@@ -32,20 +32,20 @@ LARGEST_RECORD_BYTES = 64 << 20
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?<(\w+)\s*(/?)>")
 _HEAD_BYTES = 4096
 _PADDING = b" \t\r\n\0\x1a"
-"""What tapes and old editors put behind the end of a file, beside blanks."""
+"""Bytes that tapes and old editors append to a file."""
 _LINE_FEED, _LESS_THAN = b"\n<"
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole records of one file: `offset` is the byte of the unpacked file at which `data` starts."""
+    """Whole records of one file. `offset` is the byte of the unpacked file at which `data` starts."""
 
     root: str
     offset: int
     data: bytes
 
     def record_offsets(self) -> list[int]:
-        """Where in `data` the records start; the first one needs no line of its own."""
+        """Return the starts of the records in `data`. The first one need not begin a line."""
         anchor = ANCHORS[self.root]
         first = len(self.data) - len(self.data.lstrip())
         # Ten times faster than searching for the anchor itself, whose parts are all over the text.
@@ -55,7 +55,7 @@ class Block:
 
 
 def record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
-    """The records of the file at `path` in blocks of at least about `size` bytes.
+    """Yield the records of the file at `path` in blocks of at least about `size` bytes.
 
     DumpError when the file has another root than `root`, ends before the root is closed, or holds no record.
     """
@@ -91,7 +91,7 @@ def record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Bl
 
 
 def _root_end(path: Path, root: str, head: bytes) -> int:
-    """The length of everything up to and with the root's opening tag."""
+    """Return the length of the file up to the end of the root's opening tag."""
     match = _HEAD.match(head[:_HEAD_BYTES])
     if match is None or match[1].decode() not in ANCHORS:
         raise DumpError(f"{path}: begins with {head[:60]!r}, not with one of {', '.join(f'<{name}>' for name in ANCHORS)}")

@@ -1,4 +1,4 @@
-"""One block of records -> columns of text, by libxml2 and a stylesheet, and the records that are no XML.
+"""Columns of text out of one block of records, by libxml2 and a stylesheet, and the records that are no XML.
 
 libxml2 parses and libxslt walks the tree, both in C; Python touches a block only as a whole. Walking the tree from Python costs three times
 as much as parsing it. What the columns mean is not known here; what is taken out of a record stands in the stylesheets beside this file.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 VALUE, ROW, SECTION, PART, ITEM = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd4"
 
 TREE_BYTES = 1 << 20
-"""What is parsed at once: the tree of a megabyte (some 15 MB) stays near the processor; with 8 MB everything takes a third longer."""
+"""Bytes that are parsed at once. The tree of a megabyte (about 15 MB) stays near the processor; with 8 MB all takes a third longer."""
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:1?[0-8bcefBCEF]|1[9aAdD]));")
 """Raw, or as numbers."""
@@ -43,7 +43,7 @@ _TAIL_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class BrokenRecord:
-    """A record that cannot be parsed: the byte of the unpacked file where it starts, what is wrong with it, its raw beginning."""
+    """A record that cannot be parsed: its first byte in the unpacked file, the fault, and its raw beginning."""
 
     offset: int
     reason: Reason
@@ -53,7 +53,7 @@ class BrokenRecord:
 
 @dataclass(frozen=True)
 class Extraction:
-    """Frames of text, one per section; `offsets` says for each record of the first section at which byte of the file it starts."""
+    """Frames of text, one per section. `offsets`: the byte of the file at which each record of the first section starts."""
 
     frames: list[pl.DataFrame]
     offsets: list[int]
@@ -86,7 +86,7 @@ def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
 
 
 def _runs(offsets: list[int], end: int) -> Iterator[list[int]]:
-    """Record starts in runs of about TREE_BYTES, each run ended by the start of what follows it."""
+    """Yield record starts in runs of about TREE_BYTES, each run ended by the start of the next."""
     run = [offsets[0]]
     for offset in offsets[1:]:
         run.append(offset)
@@ -108,7 +108,7 @@ def _mended_texts(root: str, record: bytes, sections: Sequence[Sequence[str]]) -
 
 
 def _escaped(ampersand: re.Match[bytes]) -> bytes:
-    """An entity of HTML as its character, a bare ampersand as XML writes it."""
+    """Return an entity of HTML as its character, a bare ampersand as XML writes it."""
     character = html.entities.html5.get((ampersand[1] or b"").decode())
     return b"&amp;" + (ampersand[1] or b"") if character is None else html.escape(character).encode()
 
@@ -123,11 +123,11 @@ def _broken(record: bytes, offset: int, message: str) -> BrokenRecord:
 
 
 class _SeparatorError(Exception):
-    """A record holds one of our separators as a numeric character reference, so that its columns cannot be told apart."""
+    """A record that holds a separator as a numeric character reference, so that its columns cannot be split."""
 
 
 def _texts(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
-    """One text per section; XMLSyntaxError or _SeparatorError when there is a record at fault among the records."""
+    """Return a text per section. Raises XMLSyntaxError or _SeparatorError when one of the records is faulty."""
     if _SEPARATOR_LEAD in records:
         for separator in (VALUE, ROW, SECTION, PART, ITEM):
             records = records.replace(separator.encode(), _REPLACEMENT)
@@ -157,7 +157,7 @@ def _stylesheet(root: str) -> etree.XSLT:
 
 
 def list_items(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFrame:
-    """The items of the list values in `column`, a row each in order: the other columns of `frame`, then the parts as columns `names`."""
+    """Return a row per item of the lists in `column`, in order: the other columns of `frame`, then the parts as columns `names`."""
     filled = frame.filter(pl.col(column) != "").with_columns(pl.col(column).str.strip_suffix(ITEM).str.split(ITEM)).explode(column)
     if len(names) == 1:
         return filled.rename({column: names[0]})

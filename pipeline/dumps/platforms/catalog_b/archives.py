@@ -77,7 +77,7 @@ class Metadata:
 
 
 def find_delivery(dump: Path) -> Delivery | None:
-    """The core archive and the derived one if there, else the unpacked folder of tables; None when neither is below `dump`."""
+    """Return the core archive and the derived one if there is one, else the unpacked folder of tables, else None."""
     core, derived = (archive_of(dump, name) for name in _ARCHIVE_NAMES)
     if core is not None:
         return Delivery(archives=(core,) if derived is None else (core, derived))
@@ -86,7 +86,7 @@ def find_delivery(dump: Path) -> Delivery | None:
 
 
 def is_document_file(path: Path) -> bool:
-    """Whether a file named after a table holds JSON documents and not rows of that table."""
+    """Return whether a file named after a table holds JSON documents and not rows of that table."""
     if not path.is_file() or path.stat().st_size == 0:
         return False
     with DumpFile(path) as file:
@@ -94,7 +94,7 @@ def is_document_file(path: Path) -> bool:
 
 
 def archive_of(dump: Path, name: str) -> Path | None:
-    """`<name>.tar[...]` in the folder; DumpError when it is there in two forms."""
+    """Return `<name>.tar[...]` in the folder. Raises DumpError when it is there in two forms."""
     suffixes = (".tar", *(f".tar{suffix}" for suffix in COMPRESSED_SUFFIXES))
     found = [path for suffix in suffixes if (path := dump / f"{name}{suffix}").is_file()]
     if len(found) > 1:
@@ -103,7 +103,7 @@ def archive_of(dump: Path, name: str) -> Path | None:
 
 
 def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Callable[[str], None]) -> Iterator[tuple[str, BinaryIO, str]]:
-    """Each wanted table as (name, stream, source), in delivered order; the stream must be read before the next table is asked for.
+    """Yield each wanted table as (name, stream, source), in delivered order. Read the stream before the next table.
 
     DumpError for an unknown schema, missing metadata, archives of different exports, a damaged or cut-off archive (naming member and byte).
     """
@@ -138,7 +138,7 @@ def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -
 
 
 def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
-    """Each wanted member of `mbdump/` as (name, stream, member name); the metadata files go to `metadata`. To the last byte of the file."""
+    """Yield each wanted member of `mbdump/` as (name, stream, member name). Metadata files go to `metadata`. Reads to the last byte."""
     with DumpFile(path) as file, _open_tar(path, file) as archive:
         last = "the begin of the archive"
         while True:
@@ -168,7 +168,7 @@ def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
 
 
 class _MemberStream:
-    """The bytes of one member; errors say which member they are in (they arise in the reader, outside the generator that opened it)."""
+    """Bytes of one member. Errors name the member, because they arise in the reader, outside the generator that opened it."""
 
     def __init__(self, content: BinaryIO, path: Path, place: str, file: DumpFile) -> None:
         self._content = content

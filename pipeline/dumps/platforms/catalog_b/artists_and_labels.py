@@ -1,4 +1,4 @@
-"""Artists with their aliases, and labels, of the relational dump -> `source_artist` and `source_label`."""
+"""Artists with their aliases, and labels, of the relational dump, staged as `source_artist` and `source_label`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON documents -> rows of the tables of `table_layouts.py`, so that what is staged of tables is staged of documents alike.
+"""JSON documents as rows of the tables of `table_layouts.py`, so that documents and tables are staged by the same code.
 
 Ids are texts here, the platform's own (`gid`) where there is one. Each entry of TABLES asks one block of documents for the rows of a table:
 its columns, `n` (which document of the block says so) and, of records, `is_part` (it stands inside a document of another record). Add an
@@ -18,7 +18,7 @@ CREATE MACRO relation_id(x, id) AS md5(concat_ws(' ', link_id(x), id, x.directio
 CREATE MACRO date_part_of(date, nth) AS TRY_CAST(string_split(date, '-')[nth] AS SMALLINT);
 """
 DATE_SHAPE = r"([0-9]{4}|\?{4})(-([0-9]{2}|\?\?)(-([0-9]{2}|\?\?))?)?"
-"""How documents write dates; a part that is not known is left out, or question marks."""
+"""Format of dates in documents. An unknown part is left out or written as question marks."""
 
 _HEARD = 'id, title, video, length, isrcs, "artist-credit", tags, genres, relations'
 _STORIES = sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
@@ -198,4 +198,4 @@ KEYS = {
     "release_group_tag": ("release_group", "tag"),
     "artist_tag": ("artist", "tag"),
 }
-"""What makes two rows of a table the same; of all others it is `id`."""
+"""Columns whose values make two rows of a table equal; `id` for all other tables."""

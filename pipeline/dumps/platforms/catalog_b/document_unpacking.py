@@ -1,4 +1,4 @@
-"""JSON documents become the unpacked tables that `table_unpacking.py` makes of the archives of tables, block by block in bounded memory.
+"""JSON documents unpacked into the tables that `table_unpacking.py` makes of archives, block by block in bounded memory.
 
 The same record stands in many documents (a recording in each release that it is on, an artist in each credit): documents of their own go
 before parts, then the first one counts. What must not live here: which row means what (`document_tables.py`).
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
 RECORDS = ("recording", "artist", "release", "label", "work")
-"""Two documents of one of these under one id are a reject (`relations.py` says so); parts just give way."""
+"""Tables of which two documents with one id are a reject (see `relations.py`). Parts of documents give way silently."""
 _NUMBERS = ("length", "position", "track_count", "count")
 _LATER = 1 << 60
-"""Above every line number: sorts parts behind documents of their own."""
+"""Above every line number, so that parts sort after whole documents."""
 _PLACES = {"source_file": pl.String(), "place": pl.String(), "is_part": pl.Boolean()}
 
 
 def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWriter) -> None:
-    """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, with `source_file` and `place`. DumpError when there are none."""
+    """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, with `source_file` and `place`. DumpError: no documents."""
     loose = work / "loose"
     for table in MEMBERS:
         folders = [work / table, *([loose / table] if table in TABLES else [])]
@@ -58,7 +58,7 @@ def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWrit
 
 
 def _schema(table: str) -> pl.Schema:
-    """As in the archives of tables, but ids are texts."""
+    """Return the schema of a table as in archives, with ids as texts."""
     types = {name: pl.String() if dtype == pl.Int32() and name not in _NUMBERS else dtype for name, dtype in MEMBERS[table].schema.items()}
     return pl.Schema({**types, **({"id": pl.String()} if table == "track" else {}), **_PLACES})
 
@@ -85,7 +85,7 @@ def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
 
 
 def _placed(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """In the order of the documents, with `source_file` and `place` of each."""
+    """Return rows in the order of the documents, with `source_file` and `place` of each."""
     return said.sort("n", maintain_order=True).join(
         documents.select("n", "source_file", "place"), on="n", how="left", maintain_order="left"
     )
@@ -106,7 +106,7 @@ def _reject_dates(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: Path) -> None:
-    """Of rows that say the same the one to keep: DuckDB groups by key and spills."""
+    """Keep one of several equal rows. DuckDB groups by key and spills."""
     keys = ", ".join(KEYS.get(table, ("id",)))
     source = f"read_parquet('{_quoted(loose / table)}/part-*.parquet')"
     if table in RECORDS:

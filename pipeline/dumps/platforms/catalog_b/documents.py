@@ -1,4 +1,4 @@
-"""The JSON documents of the platform: which files hold them, what is read of each, which kind each is of.
+"""JSON documents of the platform: their files, the columns that are read, and the kind of each document.
 
 Accepted: `<entity>.tar.xz` with a member `mbdump/<entity>`, that file unpacked, and JSON files of any name (documents one per line, or
 answers of the web service). What must not live here: what becomes of them (`document_tables.py`).
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
 ENTITIES = ("artist", "label", "recording", "release", "release-group", "work")
-"""Names of the archives that are read; others (areas, events, series ...) say nothing that the catalog keeps."""
+"""Names of the archives that are read. The catalog does not need the others (areas, events, series ...)."""
 MEMBERS = ("document.works", "document.urls", "document", "works", "urls")
-"""Where answers hold their documents; `document` is an answer kept together with its request."""
+"""Paths of documents in answers. `document` is an answer that was kept together with its request."""
 _METADATA = {"JSON_DUMPS_SCHEMA_NUMBER": ("1",)}
 """The last member of each archive: an archive without it was cut off where a member ends."""
 
@@ -79,7 +79,7 @@ _FIELDS = {
     "recordings": _struct(**_RECORDING) + "[]",
 }
 COLUMNS = {name.replace("_", "-"): kind for name, kind in _FIELDS.items()}
-"""What is read of all kinds of documents. Numbers are typed: a document with something else in their place is a broken record."""
+"""Columns of all kinds of documents. Numbers are typed: a document with another value in their place is a broken record."""
 
 
 USUAL = names_in("""
@@ -93,18 +93,18 @@ PASSED_OVER = names_in("""
     release-group.* label-info.* release-events.* releases release-groups series alias* relation* release-group status-id
     primary-type-id
 """)
-"""Members that documents are known to have and that say nothing that the catalog keeps."""
+"""Known members of documents that the catalog does not need."""
 
 
 def document_files(dump: Path) -> list[Path]:
-    """The files below `dump` that hold documents: archives, unpacked members, JSON files."""
+    """Return the files below `dump` that hold documents: archives, unpacked members, JSON files."""
     archives = [archive for name in ENTITIES if (archive := archive_of(dump, name))]
     members = [folder / name for folder in (dump, dump / "mbdump") for name in ENTITIES if is_document_file(folder / name)]
     return [*archives, *members, *json_files(dump)]
 
 
 def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
-    """Frames of COLUMNS with `kind`, `source_file`, `place`, in order. What cannot be read or is of no known kind is rejected.
+    """Yield frames of COLUMNS with `kind`, `source_file`, `place`, in order. Rejects unreadable documents and unknown kinds.
 
     DumpError when a file is damaged or an archive is of another schema.
     """
@@ -133,7 +133,7 @@ def _blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Bloc
 
 
 def _kind(named: str) -> pl.Expr:
-    """By fields that each document of a kind has. Artists and labels may have the same ones: those are what their file is `named` after."""
+    """Return an expression for the kind, by its fields. Artists and labels may be alike: then the file name (`named`) counts."""
     signs = {
         "isrc": ("isrc",),
         "url": ("resource",),

@@ -1,6 +1,6 @@
-"""Artist credits: ordered names with join phrases -> the nested `artists` column that recordings and releases share.
+"""Artist credits: ordered names with join phrases, as the nested `artists` column of recordings and releases.
 
-A name behind a phrase like ` feat. ` is a guest: it and all that follow are `featured`.
+A name after a phrase like ` feat. ` is a guest: it and all following names are `featured`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.dumps.platforms.catalog_b.relations import Relations
 
 GUEST_PHRASE = r"(?i)\b(feat|ft|featuring|with)\b"
-"""In a join phrase; phrases are free text in any language, these are what most guests are joined by."""
+"""Words in a join phrase before a guest. Phrases are free text in any language; these words precede most guests."""
 
 ARTISTS = pl.List(pl.Struct({"artist_id": pl.String, "name": pl.String, "role": pl.String}))
 _ENTRY = pl.struct("artist_id", "name", "role")

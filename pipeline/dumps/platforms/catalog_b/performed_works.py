@@ -1,4 +1,4 @@
-"""Works, their ISWCs and their recordings in the relational dump -> `source_work` and `source_work_recording`."""
+"""Works, their ISWCs and their recordings in the relational dump, staged as `source_work` and `source_work_recording`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs of platform pages -> platform key, id and kind of thing: one list of rules per site.
+"""URLs of platform pages: platform key, id and kind of thing, by a list of rules per site.
 
 The canonical forms that the source writes today and the older ones that it still holds are read. Add a form when one is met; a URL that no
 rule knows (playlists, users, charts, short links, other sites) is no error and parses to nulls.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TARGET_SCHEMA = pl.Schema({"target_platform": pl.String, "target_id": pl.String, "target_kind": pl.String})
 HOST_HINT = r"spotify|apple\.com|deezer|tidal|qobuz|beatport|discogs|youtu|musicbrainz"
-"""Cheap first look: a URL without any of these is of no platform (RE2 and Rust regex alike)."""
+"""Cheap filter, for RE2 and Rust: a URL without a match is of no platform."""
 
 _END = r"(?:[/?#&-]|$)"
 _NUMBER = rf"([0-9]{{1,19}}){_END}"
@@ -32,7 +32,7 @@ _STORE = r"(?i:(?:geo\.)?itunes|(?:beta\.|embed\.|geo\.)?music)\.(?i:apple\.com)
 
 @dataclass(frozen=True)
 class _Rule:
-    """`path` is matched behind `host` and a slash; its one group is the id."""
+    """Rule for URLs of one site: `path` is matched after `host` and a slash, and its one group is the id."""
 
     platform: str
     kind: str
@@ -85,11 +85,11 @@ _LOSSLESS_SITES = {
         for word, kind in _WORDS
     ),
 }
-"""Services of which one is streamsvc_c: the one that its URL template names. Their numbers overlap, so the others' pages say nothing."""
+"""Services of which one is streamsvc_c, as its URL template says. Their numbers overlap, so pages of the others are ignored."""
 
 
 def parse_urls(urls: pl.Series, templates: Mapping[str, str] = URL_TEMPLATES) -> pl.DataFrame:
-    """One row (TARGET_SCHEMA) per URL, nulls where no rule fits. `templates` decide which service streamsvc_c is."""
+    """Return a row (TARGET_SCHEMA) per URL, nulls where no rule fits. `templates` decide which service streamsvc_c is."""
     rules = _rules(templates[STREAMSVC_C])
     ids = pl.DataFrame({str(index): urls.str.extract(rule.pattern, 1) for index, rule in enumerate(rules)})
     which = pl.coalesce(pl.when(pl.col(str(index)).is_not_null()).then(index) for index in range(len(rules)))

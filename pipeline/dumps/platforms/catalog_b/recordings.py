@@ -1,4 +1,4 @@
-"""Recordings of the relational dump -> `source_recording`: credits, remixers, ISRCs, traits joined block by block in file order."""
+"""Recordings of the relational dump, staged as `source_recording`: credits, remixers, ISRCs, traits joined block by block in file order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The unpacked tables as relations of a bounded DuckDB: which records count, how to walk them in blocks, what refers to nothing.
+"""Unpacked tables as relations of a bounded DuckDB: usable records, iteration in blocks, dangling references.
 
-Every module that stages something of catalog_b asks its questions through `Relations`. What must not live here: what is staged from them.
+Every module that stages rows of catalog_b queries through `Relations`. What must not live here: what is staged from them.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ class Relations:
     connection: duckdb.DuckDBPyConnection
     out: StagingWriter
     located: Path | None = None
-    """Folder of tables whose rows say themselves where they come from (`source_file`, `place`); else it is their line of the member."""
+    """Folder of tables whose rows have `source_file` and `place`. Without it, a row's place is its line in the member."""
 
     def rows(self, sql: str) -> Iterator[pl.DataFrame]:
-        """A large answer in frames, in the order the query asks for."""
+        """Yield a large answer in frames, in the order of the query."""
         return stream(self.connection, sql)
 
     def all(self, sql: str) -> pl.DataFrame:
-        """An answer that fits into memory."""
+        """Return an answer that fits into memory."""
         return frame(self.connection, sql)
 
     def number(self, sql: str) -> int:
-        """The one number of a query."""
+        """Return the one number of a query."""
         answer = self.connection.execute(sql).fetchall()[0][0]  # all: the connection refuses other work before a result is read out
         return int(answer or 0)
 
     def run(self, sql: str) -> None:
-        """A statement without an answer."""
+        """Run a statement without an answer."""
         self.connection.execute(sql)
 
     def create(self, name: str, rows: pl.DataFrame) -> None:
-        """A relation out of a frame."""
+        """Create a relation from a frame."""
         self.connection.register("given", rows.to_arrow())
         self.run(f"CREATE TABLE {name} AS SELECT * FROM given")
         self.connection.unregister("given")
 
     def blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[int]:
-        """Walk `table` in file order; at each step the view BLOCK holds the next `lines` lines of it. Yields how many records these are.
+        """Walk `table` in file order: at each step the view BLOCK holds its next `lines` lines. Yield the number of records in it.
 
         The count is taken before anything is joined, so that a join that loses or repeats records unbalances the books.
         """
@@ -84,7 +84,7 @@ class Relations:
                 self.out.report(f"{table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
 
     def write(self, entity: str, table: str, rows: pl.DataFrame) -> None:
-        """Stage rows that have a `line`, the one of `table` that they come from."""
+        """Stage rows whose `line` is their line in `table`."""
         if self.located is None:
             self.out.write(entity, rows.with_columns(source_file=pl.lit(f"mbdump/{table}")))
             return
@@ -96,19 +96,19 @@ class Relations:
         self.out.write(entity, kept)
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
-        """One `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
+        """Add a `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
         for rows in self.rows(sql):
             self.reject_rows(entity, table, field, reason, rows)
 
     def reject_rows(self, entity: str, table: str, field: str, reason: Reason, rows: pl.DataFrame) -> None:
-        """As `reject_values`, for rows that are at hand."""
+        """Add a `field` reject per given row (line, record_id, value)."""
         if rows.height:
             self.out.write_rejects(
                 self._reject(rows.with_columns(reason=pl.lit(reason.value), field=pl.lit(field)), entity, table, "field")
             )
 
     def reject_dangling(self, entity: str, table: str, column: str, target: str, where: str = "TRUE") -> None:
-        """A `field` reject for each row of `table` whose `column` names no row of `target` that is staged (by its `id`)."""
+        """Add a `field` reject per row of `table` whose `column` is the `id` of no staged row of `target`."""
         sql = (
             f"SELECT t.line, NULL::VARCHAR record_id, t.{column}::VARCHAR AS value FROM {table} t "
             f"ANTI JOIN {target} x ON t.{column} = x.id WHERE t.{column} IS NOT NULL AND {where} ORDER BY t.line"
@@ -116,7 +116,7 @@ class Relations:
         self.reject_values(entity, table, f"{table}.{column}", Reason.DANGLING_REFERENCE, sql)
 
     def reject_records(self, entity: str, table: str, rows: pl.DataFrame) -> None:
-        """A `row` reject per row (line, record_id, value, reason) for records that are out."""
+        """Add a `row` reject per rejected record (line, record_id, value, reason)."""
         if rows.height:
             self.out.write_rejects(self._reject(rows, entity, table, "row"))
 
@@ -132,7 +132,7 @@ class Relations:
 
 
 def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter, *, located: bool = False) -> Relations:
-    """Views over the unpacked tables below `work`. Records without id or title and second rows of an id are rejected here, once for all."""
+    """Create views over the unpacked tables below `work`. Rejects records without id or title, and second rows of an id."""
     relations = Relations(connection, out, work if located else None)
     for table, member in MEMBERS.items():
         is_keyed = table in _RECORDS or "id" in member.wanted

@@ -1,4 +1,4 @@
-"""What the relational dump says of records beside their fields: merged ids, pages on other platforms, relationships of unknown kind.
+"""Relationships of records in the relational dump: merged ids, pages on other platforms, and those of unknown kind.
 
 Staged as `source_redirect` and `source_link`. URLs of sites that are no platform of ours are not counted as records.
 """
@@ -23,18 +23,18 @@ _SERVES = {
     "l_recording_recording": "source_recording",
     "l_recording_work": "source_work_recording",
 }
-"""Tables whose rows count only with a known kind -> what is the poorer without them. URLs are told by themselves."""
+"""Tables whose rows count only with a known kind -> the staging table that loses them. A URL shows its kind itself."""
 
 
 def reject_lost_relationships(relations: Relations) -> None:
-    """A `field` reject per relationship whose `link` is not there or is of a type that is not."""
+    """Add a `field` reject per relationship whose `link`, or the type of it, is missing."""
     relations.run("CREATE VIEW told_link AS SELECT k.id FROM link k SEMI JOIN link_type t ON k.link_type = t.id")
     for table, entity in _SERVES.items():
         relations.reject_dangling(entity, table, "link", "told_link")
 
 
 def stage_redirects(relations: Relations) -> None:
-    """Write merged ids; `new_id` of the dump is a row number of the record that lives, so there are no chains to follow."""
+    """Write merged ids. `new_id` of the dump is the row number of the living record, so there are no chains to follow."""
     for kind in REDIRECTED:
         table = f"{kind}_gid_redirect"
         for rows in relations.rows(f"""
@@ -51,7 +51,7 @@ def stage_redirects(relations: Relations) -> None:
 
 
 def stage_links(relations: Relations) -> None:
-    """Write what recordings, releases and artists are called elsewhere.
+    """Write the ids of recordings, releases and artists on other platforms.
 
     Relationships that have ended (the page is gone) are left out, and so are URLs of another kind of thing than the record, e.g. the video
     of an interview on an artist: they say nothing about identity. A recording may point to a video.

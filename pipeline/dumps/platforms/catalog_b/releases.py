@@ -1,4 +1,4 @@
-"""Releases of the relational dump -> `source_release` and `source_release_track`: earliest date, imprint, kind, tracks in file order."""
+"""Releases of the relational dump, staged as `source_release` and `source_release_track`: first date, imprint, kind, tracks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRACK_BLOCK_LINES = 4_000_000
 """A track row is a few numbers; each block costs a scan of all recordings, so blocks are large."""
 
 _UNKNOWN = 99
-"""Month or day that is not known: sorts behind those that are, so that the earliest date is the most exact one of its year."""
+"""Unknown month or day. It sorts after known ones, so the earliest date is the most exact one of its year."""
 
 
 def stage_releases(relations: Relations) -> None:
@@ -143,7 +143,7 @@ def _conformed(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def stage_release_tracks(relations: Relations) -> None:
-    """Write which recording stands where; data tracks (no sound) are not counted as records, tracks that point nowhere are rejected."""
+    """Write the places of recordings on releases. Data tracks (no sound) are not counted; tracks with dangling references are rejected."""
     relations.run("""
         CREATE TABLE disc AS SELECT m.id, m.position, r.gid FROM medium m JOIN release r ON m.release = r.id
     """)

@@ -1,4 +1,4 @@
-"""The tables of the relational dump that are read: columns in file order, which of them are wanted, the staging table they serve.
+"""Tables of the relational dump that are read: columns in file order, the wanted ones, and the staging table they serve.
 
 Add a member here when a relation needs it. A table that is absent from the dump is an empty one: the exporter leaves those out.
 """
@@ -33,17 +33,17 @@ class Member:
 
     @cached_property
     def columns(self) -> dict[str, pl.DataType]:
-        """All columns in file order."""
+        """Types of all columns, by name in file order."""
         return {name: _TYPES[kind.rstrip("*")] for name, kind in (cell.split(":") for cell in self.layout.split())}
 
     @cached_property
     def wanted(self) -> list[str]:
-        """The columns that are read."""
+        """Names of the columns that are read."""
         return [cell.split(":")[0] for cell in self.layout.split() if cell.endswith("*")]
 
     @cached_property
     def schema(self) -> pl.Schema:
-        """Of the unpacked table: the line number in the file, then the wanted columns."""
+        """Schema of the unpacked table: the line number in the file, then the wanted columns."""
         return pl.Schema({"line": pl.Int64(), **{name: self.columns[name] for name in self.wanted}})
 
 
@@ -146,4 +146,4 @@ _DERIVED = (
 )
 MEMBERS = {member.table: member for member in (*_CORE, *_DERIVED)}
 REQUIRED = ("recording", "isrc", "artist", "artist_credit", "artist_credit_name", "release", "medium", "track")
-"""Tables that no export is without: one that has no row was lost on the way."""
+"""Tables that every export has. One without rows was lost in transfer."""

@@ -1,4 +1,4 @@
-"""One pass over the delivered dump: each wanted table becomes Parquet in a work folder, lines that cannot be read become rejects.
+"""Unpacking of a dump in one pass: each wanted table becomes Parquet in a work folder, unreadable lines become rejects.
 
 What must not live here: where the streams come from (`archives.py`), what the tables mean (the modules named after what they stage).
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 ROWS_PER_PART = 500_000
 _LAYOUT_SAMPLE = 100
-"""A table of at least so many lines of which none has the expected cells is not dirty: its layout has changed."""
+"""Lines after which a table without one of the expected number of cells is not dirty: its layout has changed."""
 
 
 def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> None:
-    """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, empty ones included. DumpError when the dump cannot be used."""
+    """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, also empty ones. Raises DumpError for an unusable dump."""
     done: dict[str, int] = {}
     for table, stream, source in read_delivery(delivery, MEMBERS.__contains__, out.report):
         if table in done:

@@ -1,4 +1,4 @@
-"""Folksonomy tags of the relational dump -> `source_genre`: every tag that more users gave than took back, most votes first.
+"""Folksonomy tags of the relational dump, staged as `source_genre`: all tags with more votes for than against, most votes first.
 
 Whether a tag is a genre is the business of the genre rules: fewer than one tag in a hundred is in the source's own genre list, and many
 useful ones are not.

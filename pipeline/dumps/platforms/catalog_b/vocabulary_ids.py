@@ -1,4 +1,4 @@
-"""Fixed ids of the vocabulary that the dump refers to: relationship types, release types and statuses, entities that stand for nobody.
+"""Fixed ids of the dump's vocabulary: relationship types, release types and statuses, placeholder entities.
 
 By `gid`, never by row number: numbers are an internal matter of the exporting database.
 """
@@ -23,7 +23,7 @@ PERFORMANCE_TRAITS = {
 """Attributes of a performance relationship -> trait of the recording."""
 
 OFFICIAL_STATUSES = ("4e304316-386d-3409-af2e-78857eec5cfe", "518ffc83-5cde-34df-8627-81bff5093d92")
-"""Official and Promotion. Any other status (bootleg, pseudo-release, withdrawn, cancelled, expunged) is not official; none at all is."""
+"""Official and Promotion. Any other status (bootleg, pseudo-release, withdrawn, cancelled, expunged) is not official; no status is."""
 
 RELEASE_TYPES = {
     "f529b476-6e62-324f-b0aa-1f3e33d313fc": "album",
@@ -53,5 +53,5 @@ PLACEHOLDER_LABELS = (
 
 
 def sql_list(values: tuple[str, ...]) -> str:
-    """The constants of this module for `IN (...)`."""
+    """Return constants of this module for `IN (...)`."""
     return ", ".join(f"'{value}'" for value in values)

@@ -1,4 +1,4 @@
-"""fingerprints: one day of the public fingerprint database, newline-delimited JSON in gzip, a file per stream.
+"""Adapter of fingerprints: one day of the public fingerprint database, newline-delimited JSON in gzip, a file per stream.
 
 `stage` reads the streams of STREAMS into staging tables; what a day says is not yet put together with the days before (see
 pipeline/build/fingerprints.py). Files up to LAST_ESCAPED_DAY carry the escapes of PostgreSQL's COPY on top of JSON's. A stream without
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 LAST_ESCAPED_DAY = "2024-12-04"
 """Files of later days are plain JSON."""
 PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
-"""Members that rows are known to have and that are not read."""
+"""Known members of rows that are not read."""
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Read all streams of the day in `dump`. DumpError when a file is missing or damaged, or none of its rows can be used."""
+    """Read all streams of the day in `dump`. Raises DumpError when a file is missing or damaged, or has no usable row."""
     found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
     out.use(*found.values())
     days = {date_in(path.name) for path in found.values()}
@@ -89,7 +89,7 @@ def _blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Itera
 
 
 def _unescaped(content: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks with single backslashes for doubled ones: of COPY's escapes no other can occur, JSON has no control characters to name."""
+    """Yield blocks with doubled backslashes made single. No other escape of COPY can occur, because JSON holds no control characters."""
     begun = b""
     for block in content:
         text = begun + block

@@ -1,4 +1,4 @@
-"""Items of fingerprints as columns: signed numbers -> unsigned ones, and the key that names a fingerprint by its id and items.
+"""Items of fingerprints as columns of unsigned numbers, and the key of a fingerprint, made of its id and items.
 
 The key is part of the format of published indexes: with another hash every fingerprint is indexed anew once. What must not live here:
 what items mean.
@@ -20,13 +20,13 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def unsigned(lists: pl.Series) -> pl.Series:
-    """Lists of 32-bit numbers, signed or not, as lists of uint32 (-1 is 2**32 - 1); none of the lists or numbers is null."""
+    """Return lists of 32-bit numbers, signed or not, as lists of uint32 (-1 is 2**32 - 1). No list and no number is null."""
     values, starts = flat(lists)
     return listed(values.astype(np.int64).astype(np.uint32), starts)
 
 
 def flat(lists: pl.Series) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-    """The values of all lists one after the other, and where each list starts (one place more than lists)."""
+    """Return the values of all lists in sequence, and the start of each list (one place more than lists)."""
     lengths = lists.list.len().to_numpy()
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
@@ -34,13 +34,13 @@ def flat(lists: pl.Series) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
 
 
 def listed(values: NDArray[np.uint32], starts: NDArray[np.int64]) -> pl.Series:
-    """`flat` undone."""
+    """Return the lists again from the two arrays of `flat`."""
     array = pa.LargeListArray.from_arrays(pa.array(starts, pa.int64()), pa.array(values, pa.uint32()))
     return pl.Series("items", array, dtype=pl.List(pl.UInt32))
 
 
 def fingerprint_keys(ids: pl.Series, items: pl.Series) -> pl.Series:
-    """A 63-bit hash of each id and its items: the same on every machine and in every version."""
+    """Return a 63-bit hash of each id and its items, equal on every machine and in every version."""
     values, starts = flat(items)
     place = np.arange(len(values), dtype=np.uint64) - np.repeat(starts[:-1], np.diff(starts)).astype(np.uint64)
     mixed = _mixed(values.astype(np.uint64) + (place << np.uint64(32)))
@@ -51,7 +51,7 @@ def fingerprint_keys(ids: pl.Series, items: pl.Series) -> pl.Series:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The splitmix64 finaliser."""
+    """Apply the splitmix64 finaliser."""
     value = values + _STEP
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

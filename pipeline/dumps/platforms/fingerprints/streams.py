@@ -1,4 +1,4 @@
-"""The streams of a day: their fields, what is checked of each, and the staging columns that they become.
+"""Streams of a day: their fields, the checks of each, and their staging columns.
 
 Add a stream when a later stage reads it. Values come as text and are cast here, so that one bad number costs its row and not the block.
 """
@@ -28,7 +28,7 @@ PASSED_OVER = {
     "track_meta": "which typed titles belong to which track decides nothing here",
     "track_puid": "ids of a service that has ended",
 }
-"""Streams that are knowingly not read, and why."""
+"""Streams that are not read, and why."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Stream:
         return tuple(name for name in self.columns if name not in ("new_id", "disabled", "fingerprint_id"))
 
     def rules(self) -> tuple[RowRule, ...]:
-        """Why a row is rejected, the first that applies."""
+        """Return the rules that reject a row. The first that applies is the reason."""
         return (
             RowRule(Reason.MISSING_ID, pl.col("id").is_null()),
             RowRule(Reason.INVALID_ID, pl.col("_id").is_null(), "id"),
@@ -82,7 +82,7 @@ def _missing(value: str, field: str, reason: Reason) -> RowRule:
 
 
 def _is_flag(name: str) -> pl.Expr:
-    """Absent is false."""
+    """Return an expression for a flag; absent means false."""
     return pl.col(name).str.to_lowercase().is_in(["true", "1", "t"]).fill_null(value=False)
 
 
@@ -152,4 +152,4 @@ STREAMS = (
         _renaming(link_id="_id", fingerprint_track_id="_track", external_id="_mbid", submission_count="_count", is_disabled="_disabled"),
     ),
 )
-"""In the order in which a day is applied."""
+"""All streams, in the order in which a day is applied."""

@@ -38,7 +38,7 @@ LAYOUTS = {
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Stage the dump at `dump`; DumpError when it holds neither JSON files nor the CSV set, or a file cannot be read."""
+    """Stage the dump at `dump`. Raises DumpError when it holds neither JSON files nor the CSV set, or a file cannot be read."""
     files, tables = json_files(dump), csv_tables(dump)
     if not files and not tables:
         raise DumpError(f"{dump}: no JSON file and no bp_*.csv; see docs/reference/formats/store_a.md")

@@ -1,4 +1,4 @@
-"""The relational CSV set (`bp_track.csv`, `bp_artist.csv`, `bp_artist_track.csv` ...) -> delivered rows.
+"""Relational CSV set (`bp_track.csv`, `bp_artist.csv`, `bp_artist_track.csv` ...) as delivered rows.
 
 DuckDB reads (`csv_tables`) and joins.
 """
@@ -58,7 +58,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "bp_artist_release": {"artist_id": ("artist_id",), "release_id": ("release_id",)},
 }
-"""What is read of each table: our name of a column -> the names it may have in the file, the first found counts."""
+"""Columns of each table: our name -> its possible names in the file. The first one found counts."""
 REQUIRED = {
     "bp_track": ("track_id", "title"),
     "bp_artist": ("artist_id", "artist_name"),
@@ -75,7 +75,7 @@ _PASSED_OVER = names_in("""
     artist_url label_url genre_url subgenre_url release_img updated_on song_count is_remixed bpm key_id label_id exclusive release_url
     track_url
 """)
-"""Columns that the set is known to have and that say nothing that the catalog keeps."""
+"""Known columns of the set that the catalog does not need."""
 REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
 _ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
 _NO_TEXT = pl.lit(None, dtype=pl.String)
@@ -83,7 +83,7 @@ _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
 
 
 def csv_tables(dump: Path) -> dict[str, Path]:
-    """The tables of the set below `dump`: `bp_track.csv`, `bp_genre_2023-09.csv`, `bp_artist.csv.gz` ..., by table name.
+    """Return the tables of the set below `dump`: `bp_track.csv`, `bp_genre_2023-09.csv`, `bp_artist.csv.gz` ..., by table name.
 
     DumpError when two files are of one table: which of them counts is not ours to guess.
     """
@@ -98,7 +98,7 @@ def csv_tables(dump: Path) -> dict[str, Path]:
 
 
 def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: DeliveredStore, out: StagingWriter) -> None:
-    """Add the set to `store`; DumpError when a table or a column is missing or a file cannot be read."""
+    """Add the set to `store`. Raises DumpError when a table or a column is missing or a file cannot be read."""
     missing = [name for name in REQUIRED_TABLES if name not in tables]
     if missing:
         raise DumpError(f"{dump}: no {', '.join(f'{name}.csv' for name in missing)} beside {', '.join(sorted(tables))}; deliver them")
@@ -131,7 +131,7 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, d
 
 
 def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_table: str) -> Iterator[pl.DataFrame]:
-    """Rows of `name` in order with their credits (names are looked up later), joined and sorted by DuckDB."""
+    """Yield rows of `name` in order with their credits, joined and sorted by DuckDB. Names are filled in later."""
     joined = {
         "bp_track": """
             LEFT JOIN (SELECT genre_id AS g, any_value(genre_name) AS genre FROM bp_genre GROUP BY 1) ON g = t.genre_id

@@ -1,4 +1,4 @@
-"""The forms in which this platform delivers JSON, the columns that are read of each, and which kind of record one is.
+"""Forms of this platform's JSON: the columns that are read of each, and the kind of each record.
 
 A form is told by a field name that no other form has, looked for in the first bytes of the file. Add a field here when the catalog comes to
 use it; scalars are read as text.
@@ -115,19 +115,19 @@ PASSED_OVER = names_in("""
     catalog_number score supplier_id chart_* create_date update_date plays downloads label.label_* artists.* release.* genre.* label.*
     remixers.* meta count next previous page per_page results position guid description
 """)
-"""Members that records are known to have and that say nothing that the catalog keeps."""
+"""Known members of records that the catalog does not need."""
 FORMS = (VERSION_3, SITE_SEARCH, TRACK_LIST, VERSION_4)
 
 
 def form_of(path: Path) -> Form:
-    """The form of a JSON file; version 4 when nothing tells otherwise. DumpError when the file cannot be read."""
+    """Return the form of a JSON file; version 4 without another mark. Raises DumpError when the file cannot be read."""
     with DumpFile(path) as file:
         head = file.read(SNIFF_BYTES)
     return next((form for form in FORMS if any(marker in head for marker in form.markers)), VERSION_4)
 
 
 def kind_of(form: Form, entity: str) -> pl.Expr:
-    """Whether a record is a `track`, `release`, `artist`, `label` or `unknown`; `entity` (of the file) decides on bare ones."""
+    """Return the kind of a record: `track`, `release`, `artist`, `label` or `unknown`. `entity` (of the file) decides on bare ones."""
     if form in (SITE_SEARCH, TRACK_LIST):
         return pl.lit("track")
     has = {name: pl.col(name).is_not_null() for name in form.columns}

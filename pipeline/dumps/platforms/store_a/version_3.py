@@ -1,4 +1,4 @@
-"""Version 3 tracks and releases (camel case, HTML entities), site-search tracks and bare track lists -> delivered rows."""
+"""Version 3 tracks and releases (camel case, HTML entities), site-search tracks and bare track lists as delivered rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_TEXT = pl.lit(None, dtype=pl.String)
 
 
 def unescaped(value: pl.Expr) -> pl.Expr:
-    """Text with HTML entities -> the characters; only texts with an ampersand are touched."""
+    """Return texts with HTML entities replaced by their characters. Only texts with an ampersand are touched."""
     return pl.when(value.str.contains("&", literal=True)).then(value.map_elements(html.unescape, return_dtype=pl.String)).otherwise(value)
 
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Version 3 tracks, and the release that each names as a part."""
+    """Add version 3 tracks, and the release that each names as a part."""
     duration = pl.coalesce(given("lengthMs"), given("length"))
     store.add(
         "recording",
@@ -61,7 +61,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Version 3 releases."""
+    """Add version 3 releases."""
     label = pl.col("label").struct
     rows = rows.rename({"catalogNumber": "catalog_number"})
     store.add(
@@ -84,7 +84,7 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks of the site's search."""
+    """Add tracks of the site's search."""
     artist, genre = pl.element().struct, pl.element().struct
     role = pl.when(artist.field("artist_type_name").str.to_lowercase() == "remixer").then(pl.lit("remixer")).otherwise(pl.lit("primary"))
     credit = pl.struct(artist_id=artist.field("artist_id"), name=artist.field("artist_name"), role=role)
@@ -113,7 +113,7 @@ def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_listed(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks of a list with names only: without an id they end as rejects that say so."""
+    """Add tracks of a list with names only. They have no id and become rejects."""
     listed = pl.concat_list(_named("artists", "primary"), _named("remixers", "remixer"))
     store.add(
         "recording",
@@ -153,7 +153,7 @@ def _credits(artists: pl.Series) -> pl.Series:
 
 
 def _genres(rows: pl.DataFrame) -> pl.Series:
-    """The genres, then the sub-genres below the first of them."""
+    """Return the genres, then the sub-genres below the first of them."""
     lists = []
     for genres, below in rows.select("genres", "subGenres").iter_rows():
         parent = html.unescape(genres[0]["name"] or "") if genres else None

@@ -1,4 +1,4 @@
-"""Version 4 catalog tracks, releases, artists and labels -> delivered rows."""
+"""Version 4 catalog tracks, releases, artists and labels as delivered rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
 
 COMPILATION_ARTISTS = 6
-"""A release lists the artists of all its tracks and never says Various Artists: with so many, and as many tracks, it is a compilation."""
+"""Artists from which on a release with as many tracks is a compilation. It lists the artists of all tracks, never Various Artists."""
 BARCODE_SHAPE = "^[0-9]{12,14}$"
 _FLAGS = {"true": True, "false": False}
 _NO_TEXT = pl.lit(None, dtype=pl.String)
 
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks, and the release that each names as a part."""
+    """Add tracks, and the release that each names as a part."""
     has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "genre", "release", "length_ms", "isrc"))
     store.add("recording", rows.select(*_tracks(), is_part=~has_detail))
     release = pl.col("release").struct
@@ -47,7 +47,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Releases; those that say no more than their name (items of a list) are parts."""
+    """Add releases. Those with no more than a name (items of a list) are parts."""
     kind = pl.col("type").struct.field("name").str.to_lowercase()
     artists = pl.col("artists").list.len()
     many = (artists >= COMPILATION_ARTISTS) & (pl.col("track_count").cast(pl.Int64, strict=False).fill_null(artists) >= COMPILATION_ARTISTS)
@@ -74,29 +74,29 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Artists."""
+    """Add artists."""
     store.add("artist", rows.select("source_file", "place", "id", title="name"))
 
 
 def add_labels(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Labels."""
+    """Add labels."""
     store.add("label", rows.select("source_file", "place", "id", title="name"))
 
 
 def credits_of(column: str, role: str) -> pl.Expr:
-    """A list of {id, name} as credits of one role; empty when null."""
+    """Return a list of {id, name} as credits of one role; empty when null."""
     person = pl.element().struct
     credit = pl.struct(artist_id=person.field("id"), name=person.field("name"), role=pl.lit(role))
     return pl.col(column).list.eval(credit).cast(CREDITS).fill_null(pl.lit([], dtype=CREDITS))
 
 
 def release_type(kind: pl.Expr) -> pl.Expr:
-    """`release` is the store's word for any release and says nothing."""
+    """Return the type of a release. `release` is the store's word for any release and becomes null."""
     return pl.when(kind != "release").then(kind)
 
 
 def barcode_or_number(upc: pl.Expr) -> list[pl.Expr]:
-    """`upc` and `catalog_number`: labels write a barcode where the catalogue number belongs."""
+    """Return `upc` and `catalog_number`: some labels write a barcode in place of the catalogue number."""
     number = given("catalog_number").str.strip_chars()
     is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
     said = pl.when(upc.str.strip_chars() != "").then(upc)
@@ -107,7 +107,7 @@ def barcode_or_number(upc: pl.Expr) -> list[pl.Expr]:
 
 
 def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr) -> pl.Expr:
-    """The genre, then the sub-genre below it."""
+    """Return the genre, then the sub-genre below it."""
     both = pl.concat_list(
         pl.struct(genre=genre, genre_id=genre_id, parent=_NO_TEXT),
         pl.struct(genre=sub, genre_id=sub_id, parent=pl.when(sub.is_not_null()).then(genre)),
@@ -138,11 +138,11 @@ def _tracks() -> list[pl.Expr]:
 
 
 def joined_primary() -> pl.Expr:
-    """The artists without the remixers, as the store shows them."""
+    """Return the artists without the remixers, as the store shows them."""
     names = pl.col("artists").list.eval(pl.element().struct.field("name")).list.join(", ")
     return pl.when(names != "").then(names)
 
 
 def _date() -> pl.Expr:
-    """The date that the store shows, else the one since when it is on sale."""
+    """Return the date that the store shows, else the first day of sale."""
     return pl.coalesce(given("new_release_date"), given("publish_date"))

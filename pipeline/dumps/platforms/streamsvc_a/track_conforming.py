@@ -1,4 +1,4 @@
-"""Blocks of tracks, albums and artists, as both layouts of this platform read them, -> staging rows and rejects.
+"""Staging rows and rejects out of blocks of tracks, albums and artists, which both layouts of this platform read.
 
 Every value of a block is text as delivered (or null), so that one reading serves Parquet, SQLite and JSON. The columns of a block:
 
@@ -171,7 +171,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
 
 
 def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage genre words of artists; blank ones say nothing and are left out."""
+    """Stage genre words of artists. Blank ones are left out."""
     out.write(
         "source_genre",
         block.filter(given("genre").is_not_null()).select(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 MEMBERS = ("tracks.items", "tracks", "albums.items", "albums", "artists.items", "artists", "items", "track")
-"""Where answers hold their objects."""
+"""Paths of objects in answers."""
 _PEOPLE = "STRUCT(id VARCHAR, name VARCHAR)[]"
 _CODES = "STRUCT(isrc VARCHAR, ean VARCHAR, upc VARCHAR)"
 _INNER_TRACK = ("id", "name", "is_local", "explicit", "duration_ms", "popularity", "disc_number", "track_number")
@@ -71,17 +71,17 @@ PASSED_OVER = names_in("""
     tracks.next tracks.offset tracks.previous tracks.total episode show* language* description* html_description track
     external_ids.amgid
 """)
-"""Members that objects are known to have and that say nothing that the catalog keeps."""
+"""Known members of objects that the catalog does not need."""
 _OTHER_KINDS = ("episode", "show", "audiobook", "chapter", "playlist", "user")
 
 
 def json_files(dump: Path) -> list[Path]:
-    """The JSON files of the dump, compressed or not, in order of path."""
+    """Return the JSON files of the dump, compressed or not, in order of path."""
     return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
 
 
 def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
-    """Stage Web-API objects; DumpError when they hold no track."""
+    """Stage Web-API objects. Raises DumpError when they hold no track."""
     rows = 0
     for number, block in enumerate(_records(files, dump, out)):
         tracks = _tracks(block).with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
@@ -117,12 +117,12 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
 
 
 def _fullest(table: str) -> str:
-    """Each id once, in its fullest form, in the order of the dump."""
+    """Return each id once, in its fullest form, in the order of the dump."""
     return f"SELECT * FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY rank, position) = 1 ORDER BY position, id"
 
 
 def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
-    """Blocks of objects with `kind` (track, album, artist); what is none of these is rejected."""
+    """Yield blocks of objects with `kind` (track, album, artist); other objects are rejected."""
     entity = "source_recording"
     for path in files:
         out.use(path)
@@ -159,7 +159,7 @@ def _credited(people: pl.Expr) -> pl.Expr:
 
 
 def _tracks(block: pl.DataFrame) -> pl.DataFrame:
-    """Tracks of the block, alone or inside albums, as `track_conforming` takes them; with `album` and `linked_id`."""
+    """Return tracks of the block, alone or inside albums, for `track_conforming`, with `album` and `linked_id`."""
     where = ("source_file", "place", "_kind")
     alone = block.select(*where, "album", *_INNER_TRACK, *_STRUCTS)
     inside = (
@@ -186,7 +186,7 @@ def _tracks(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
-    """Albums of the block, once each: objects of their own (rank 0) before those inside tracks (rank 1), named ones first."""
+    """Return albums of the block, once each: whole objects (rank 0) before those inside tracks (rank 1), named ones first."""
     own = block.filter(pl.col("_kind") == "album").select(
         "source_file",
         "place",
@@ -215,7 +215,7 @@ def _albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
-    """Artists of the block, once each, like the albums; those inside others have no genres."""
+    """Return artists of the block, once each, like the albums. Those inside other objects have no genres."""
     first = pl.lit(tracks["position"].min(), dtype=pl.Int64)
     own = block.filter(pl.col("_kind") == "artist").select(
         "source_file", "place", "id", "name", "popularity", "genres", position=first, rank=pl.lit(0)
@@ -240,7 +240,7 @@ def _artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stage_redirects(connection: duckdb.DuckDBPyConnection, redirects: pl.DataFrame, out: StagingWriter) -> None:
-    """Ids for which the platform answered with another track, unless the dump holds them too; so no chain is left to follow."""
+    """Return ids for which the platform answered with another track and that the dump lacks. So there are no chains to follow."""
     connection.register(
         "redirects", redirects.filter(given("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
+    """Stage the dump at `dump`, in whichever layout it is delivered. Raises DumpError for an unknown layout."""
     with scratch_folder(out) as scratch:
         feeds, answers = feed_files(dump), json_files(dump)
         if feeds:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 MEMBERS = ("results.songs.data", "results.albums.data", "results.artists.data", "results", "data")
-"""Where answers hold their objects."""
+"""Paths of objects in answers."""
 _LOOKUP = (
     *("wrapperType", "kind", "trackId", "collectionId", "artistId", "artistName", "trackName", "trackCensoredName", "collectionName"),
     *("collectionArtistName", "primaryGenreName", "trackTimeMillis", "releaseDate", "trackNumber", "discNumber", "discCount", "trackCount"),
@@ -61,22 +61,22 @@ PASSED_OVER = names_in("""
     preview* currency country copyright contentAdvisory* isStreamable amgArtistId primaryGenreId releaseDate longDescription
     shortDescription hasITunesExtras
 """)
-"""Members that answers are known to have and that say nothing that the catalog keeps."""
+"""Known members of answers that the catalog does not need."""
 _KINDS = {"songs": "song", "albums": "album", "artists": "artist", "collection": "album", "artist": "artist", "song": "song"}
 ALBUM_IN_URL = r"/album/(?:[^/?]+/)?([0-9]+)"
 SEVERAL = r", | & "
-"""Between the artists of a display string."""
+"""Separators between the artists of a display string."""
 NOT_EXPLICIT = "none"
-"""What an API song without a `contentRating` is in the words of the media feed."""
+"""Word of the media feed for an API song without a `contentRating`."""
 
 
 def json_files(dump: Path) -> list[Path]:
-    """The JSON files of the dump, compressed or not, in order of path."""
+    """Return the JSON files of the dump, compressed or not, in order of path."""
     return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
 
 
 def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
-    """Stage recorded answers; DumpError when they hold no song."""
+    """Stage recorded answers. Raises DumpError when they hold no song."""
     rows = 0
     for number, block in enumerate(_records(files, dump, out)):
         placed = block.with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
@@ -107,12 +107,12 @@ def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
 
 
 def _fullest(table: str) -> str:
-    """Each id once, in its fullest form, in the order of the dump."""
+    """Return each id once, in its fullest form, in the order of the dump."""
     return f"SELECT * FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY rank, position) = 1 ORDER BY position, id"
 
 
 def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
-    """Blocks of objects with `_kind` (song, album, artist); videos and the like are rejected."""
+    """Yield blocks of objects with `_kind` (song, album, artist); videos and others are rejected."""
     entity = "source_recording"
     for path in files:
         out.use(path)
@@ -139,13 +139,13 @@ def _attribute(name: str) -> pl.Expr:
 
 
 def _one_artist(identifier: pl.Expr, name: pl.Expr) -> pl.Expr:
-    """The display string as one primary artist, or no artist."""
+    """Return the display string as one primary artist, or no artist."""
     credit = pl.struct(identifier.alias("artist_id"), name.alias("name"), pl.lit("primary").alias("role"))
     return pl.when(name.str.strip_chars() != "").then(pl.concat_list(credit)).otherwise(pl.lit([], dtype=CREDITS))
 
 
 def _only_artist_id() -> pl.Expr:
-    """The id of the artist when the display string stands for one artist."""
+    """Return the id of the artist if the display string is one artist."""
     people = pl.col("relationships").struct.field("artists").struct.field("data")
     return pl.coalesce("artistId", pl.when(people.list.len() == 1).then(people.list.first().struct.field("id")))
 
@@ -196,7 +196,7 @@ def _genre_rows(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
 
 
 def _albums(block: pl.DataFrame) -> pl.DataFrame:
-    """Albums, once each: objects of their own (rank 0) before those that only songs name (rank 1)."""
+    """Return albums, once each: whole objects (rank 0) before those that only songs name (rank 1)."""
     own = pl.col("_kind") == "album"
     artist = pl.coalesce(
         pl.when(own).then(pl.coalesce(_attribute("artistName"), "artistName")),
@@ -231,7 +231,7 @@ def _albums(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artists(block: pl.DataFrame) -> pl.DataFrame:
-    """Artists, once each; a display string of several is no artist."""
+    """Return artists, once each. A display string of several artists is none."""
     own = pl.col("_kind") == "artist"
     name = pl.coalesce(pl.when(own).then(_attribute("name")), "artistName", _attribute("artistName"))
     artists = block.select(

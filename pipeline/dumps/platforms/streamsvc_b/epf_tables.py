@@ -1,4 +1,4 @@
-"""EPF tables -> blocks of songs, albums, artists and genres.
+"""Blocks of songs, albums, artists and genres out of EPF tables.
 
 An EPF song knows neither its ISRC nor its album nor its genre: `song_match`, `collection_song` and the like are joined by DuckDB, which
 spills; genres exist for collections and artists only. Numbers stand in square brackets at times.
@@ -34,7 +34,7 @@ ARTIST_TYPE, MUSIC_MEDIA = "1", "1"
 
 
 def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
-    """Stage an EPF delivery; DumpError when it has no songs, is an incremental or is cut off."""
+    """Stage an EPF delivery. Raises DumpError when it has no songs, is incremental or is cut off."""
     files = export(dump, scratch, out)
     with bounded_duckdb(scratch / "spill") as connection:
         connection.execute("CREATE MACRO key(x) AS TRY_CAST(trim(x, '[] ') AS BIGINT)")
@@ -84,7 +84,7 @@ def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFra
 
 
 def _id(table: str) -> str:
-    """The key for sorting and the id as text, which stays as delivered when it is no number."""
+    """Return SQL for the sort key and the id as text, which stays as delivered when it is no number."""
     return f"key(t.{table}_id) AS key, coalesce(CAST(key(t.{table}_id) AS VARCHAR), t.{table}_id) AS id"
 
 
@@ -211,7 +211,7 @@ def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
 
 
 def _genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
-    """Genres of one kind of entity, each once, the primary one first; only of entities that are staged. `doubled`: further rows of it."""
+    """Stage genres of staged entities of one kind, each once, the primary one first. `doubled`: repeated rows."""
     entities = "music" if kind == "collection" else "artist"
     return stream(
         connection,

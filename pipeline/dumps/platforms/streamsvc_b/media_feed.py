@@ -47,7 +47,7 @@ FEEDS = {
     "artists": "artist",
     "popularitytopchartsongs": "song chart",
 }
-"""First word of a folder's or file's name, in small letters -> feed."""
+"""First word of a folder's or file's name, in lower case -> feed."""
 _NAMED = {"id": (), "nameDefault": ("name",)}
 _PASSED_OVER = names_in("""
     name namePronunciation titleVersionPronunciation audioLocale copyright copyrightPline prices shortPreview urlTemplate
@@ -107,7 +107,7 @@ _TEXTS = pl.List(pl.String)
 
 
 def feed_files(dump: Path) -> dict[str, list[Path]]:
-    """The Parquet files of each feed, recognised by a folder or by the beginning of the file's name."""
+    """Return the Parquet files of each feed, by a folder or by the beginning of the file's name."""
     found: dict[str, list[Path]] = {}
     for path in sorted(dump.rglob("*.parquet")):
         names = [_FIRST_WORD.match(part.lower()) for part in path.relative_to(dump).parts]
@@ -119,7 +119,7 @@ def feed_files(dump: Path) -> dict[str, list[Path]]:
 
 
 def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: StagingWriter) -> None:
-    """Stage the feeds; DumpError when there are no songs or a file is not Parquet."""
+    """Stage the feeds. Raises DumpError when there are no songs or a file is not Parquet."""
     if "song" not in files:
         raise DumpError(f"{dump}: no song feed among {', '.join(sorted(files))}; deliver the song export")
     for feed, paths in files.items():
@@ -162,7 +162,7 @@ def _expect(feed: str, files: list[Path], dump: Path, out: StagingWriter) -> Non
 
 
 def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
-    """Rows in file order with lower-case column names, `position`, `source_file` and `place`."""
+    """Yield rows in file order with lower-case column names, `position`, `source_file` and `place`."""
     for number, path in enumerate(files):
         row = 0
         try:
@@ -182,7 +182,7 @@ def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
 
 
 def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.DataFrame:
-    """Ids that stand more than once with the position of the first. Rows are counted from 1 here and in `_blocks`."""
+    """Return repeated ids with the position of the first row. Rows are counted from 1 here and in `_blocks`."""
     if not files:
         return pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     for path in files:
@@ -209,14 +209,14 @@ def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.
 
 
 def _of(staged: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `block` that were staged."""
+    """Return the rows of `block` that were staged."""
     return (
         block if staged.height == block.height else block.join(staged.select("position"), on="position", how="semi", maintain_order="left")
     )
 
 
 def _holds_text(dtype: pl.DataType) -> bool:
-    """Whether a column is a text, a number or a localised text, and no list of them, no bytes and no other structure."""
+    """Return whether a column is a text, a number or a localised text, and no list, bytes or other structure."""
     if isinstance(dtype, pl.Struct):
         return any(field.name == "default" for field in dtype.fields)
     if isinstance(dtype, pl.List):
@@ -225,7 +225,7 @@ def _holds_text(dtype: pl.DataType) -> bool:
 
 
 def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out: StagingWriter) -> None:
-    """Reject columns that are no texts, once per file; DumpError when these are ids or names."""
+    """Reject columns that are no texts, once per file. Raises DumpError when these are ids or names."""
     if block.is_empty() or block["place"][0] != "row 1":
         return
     for name in names:
@@ -240,7 +240,7 @@ def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out
 
 
 def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
-    """The first of the columns that is there and has a text: plain, a number, or localised (its `default`)."""
+    """Return the first of the columns that exists and has a text: plain, a number, or localised (its `default`)."""
     found = []
     for name in names:
         dtype = block.schema.get(name)
@@ -315,7 +315,7 @@ def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
-    """The artists of a list column: position, artist_id, name, said (the role, if it has one)."""
+    """Return the artists of a list column: position, artist_id, name, said (the role, if it has one)."""
     dtype = block.schema.get(column)
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
         return pl.DataFrame(schema={"position": pl.Int64, "artist_id": pl.String, "name": pl.String, "said": pl.String})
@@ -355,7 +355,7 @@ def _songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _places(block: pl.DataFrame) -> pl.DataFrame:
-    """Where the songs of a block stand on their albums, one row per album that a song names."""
+    """Return the places of a block's songs on albums, a row per album that a song names."""
     places = block.select(
         "source_file",
         "place",
@@ -368,7 +368,7 @@ def _places(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
-    """Genres with the one above, out of paths that start at the root."""
+    """Return genres with their parent, out of paths that start at the root."""
     dtype = block.schema.get("genres")
     if not isinstance(dtype, pl.List):
         return pl.DataFrame(
@@ -424,7 +424,7 @@ def _artists(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chart_popularity(files: list[Path]) -> pl.DataFrame:
-    """`id`, `popularity`: the best rank of a song over all charts, 1 for the top, towards 0 for the end of the longest chart."""
+    """Return `id` and `popularity`: a song's best rank over all charts, 1 for the top, near 0 for the end of the longest chart."""
     schema = {"id": pl.String, "popularity": pl.Float64}
     ranked = []
     for path in files:

@@ -1,4 +1,4 @@
-"""Blocks of songs, albums and artists, as all layouts of this platform read them, -> staging rows and rejects.
+"""Staging rows and rejects out of blocks of songs, albums and artists, which all layouts of this platform read.
 
 The columns of a block; all are text as delivered unless said otherwise:
 
@@ -43,10 +43,10 @@ TEXTS = pl.List(pl.String)
 LONGEST_MS = 2**31 - 1
 LARGEST_SMALLINT = 2**15 - 1
 ROOT_GENRE = "Music"
-"""Above every genre of the platform: structure, no genre."""
+"""Root of the platform's genres, which is no genre itself."""
 SONG, ARTIST, MUSIC = "song", "artist", "music"
 TYPE_SUFFIX = r" - (Single|EP)$"
-"""What the platform's pages put behind the titles of singles and EPs."""
+"""Suffixes that the platform's pages add to titles of singles and EPs."""
 
 
 def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
@@ -100,7 +100,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
 
 
 def stage_places(places: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage where songs stand on albums: text columns source_file, place, release_id, external_id, disc_number, track_number."""
+    """Stage the places of songs on albums: text columns source_file, place, release_id, external_id, disc_number, track_number."""
     entity = "source_release_track"
     disc = whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
     number = whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
@@ -165,7 +165,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
 
 
 def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage one block of artists; the platform also lists actors, authors and the like, which are out."""
+    """Stage one block of artists. The platform also lists actors and authors, which are rejected."""
     entity = "source_artist"
     other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != ARTIST, "kind")
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
@@ -183,7 +183,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
 
 
 def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage genre words; the root and blank ones are left out, the root is no parent either."""
+    """Stage genre words. The root and blank ones are left out, and the root is no parent."""
     word = given("genre")
     out.write(
         "source_genre",

@@ -37,7 +37,7 @@ LAYOUTS = {
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Stage the dump at `dump`; DumpError when it holds no JSON file, or one cannot be read."""
+    """Stage the dump at `dump`. Raises DumpError when it holds no JSON file, or one cannot be read."""
     files = json_files(dump)
     if not files:
         raise DumpError(f"{dump}: no JSON file (.ndjson, .jsonl, .json, plain or compressed); see docs/reference/formats/streamsvc_c.md")

@@ -1,4 +1,4 @@
-"""Flat tracks with a `performers` line (`Name, Role, Role - Name, Role`) and albums with `genres_list` arrow paths -> delivered rows."""
+"""Flat tracks with a `performers` line (`Name, Role, Role - Name, Role`) and albums with `genres_list` arrow paths as delivered rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _KNOWN_ROLE = re.compile(
     r"MasteringEngineer|RecordingEngineer|StudioPersonnel|Vocals|Vocalist|Guitar|Bass|BassGuitar|Drums|Keyboards|Piano|Synthesizer|"
     r"Programmer|Programming|Mixer|[A-Z][a-z]+[A-Z][A-Za-z]+"
 )
-"""Names hold commas too (`Earth, Wind & Fire, MainArtist`): a name ends before the first word that is a role."""
+"""Roles of a line. Names may hold commas (`Earth, Wind & Fire, MainArtist`), so a name ends before the first word that is a role."""
 _ARROW = re.compile(r"\s*→\s*")
 
 
 def read_performers(line: str) -> list[tuple[str, str]]:
-    """`Name, Role, Role - Name, Role` -> (name, primary | featured | remixer) of those who have such a role, in order."""
+    """Return (name, primary | featured | remixer) of `Name, Role, Role - Name, Role` for names with such a role, in order."""
     found = []
     pending = ""
     for entry in line.split(" - "):
@@ -44,7 +44,7 @@ def read_performers(line: str) -> list[tuple[str, str]]:
 
 
 def read_genre_paths(paths: list[str | None]) -> list[dict[str, str | None]]:
-    """`["Pop/Rock", "Pop/Rock→Rock"]` -> the last step of each path, with the step above it as parent, once each."""
+    """Return the last step of each path of `["Pop/Rock", "Pop/Rock→Rock"]` with the step above it as parent, once each."""
     found: dict[tuple[str, str | None], None] = {}
     for path in paths:
         steps = [step for step in _ARROW.split(path or "") if step.strip()]
@@ -54,7 +54,7 @@ def read_genre_paths(paths: list[str | None]) -> list[dict[str, str | None]]:
 
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks, and the album that each names as a part."""
+    """Add tracks, and the album that each names as a part."""
     album = pl.col("album").struct
     store.add("recording", _recordings(rows.with_columns(release_id=album.field("id"))))
     albums = rows.filter(album.field("id").is_not_null()).select("source_file", "place", "album").unnest("album")
@@ -62,7 +62,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Albums, and the tracks that each lists as parts."""
+    """Add albums, and the tracks that each lists as parts."""
     store.add("release", _releases(rows))
     listed = rows.select("source_file", "place", release_id="id", track=pl.col("tracks").struct.field("items"))
     tracks = listed.explode("track").filter(pl.col("track").is_not_null()).unnest("track")
@@ -117,7 +117,7 @@ def _releases(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _credits(rows: pl.DataFrame) -> pl.Series:
-    """The performer, then whom the line credits besides; names that are the performer's get its id."""
+    """Return the performer, then the other credited names. A name equal to the performer's gets its id."""
     lists = []
     for performer, line in rows.select("performer", "performers").iter_rows():
         credited = dict.fromkeys(read_performers(line or ""))

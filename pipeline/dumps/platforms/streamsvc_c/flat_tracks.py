@@ -1,4 +1,4 @@
-"""Flat tracks, albums and artists with numeric ids, `title_short` and `title_version`, `rank`, `contributors` -> delivered rows."""
+"""Flat tracks, albums and artists with numeric ids, `title_short` and `title_version`, `rank`, `contributors` as delivered rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FULL_RANK = 1_000_000
 EXPLICIT_CONTENT = ("1", "4")
-"""Explicit, partially explicit. 0 and 3 (edited) say no; 2, 5, 6 and 7 say that nobody knows."""
+"""Codes for explicit and partially explicit. 0 and 3 (edited) mean no; 2, 5, 6 and 7 mean unknown."""
 CLEAN_CONTENT = ("0", "3")
 NO_GENRE = "-1"
 ROOT_GENRES = {
@@ -50,7 +50,7 @@ _ENCLOSED = r"^\(((?:[^()]|\([^()]*\))*)\)$|^\[([^\[\]]*)\]$"
 
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks, and the album that each names as a part."""
+    """Add tracks, and the album that each names as a part."""
     store.add("recording", recordings(rows.with_columns(release_id=pl.col("album").struct.field("id"))))
     album = pl.col("album").struct
     albums = rows.select(
@@ -65,7 +65,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Albums, and the tracks that each lists as parts (list items lack the ISRC)."""
+    """Add albums, and the tracks that each lists as parts (list items lack the ISRC)."""
     content = pl.col("label").str.json_path_match("$")
     kind = given("record_type").str.to_lowercase()
     store.add(
@@ -90,12 +90,12 @@ def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Artists."""
+    """Add artists."""
     store.add("artist", rows.select("source_file", "place", "id", title="name"))
 
 
 def recordings(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the columns of a flat track and `release_id` -> delivered recordings."""
+    """Return rows with the columns of a flat track and `release_id` as delivered recordings."""
     version = given("title_version").str.strip_chars()
     groups = version.str.extract_groups(_ENCLOSED)
     inner = pl.coalesce(groups.struct.field("1"), groups.struct.field("2")).str.strip_chars()
@@ -131,7 +131,7 @@ def _is_explicit() -> pl.Expr:
 
 
 def _credits() -> pl.Expr:
-    """The contributors with their roles; without any the one artist."""
+    """Return the contributors with their roles; without any, the one artist."""
     person = pl.element().struct
     role = person.field("role").str.to_lowercase().replace_strict(_ROLES, default="primary", return_dtype=pl.String)
     listed = pl.col("contributors").list.eval(pl.struct(artist_id=person.field("id"), name=person.field("name"), role=role)).cast(CREDITS)
@@ -141,7 +141,7 @@ def _credits() -> pl.Expr:
 
 
 def _genres() -> pl.Expr:
-    """The named genres; without any the one of `genre_id`."""
+    """Return the named genres; without any, the one of `genre_id`."""
     genre = pl.element().struct
     no_text = pl.lit(None, dtype=pl.String)
     named = pl.struct(genre=genre.field("name"), genre_id=genre.field("id"), parent=no_text)

@@ -1,4 +1,4 @@
-"""JSON:API resources -> delivered rows. Names of artists and genres and places on albums are references, looked up later."""
+"""JSON:API resources as delivered rows. Names of artists and genres and places on albums are references, filled in later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OLD_FULL_POPULARITY = 100
 
 
 def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks, videos, albums and artists.
+    """Add tracks, videos, albums and artists.
 
     Parts, of which the first full one counts: resources of a document (the same artist is included in document after document) and
     bare references, which have no attributes.
@@ -31,7 +31,7 @@ def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 
 def popularity_share(value: pl.Expr) -> pl.Expr:
-    """Text -> 0..1; older answers count up to 100."""
+    """Return text as a share of 0 to 1. Older answers count up to 100."""
     number = value.cast(pl.Float64, strict=False)
     return pl.when(number > 1).then(number / _OLD_FULL_POPULARITY).otherwise(number)
 

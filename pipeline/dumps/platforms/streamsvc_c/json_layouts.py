@@ -1,4 +1,4 @@
-"""The columns that are read of every JSON record of this platform, the union of its layouts, and which layout a record is of.
+"""Columns that are read of the JSON records of this platform, the union of its layouts, and the layout of each record.
 
 Add a field here when the catalog comes to use it. What is polymorphic (`label`: text or object) is read as JSON; scalars are read as text.
 """
@@ -14,12 +14,12 @@ MEMBERS = ("data", "included")
 
 
 def struct(**fields: str) -> str:
-    """A DuckDB STRUCT type; fields without a type of their own are text."""
+    """Return a DuckDB STRUCT type. Fields without a type are text."""
     return "STRUCT(" + ", ".join(f'"{name}" {dtype}' for name, dtype in fields.items()) + ")"
 
 
 def texts(*names: str) -> dict[str, str]:
-    """Fields that are text."""
+    """Return fields that are text."""
     return dict.fromkeys(names, "VARCHAR")
 
 
@@ -84,7 +84,7 @@ PASSED_OVER = names_in("""
     goodies popularity relative_url description* is_official label.* artists.* catchline subtitle dates recording_information duration
     genre_id version created_at position isrc isVideo
 """)
-"""Members that records are known to have and that say nothing that the catalog keeps."""
+"""Known members of records that the catalog does not need."""
 RESOURCES = ("tracks", "videos", "albums", "artists")
 IGNORED_RESOURCES = (
     "artworks",
@@ -98,13 +98,13 @@ IGNORED_RESOURCES = (
     "trackFiles",
     "shares",
 )
-"""Resources that say nothing that the catalog keeps. `providers` are distributors, not labels."""
+"""Resources that the catalog does not need. `providers` are distributors, not labels."""
 KIND_SHAPES = {"genre": (pl.col("id"), pl.coalesce(pl.col("attributes").struct.field("genreName"), "name"))}
 """What is read of a genre: its id and its name."""
 
 
 def kind() -> pl.Expr:
-    """Which layout a record is of: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
+    """Return the layout of a record: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
     said = pl.col("type")
     has = {name: pl.col(name).is_not_null() for name in COLUMNS}
     rules = [

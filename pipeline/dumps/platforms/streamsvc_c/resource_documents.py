@@ -1,4 +1,4 @@
-"""The documents of the platform's first public API (`{"resource": {...}}`) -> delivered rows."""
+"""The documents of the platform's first public API (`{"resource": {...}}`) as delivered rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
-    """Tracks, videos and albums, and the album that a track names as a part."""
+    """Add tracks, videos and albums, and the album that a track names as a part."""
     records = rows.select("source_file", "place", "resource").unnest("resource")
     is_album = pl.coalesce(pl.col("artifactType").str.to_lowercase() == "album", pl.col("artifactType").is_null() & _says("barcodeId"))
     tracks = records.filter(~is_album)

@@ -29,7 +29,7 @@ _IN_FILE_ORDER = "ORDER BY file, line"
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Read the snapshot in `dump` or in its BWARM_* sub-folder. DumpError when it is incomplete, damaged or of no known layout."""
+    """Read the snapshot in `dump` or in its BWARM_* sub-folder. Raises DumpError when it is incomplete, damaged or of no known layout."""
     with scratch_folder(out) as work:
         unpack(dump, work, out)
         with bounded_duckdb(work / "spill") as connection:
@@ -86,7 +86,7 @@ def _stage_links(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> N
 
 
 def _row_count(rows: pl.DataFrame, codes: str) -> int:
-    """Rows that `rows` come to with one code each; a record without codes is one row too."""
+    """Return one row per record and code; a record without codes is one row, too."""
     return int(rows.select(pl.col(codes).list.len().fill_null(0).clip(1).cast(pl.Int64).sum()).item())
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a composition snapshot: which files it has, with how many lines and which MD5."""
+"""Manifest of a composition snapshot: its files, their numbers of lines and MD5 hashes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _END = "EOF"
 
 @dataclass(frozen=True)
 class Listed:
-    """What the manifest says about a file; null where it says nothing."""
+    """Entry of the manifest for a file; None where it says nothing."""
 
     lines: int | None
     md5: str | None
 
 
 def read_manifest(folder: Path) -> dict[str, Listed]:
-    """File name -> what is said about it; empty when there is no manifest. DumpError when the manifest itself is cut off.
+    """Return the entries by file name; none without a manifest. Raises DumpError when the manifest itself is cut off.
 
     Cells are told apart by their shape, because senders differ in what stands before them.
     """
@@ -48,7 +48,7 @@ def read_manifest(folder: Path) -> dict[str, Listed]:
 
 
 def check_file(path: Path, listed: Listed | None, lines: int, *, has_heading: bool) -> None:
-    """DumpError when `path` is not what the manifest lists. `lines` counts all lines; a heading may or may not have been counted."""
+    """Raise DumpError when `path` differs from its entry. `lines` counts all lines; the manifest may leave out a heading."""
     if listed is None:
         return
     if listed.lines is not None and listed.lines not in {lines, lines - has_heading}:
@@ -58,7 +58,7 @@ def check_file(path: Path, listed: Listed | None, lines: int, *, has_heading: bo
 
 
 def check_presence(folder: Path, manifest: dict[str, Listed]) -> None:
-    """DumpError when a listed file is not there."""
+    """Raise DumpError when a listed file is missing."""
     missing = sorted(name for name in manifest if not (folder / name).is_file())
     if missing:
         raise DumpError(f"{folder}: {', '.join(missing)} listed in the manifest, but not there; the snapshot is not complete")

@@ -1,4 +1,4 @@
-"""The delivered tables of the composition data as Parquet in a work folder: read cells, normalised codes, rejects for what does not fit."""
+"""Delivered tables of the composition data as Parquet in a work folder: read cells, normalised codes, and rejects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ESCAPES = {r"\\|": "|", r"\|": "|", r"\\": "\\"}
 """Of the family of standards: a literal `|` or `\\` in a text; the longest first."""
 _MULTI = "|"
 _ADDED = ("file", "line", "isrcs", "iswcs", "duration_ms")
-"""Not cells of the record: left out of excerpts."""
+"""Columns that are no cells of the record and are left out of excerpts."""
 _LONGEST_MS = 2**31 - 1
 
 
@@ -75,7 +75,7 @@ def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingW
 
 
 def _cells(file: _File, block: RowBlock) -> pl.DataFrame:
-    """The read fields as text, null where a cell is blank."""
+    """Return the read fields as text, null where a cell is blank."""
     places = file.layout.places
     where = {"file": pl.lit(file.number, dtype=pl.Int32), "source_file": pl.lit(file.path.name), "place": pl.format("line {}", "line")}
     if not block.content:
@@ -150,7 +150,7 @@ _READERS = {WORKS.name: _works, RECORDINGS.name: _recordings, LINKS.name: _links
 
 
 def duration_ms(value: pl.Expr) -> pl.Expr:
-    """ISO 8601 time (`PT3M2S`, `PT182S`, `PT1H0M0.5S`) -> milliseconds; null when unreadable or zero."""
+    """Return ISO 8601 times (`PT3M2S`, `PT182S`, `PT1H0M0.5S`) as milliseconds; null when unreadable or zero."""
     hours, minutes, seconds = (value.str.extract_groups(_DURATION).struct.field(str(group)) for group in (1, 2, 3))
     total = (
         hours.cast(pl.Float64).fill_null(0) * 3600
@@ -161,7 +161,7 @@ def duration_ms(value: pl.Expr) -> pl.Expr:
 
 
 def _iswcs() -> pl.Expr:
-    """A cell of codes behind each other -> list of normalised ones, null where one is wrong."""
+    """Return the normalised codes of a cell as a list, null where one is wrong."""
     return pl.col("iswc").str.split(_MULTI).list.eval(iswc_expr(pl.element()))
 
 
