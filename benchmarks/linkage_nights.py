@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.linkage_runs import read_member
 from benchmarks.measurement import Run, measure
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
+from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms
 from pipeline.linkage.incremental.night import BASE_TABLES
@@ -82,7 +82,7 @@ def _take_over(before: BuildPaths, after: BuildPaths) -> None:
 def _same(name: str, days: Sequence[BuildPaths]) -> bool:
     """Compare row by row; of atoms only the valid ones."""
     if name in ATOM_TABLES:
-        one, other = (live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key) for paths in days)
+        one, other = (scan_live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key) for paths in days)
     else:
         one, other = (read_table(TABLES[name], paths.table(name)) for paths in days)
     return one.equals(other)

@@ -63,7 +63,7 @@ class CursorCodec:
 
     def encode(self, query: Sequence[str], place: Place) -> str:
         """Return the cursor for the page of `query` after `place`."""
-        content = _PLACE.pack(CURSOR_VERSION, _digest(query), place.score, place.popularity, place.id)
+        content = _PLACE.pack(CURSOR_VERSION, _hash_query(query), place.score, place.popularity, place.id)
         return base64.urlsafe_b64encode(content + self._seal(content)).rstrip(b"=").decode()
 
     def decode(self, query: Sequence[str], cursor: str, largest: Place = LARGEST_PLACE) -> Place:
@@ -71,14 +71,14 @@ class CursorCodec:
 
         InvalidCursorError for anything but a cursor that this codec wrote for that query, and for a place outside those bounds.
         """
-        raw = _bytes(cursor)
+        raw = _decode_text(cursor)
         content, seal = raw[: _PLACE.size], raw[_PLACE.size :]
         if len(raw) != _PLACE.size + _SEAL_BYTES or not hmac.compare_digest(seal, self._seal(content)):
             raise InvalidCursorError("this is not a cursor of ours, or it was changed: begin again without a cursor")
         version, digest, score, popularity, identifier = _PLACE.unpack(content)
         if version != CURSOR_VERSION:
             raise InvalidCursorError("this cursor was made by another version: begin again without a cursor")
-        if digest != _digest(query):
+        if digest != _hash_query(query):
             raise InvalidCursorError("this cursor belongs to another query: send it with the values it was made for")
         place = Place(score, popularity, identifier)
         if not all(0 <= part <= most for part, most in zip(place, largest, strict=True)):
@@ -89,12 +89,12 @@ class CursorCodec:
         return hashlib.blake2b(content, digest_size=_SEAL_BYTES, key=self._key).digest()
 
 
-def _digest(query: Sequence[str]) -> bytes:
+def _hash_query(query: Sequence[str]) -> bytes:
     joined = b"".join(len(text).to_bytes(4, "little") + text for part in query for text in (part.encode("utf-8", "surrogatepass"),))
     return hashlib.blake2b(joined, digest_size=_QUERY_BYTES).digest()
 
 
-def _bytes(cursor: str) -> bytes:
+def _decode_text(cursor: str) -> bytes:
     """Decode the text; empty unless it is the one canonical spelling, so no two texts mean the same cursor."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)

@@ -32,7 +32,7 @@ _SHARED = (
 
 def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
     """Set up the process's log. `level` is one of Python's names in any case. The loggers `quiet` only log warnings."""
-    guard_standard_error(_lost)
+    guard_standard_error(_format_lost)
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*_SHARED[1:], structlog.processors.JSONRenderer()],
@@ -52,6 +52,6 @@ def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
         logging.getLogger(name).setLevel(max(number, logging.WARNING))
 
 
-def _lost(lines: int) -> str:
+def _format_lost(lines: int) -> str:
     moment = datetime.now(UTC).isoformat()
     return json.dumps({"timestamp": moment, "level": "warning", "event": "lines of the log are lost", "lines": lines})

@@ -70,17 +70,17 @@ class TolerantStream(io.RawIOBase):
         content = bytes(data)
         if missing := self.lost_lines - self._told_lost:
             notice = (b"\n" if self._is_torn else b"") + self.tell_lost(missing).encode() + b"\n"
-            if self._put(notice) < len(notice):
-                self.lost_lines += _lines(content)
+            if self._write_part(notice) < len(notice):
+                self.lost_lines += _count_lines(content)
                 return len(content)
             self._told_lost, self._is_torn = self.lost_lines, False
-        written = self._put(content)
+        written = self._write_part(content)
         if written < len(content):
-            self.lost_lines += _lines(content[written:])
+            self.lost_lines += _count_lines(content[written:])
             self._is_torn = self._is_torn or not (content[:written].endswith(b"\n") or written == 0)
         return len(content)
 
-    def _put(self, content: bytes) -> int:
+    def _write_part(self, content: bytes) -> int:
         """Return how many bytes could be written without waiting."""
         written = 0
         try:
@@ -150,5 +150,5 @@ def _open_standard_descriptors() -> None:
                 os.set_inheritable(descriptor, True)
 
 
-def _lines(content: bytes) -> int:
+def _count_lines(content: bytes) -> int:
     return content.count(b"\n") or 1

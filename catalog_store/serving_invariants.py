@@ -303,11 +303,11 @@ class _PairChecksum:
 
     def add(self, ones: NDArray[np.int64], others: NDArray[np.int64]) -> None:
         """Add pairs. SplitMix64 mixes both numbers, so exchanging partners changes the sum."""
-        mixed = _mix(_mix(ones.astype(np.uint64)) ^ others.astype(np.uint64))
+        mixed = _mix_bits(_mix_bits(ones.astype(np.uint64)) ^ others.astype(np.uint64))
         self.value = (self.value + int(np.sum(mixed, dtype=np.uint64))) % (1 << 64)
 
 
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))

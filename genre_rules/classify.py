@@ -108,50 +108,50 @@ class Classifier:
         parts, is_list = cut_list(string)
         names = self._find_named_parts(parts)
         is_row = is_list or (len(parts) > 1 and "," in string)
-        whole = [rule for rule in names if not rule.is_guard] if is_row else self._exact(string, form)
+        whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
         exact, scope = _select_narrowest(whole, platform, above)
         if scope == 0 and form in self.book.everyday and platform not in self.book.curated:
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
-            exact = self._kind_of_parent(form, platform, above, exact)
+            exact = self._find_kind_of_parent(form, platform, above, exact)
         dropping, _ = _select_narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
             return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
         if exact:  # `Dance / Pop` is not Dance-Pop
-            pair = self._pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
+            pair = self._classify_pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
             return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._join_names(parts, platform, above)
-            return self._parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
+            return self._classify_parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
         steps = path_steps(string)
         if len(steps) > 1:
-            return self._path(platform, steps)
-        return self._pair(platform, string, parent) or self._search_inside(platform, form, parent, above)
+            return self._classify_path(platform, steps)
+        return self._classify_pair(platform, string, parent) or self._search_inside(platform, form, parent, above)
 
-    def _exact(self, string: str, form: str) -> Sequence[CompiledRule]:
+    def _find_exact(self, string: str, form: str) -> Sequence[CompiledRule]:
         found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
         joined = self.book.exact.get(self.book.spellings.normalise(_SLASH.sub(" & ", string)), ()) if "/" in string else ()
         return tuple(dict.fromkeys((*joined, *found))) if joined else found
 
-    def _kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
+    def _find_kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
         """Return the tree's rules for this kind of the parent when the word alone has another meaning: `Progressive` below Trance."""
-        if exact and self._lies_below(exact, above):
+        if exact and self._is_below(exact, above):
             return exact
         for name in sorted(above.means):
             for kind in () if form == name else (f"{form} {name}", f"{name} {form}"):
                 rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
                 found, _ = _select_narrowest(rules, platform, NOTHING_ABOVE)
-                if found and self._lies_below(found, above):
+                if found and self._is_below(found, above):
                     return found
         return exact
 
-    def _lies_below(self, rules: Sequence[CompiledRule], above: Above) -> bool:
+    def _is_below(self, rules: Sequence[CompiledRule], above: Above) -> bool:
         nodes = [self.book.taxonomy.by_id[node_id] for rule in rules for node_id in rule.emit]
         return bool(nodes) and all(self.book.spellings.normalise(node.main_name) in above.means for node in nodes)
 
-    def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
+    def _classify_pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Classify both sides of the first joint where a side has a meaning: `r & b & soul` has one, `drum & bass` none."""
         words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)]
@@ -208,7 +208,7 @@ class Classifier:
             known = self._above[platform, parent] = Above(normalise(path_steps(parent)[-1]) if path_steps(parent) else "", means)
         return known
 
-    def _path(self, platform: str, steps: Sequence[str]) -> Classification:
+    def _classify_path(self, platform: str, steps: Sequence[str]) -> Classification:
         answers = []
         for index in range(len(steps) - 1, -1, -1):
             answer = self._classify_form(platform, steps[index], steps[index - 1] if index else "")
@@ -220,12 +220,12 @@ class Classifier:
             (), is_known=known, path=("no step of the path says anything", *_collect_steps(answers)), fired=_collect_fired(answers)
         )
 
-    def _parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
+    def _classify_parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
         parts = list(dict.fromkeys(parts))
         answers = [self._classify_form(platform, part, parent) for part in parts]
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
         if may_be_name and platform not in self.book.curated:
-            strange = [part for part, answer in zip(parts, answers, strict=True) if not answer.is_known and not self._only_describes(part)]
+            strange = [part for part, answer in zip(parts, answers, strict=True) if not answer.is_known and not self._is_descriptive(part)]
             if strange:  # `Pop, Iggy` is a name
                 return Classification(
                     (), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_collect_fired(answers)
@@ -233,7 +233,7 @@ class Classifier:
         tags = suppress_umbrellas(tag for answer in answers for tag in answer.tags)
         return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, _collect_fired(answers))
 
-    def _only_describes(self, part: str) -> bool:
+    def _is_descriptive(self, part: str) -> bool:
         words = self.book.spellings.normalise(part).split()
         return all(word in self.book.modifiers or word in CONNECTORS for word in words)
 
@@ -245,9 +245,9 @@ class Classifier:
             why = "reads like a name, a title or a place"
         if why:
             return Classification((), is_known=False, path=(f"{form!r} {why}",))
-        matches = self._phrases(platform, words, above, path)
+        matches = self._find_phrases(platform, words, above, path)
         if not matches and len(words) == 1:
-            matches = self._phrases(platform, self._split_compound(form), above, path)
+            matches = self._find_phrases(platform, self._split_compound(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
         patterns = [rule for pattern, rule in self.book.fitting_patterns(form) if not _is_vetoed(rule, form)]
@@ -257,7 +257,7 @@ class Classifier:
         # A word that the rules know is never corrected, however close it is to another.
         mended = [word if word in self.book.correct else self.book.slips.correct(word, is_alone=len(words) == 1) for word in words]
         if mended != words:
-            matches = self._phrases(platform, mended, above, path)
+            matches = self._find_phrases(platform, mended, above, path)
             if matches:
                 return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(mended)!r} by phrase", path)
         path.append(f"no rule for {form!r}")
@@ -298,13 +298,13 @@ class Classifier:
             return [word]
         return self.book.spaced[word].split() if word in self.book.spaced else self._split_compound(word)
 
-    def _phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
+    def _find_phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
         """Return the matches that are allowed: not inside a longer one, in position, not vetoed, no foreign words left.
 
         `path` gets the failures.
         """
         form = " ".join(words)
-        candidates = self._candidates(platform, words, above)
+        candidates = self._find_candidates(platform, words, above)
         is_free = platform not in self.book.curated
         silent = self.book.everyday if len(words) == 1 else self.book.everyday | self.book.alone
         everyday = [m for m in candidates if is_free and " ".join(words[m.start : m.end]) in silent]
@@ -344,7 +344,7 @@ class Classifier:
     def _is_last(self, match: _Match, words: list[str]) -> bool:
         return all(word in self.book.tails for word in words[match.end :])
 
-    def _candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
+    def _find_candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
         found: list[_Match] = []
         for start, word in enumerate(words):
             for length in self.book.phrase_lengths.get(word, ()):

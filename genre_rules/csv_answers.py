@@ -122,13 +122,13 @@ class _Answers:
         yield [*(heading[place].strip() for place in kept), *ANSWERS]
         for row in delivered:
             if row:
-                cells = self._fitted(row, names)
+                cells = self._fit_row(row, names)
                 answer = self._answer(*(cells[columns[name]] if name in columns else "" for name in ("platform", "parent", "string")))
                 self.count += 1
                 self.classified += bool(answer[0])
                 yield [*(cells[place] for place in kept), *answer]
 
-    def _fitted(self, row: list[str], names: list[str]) -> list[str]:
+    def _fit_row(self, row: list[str], names: list[str]) -> list[str]:
         """Return as many cells as headings. A last column `string` takes the rest after an unquoted comma (`Folk, World, & Country`)."""
         spare = row[len(names) :]
         cells = row[: len(names)] + [""] * (len(names) - len(row))

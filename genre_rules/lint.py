@@ -76,27 +76,27 @@ def _check_examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
 
 
 def _find_contradictions(book: CompiledBook) -> Iterator[Finding]:
-    for forms, apart in ((book.exact, _mean_other_nodes), (book.phrases, _mean_other_mains)):
+    for forms, apart in ((book.exact, _is_other_node), (book.phrases, _is_other_main)):
         for form, rules in sorted(forms.items()):
             for index, first in enumerate(rules):
                 for second in rules[index + 1 :]:
-                    if _overlap(first, second) and apart(first, second, book.taxonomy):
+                    if _is_overlapping(first, second) and apart(first, second, book.taxonomy):
                         yield Finding(
                             "contradiction", repr(form), f"rules {first.id} and {second.id} of one scope differ; narrow or join them"
                         )
 
 
-def _mean_other_nodes(first: CompiledRule, second: CompiledRule, _tree: Taxonomy) -> bool:
+def _is_other_node(first: CompiledRule, second: CompiledRule, _tree: Taxonomy) -> bool:
     return set(first.emit) != set(second.emit)
 
 
-def _mean_other_mains(first: CompiledRule, second: CompiledRule, tree: Taxonomy) -> bool:
+def _is_other_main(first: CompiledRule, second: CompiledRule, tree: Taxonomy) -> bool:
     """Return whether phrases differ in their main. Inside one main they may refine each other (`deathcore` is Metal, and Deathcore)."""
     mains = [{tree.by_id[node_id].main_id for node_id in rule.emit} for rule in (first, second)]
     return mains[0] != mains[1]
 
 
-def _overlap(first: CompiledRule, second: CompiledRule) -> bool:
+def _is_overlapping(first: CompiledRule, second: CompiledRule) -> bool:
     """Return whether one string of one platform and parent can fire both: only rules of equal scope answer together."""
     shared_platform = not first.sources or not second.sources or bool(first.sources & second.sources)
     shared_parent = not first.parent or not second.parent or bool(first.parent & second.parent)

@@ -91,7 +91,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     new_records.write(after)
     found = pl.concat(changes)
     _forget(after, found.filter(pl.col("change") == "removed"))
-    place_numbers.lay_all_down(after)
+    place_numbers.write_all_place_numbers(after)
     return found
 
 

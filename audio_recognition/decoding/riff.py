@@ -55,5 +55,6 @@ def _find_end_of_sound(file: BinaryIO) -> int | None:
         name, size = struct.unpack("<4sI", head)
         if name == b"data":
             return None if size in _UNKNOWN else at + len(head) + size
+        # RIFF pads chunks to an even length.
         at += len(head) + size + (size & 1)
     return None

@@ -81,12 +81,14 @@ class Segment:
         lengths = self._bucket_starts[buckets + np.uint32(1)].astype(np.int64) - starts
         lengths[lengths > longest] = 0
         if lengths.sum() > most:
+            # The shortest buckets hold the rarest items, which prove most.
             shortest_first = np.argsort(lengths, kind="stable")
             lengths[shortest_first[np.cumsum(lengths[shortest_first]) > most]] = 0
         probes = np.repeat(np.arange(len(codes)), lengths)
         at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
         words = self._words[at]
         tags = addresses & np.uint32((1 << tag_bits) - 1)
+        # A bucket mixes several codes; the tag, the rest of the address, tells them apart.
         fits = (words >> np.uint32(self.facts.ordinal_bits)) == tags[probes] if tag_bits else np.ones(len(at), np.bool_)
         words, probes, at = words[fits], probes[fits], at[fits]
         ordinals = (words & np.uint32((1 << self.facts.ordinal_bits) - 1)).astype(np.int64)

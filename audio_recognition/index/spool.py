@@ -52,6 +52,7 @@ class Spool:
         self.lengths = np.concatenate(lengths)
         self.seconds = np.concatenate(seconds)
         self._keep(np.flatnonzero(self.lengths))
+        # Sort by id first, so only fingerprints with equal ids must be read and compared.
         self._keep(np.argsort(self.recording_ids, kind="stable"))
         self._keep(self._order_of_equals())
 
@@ -65,6 +66,7 @@ class Spool:
         bounds = np.flatnonzero(np.diff(self.recording_ids, prepend=-1, append=-1))
         for start in np.flatnonzero(np.diff(bounds) > 1):
             rows = range(bounds[start], bounds[start + 1])
+            # Fingerprints of one recording are ordered by content, so the order of batches does not change the index.
             members = sorted((self._read(slice(at, at + 1)).tobytes(), -int(self.seconds[at]), at) for at in rows)
             order[bounds[start] : bounds[start + 1]] = [at for _, _, at in members]
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]

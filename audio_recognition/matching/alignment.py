@@ -36,6 +36,7 @@ def compare(
     in_query = (first * STORE_STRIDE - offsets)[:, None] + np.arange(0, items, STORE_STRIDE * every)
     in_store = first[:, None] + np.arange(0, -(-items // STORE_STRIDE), every)
     inside = (in_store >= 0) & (in_store < stored[:, None]) & (in_query < items)
+    # Positions outside read item 0 and are masked below: an array index must be valid.
     at = np.where(inside, starts[:, None] + in_store, 0)
     differing = np.bitwise_count(segment.store[at] ^ query[rows[:, None], np.minimum(in_query, items - 1)])
     compared = inside.sum(axis=1)
@@ -54,6 +55,7 @@ def chance(segment: Segment, query: NDArray[np.uint32], ordinal: int, offset: in
     theirs = stored[first : max(first, (offset + len(query) - 1) // STORE_STRIDE + 1)]
     ours = query[first * STORE_STRIDE - offset :: STORE_STRIDE][: len(theirs)]
     one, other = _shares_of_ones(ours), _shares_of_ones(theirs)
+    # Two independent bits differ with probability p(1-q) + q(1-p).
     return float((one + other - 2 * one * other).mean())
 
 

@@ -76,6 +76,7 @@ def _build_probes(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases:
     """Build one probe for each code at a place: the same code of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
     at = at[:: max(1, -(-len(at) // MOST_PROBES))]
+    # Place, code and phase in one integer, because sorting one array is faster than sorting records.
     keys = (((places[at] << HASH_BITS) | hashed[at]) << _PHASE_BITS) | phases[at]
     keys.sort()
     codes_at = keys >> _PHASE_BITS
@@ -88,6 +89,7 @@ def _build_probes(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases:
 def find_candidates(segment: Segment, asked: Probes) -> Candidates:
     """Return at most MOST_CANDIDATES places in a segment: those on which most probes agree, within one item."""
     found = segment.find(asked.codes, longest=LONGEST_BUCKET, most=asked.most_postings)
+    # Offsets are negative when the query begins before the recording, so they are shifted into a bit field.
     offsets = found.places - asked.places[found.probes] + _OFFSET_ZERO
     keys = (((found.ordinals << _OFFSET_BITS) | offsets) << _PHASE_BITS) | asked.phases[found.probes]
     keys.sort()
@@ -95,6 +97,7 @@ def find_candidates(segment: Segment, asked: Probes) -> Candidates:
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     votes = np.diff(starts, append=len(keys))
     places, phases = places[starts], keys[starts] & ((1 << _PHASE_BITS) - 1)
+    # A clip is cut between two items, so its votes spread over two neighbouring offsets.
     beside = np.diff(places) == 1
     near = votes.copy()
     near[1:] += votes[:-1] * beside

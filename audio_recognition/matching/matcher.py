@@ -69,6 +69,7 @@ class Matcher:
             raise ValueError(f"{len(fingerprints)} fingerprints of one piece of audio: there are {len(PHASES)} phases")
         items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])
+        # The second lookup costs more and is needed only for badly damaged audio.
         for look in LOOKS:
             probes = look(query)
             judged = (
@@ -87,9 +88,11 @@ def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) ->
     seen = find_candidates(segment, probes)
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
+    # A void fingerprint keeps its postings, because only the ids of a segment ever change.
     rates[(overlaps < FEWEST_ITEMS) | (segment.ids[seen.ordinals] == VOID)] = 1.0
     best = np.argsort(rates, kind="stable")[:_THOROUGH]
     best = best[rates[best] <= _QUICK_GATE]
+    # The quick comparison used one phase and offset; neighbours may fit better.
     phases, steps = (grid.ravel() for grid in np.meshgrid(np.arange(len(query)), (-1, 0, 1), indexing="ij"))
     rows = np.tile(phases, len(best))
     ordinals = np.repeat(seen.ordinals[best], len(phases))
@@ -104,6 +107,7 @@ def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) ->
 
 def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
     """Score a place; None below the gate."""
+    # No gate is wider than this one, so the costly chance rate is not needed.
     if place.bit_error_rate > WHOLE_FILE_GATE:
         return None
     is_whole = (
@@ -123,6 +127,7 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
 def _select_near_ties(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:
     """Keep each recording once, best first, as far as they are near ties of the best."""
     recordings: dict[int, Match] = {}
+    # Every field takes part in the order, so equal confidences give the same answer on every machine.
     for match in sorted(found, key=lambda one: (-one.confidence, one.bit_error_rate, one.recording_id, one.offset_seconds)):
         recordings.setdefault(match.recording_id, match)
     ordered = list(recordings.values())

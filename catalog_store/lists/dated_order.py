@@ -36,17 +36,17 @@ class DatedOrder:
         """Return `unheard` of a rank; 0 in an order without it."""
         return 0 if self.unheard is None else int(self.unheard[rank])
 
-    def since(self, stamp: int) -> int:
+    def find_since(self, stamp: int) -> int:
         """Return the first rank whose stamp is `stamp` or earlier."""
         return int(self._starts[np.searchsorted(self._ages, -stamp)])
 
-    def before(self, stamp: int) -> int:
+    def find_before(self, stamp: int) -> int:
         """Return the first rank whose stamp is earlier than `stamp`."""
         return int(self._starts[np.searchsorted(self._ages, -stamp, side="right")])
 
-    def behind(self, stamp: int, unheard: int, identifier: int) -> int:
+    def find_behind(self, stamp: int, unheard: int, identifier: int) -> int:
         """Return the first rank behind a place, whether or not the place is taken. Each part is any whole number from 0."""
-        start, end = self.since(stamp), self.before(stamp)
+        start, end = self.find_since(stamp), self.find_before(stamp)
         if self.unheard is not None:
             tied = self.unheard[start:end]
             start, end = (start + int(np.searchsorted(tied, _clip_to_type(unheard, tied), side=side)) for side in ("left", "right"))

@@ -67,22 +67,22 @@ class _FilterRanks:
                 self.end = 0
                 return
             first, last = stamps_of_year(filters.year)
-            self.start, self.end = order.since(last), order.before(first)
+            self.start, self.end = order.find_since(last), order.find_before(first)
 
-    def first(self, count: int) -> Ranks:
+    def find_first(self, count: int) -> Ranks:
         """Return the first `count` ranks."""
         if not self.lists:
             return np.arange(self.start, min(self.end, self.start + count), dtype=np.uint32)
         return intersect_lists([slice_ranks(ranks, self.start, self.end) for ranks in self.lists], count)
 
-    def holds(self, ranks: Ranks) -> NDArray[np.bool_]:
+    def find_passing(self, ranks: Ranks) -> NDArray[np.bool_]:
         """Return which ranks pass the filters."""
         inside = (ranks >= self.start) & (ranks < self.end)
         for listed in self.lists:
             inside[inside] = find_members(listed, ranks[inside])
         return inside
 
-    def most(self) -> int:
+    def count_at_most(self) -> int:
         """Return the largest possible number of tracks; with at most one list it is exact."""
         return min((len(slice_ranks(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
 
@@ -103,8 +103,8 @@ def browse(
 def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
     order = lists.tracks
     if place is not None:
-        choice.start = max(choice.start, order.behind(int(place.score), 0, place.id))
-    ranks = choice.first(limit + 1)
+        choice.start = max(choice.start, order.find_behind(int(place.score), 0, place.id))
+    ranks = choice.find_first(limit + 1)
     ids: list[int] = order.ids[ranks[:limit]].tolist()
     return ids, Place(order.stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
 
@@ -114,7 +114,7 @@ def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
     if place is None:
         place = Place(secrets.randbits(SEED_BITS), lists.largest_id.bit_length() or 1, 0)
     shuffle = Shuffle(int(place.score), int(place.popularity))
-    most = choice.most()
+    most = choice.count_at_most()
     # An intersection may hold far fewer than the shortest of its lists, or nothing. A walk might then try every position in vain.
     is_dense = len(choice.lists) <= 1 and most * most > _WALK_COST * limit * shuffle.size
     places = (
@@ -128,7 +128,7 @@ def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
 
 def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
     """Return all positions from `start` on, ascending."""
-    ids = lists.tracks.ids[choice.first(most)]
+    ids = lists.tracks.ids[choice.find_first(most)]
     places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])
 
@@ -139,7 +139,7 @@ def _walk_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, st
     while start < shuffle.size and count > 0:
         step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
         places = np.arange(start, min(start + step, shuffle.size), dtype=np.uint64)
-        here = places[choice.holds(lists.track_ranks(shuffle.find_numbers(places)))][:count]
+        here = places[choice.find_passing(lists.track_ranks(shuffle.find_numbers(places)))][:count]
         found.append(here)
         start, count = start + step, count - len(here)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)

@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
+from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import scan_table
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def evidence(tables: Path, recording_id: int) -> Evidence | None:
 def _scan(tables: Path, name: str) -> pl.LazyFrame:
     if not (tables / name).is_dir():
         return TABLES[name].empty().lazy()
-    return live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
+    return scan_live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
 
 
 def _read_rows(tables: Path, name: str, *conditions: pl.Expr) -> pl.DataFrame:

@@ -110,7 +110,7 @@ def new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limi
     """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
     order = store.lists.releases
-    return _page(store, cursors, ("new_releases",), range(order.since(latest_stamp(today)), order.since(_UNDATED)), limit, cursor)
+    return _page(store, cursors, ("new_releases",), range(order.find_since(latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor)
 
 
 def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
@@ -150,7 +150,7 @@ def _page(
     order = store.lists.releases
     if cursor is not None:
         place = cursors.decode(query, cursor)
-        start = order.behind(int(place.score), int(place.popularity), place.id)
+        start = order.find_behind(int(place.score), int(place.popularity), place.id)
         listed = range(max(start, listed.start), listed.stop) if isinstance(listed, range) else slice_ranks(listed, start, len(order))
     ranks = np.asarray(listed[: limit + 1], dtype=np.int64)
     ids = order.ids[ranks[:limit]].tolist()

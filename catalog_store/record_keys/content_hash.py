@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 
 LINKED_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
 """Columns of `source_recording`."""
@@ -16,10 +16,10 @@ LINKED_COLUMNS = ("platform", "external_id", "title", "version", "artists", "art
 
 def content_hash() -> pl.Expr:
     """Return 64 bits over LINKED_COLUMNS of a staged row, including the record's own name: distinct records differ."""
-    return hashed(LINKED_COLUMNS).reinterpret(signed=True)
+    return hash_columns(LINKED_COLUMNS).reinterpret(signed=True)
 
 
-def with_content_hash(records: pl.DataFrame) -> pl.DataFrame:
+def add_content_hash(records: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with column `content_hash`, computed where it is missing."""
     if "content_hash" not in records.columns:
         return records.with_columns(content_hash=content_hash())

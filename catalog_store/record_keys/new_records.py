@@ -31,7 +31,7 @@ class NewRecords:
 
     def __init__(self, before: Path) -> None:
         """Read the hashes of `before`, the platform's previous staging folder. Without a table there nothing is written."""
-        self._before = np.sort(_hashes(before / "source_recording").drop_nulls().to_numpy())
+        self._before = np.sort(_read_hashes(before / "source_recording").drop_nulls().to_numpy())
         self._found: list[pl.DataFrame] = []
         self._rows = 0
 
@@ -53,7 +53,7 @@ class NewRecords:
             pl.concat(self._found).sort("content_hash").write_ipc(folder / FILE, compression="uncompressed")
 
 
-def _hashes(folder: Path) -> pl.Series:
+def _read_hashes(folder: Path) -> pl.Series:
     """Return the content hashes of a staged table; none when it is missing, torn, or older than the column. Staging continues without."""
     try:
         return pl.read_parquet(parts(folder), columns=["content_hash"])["content_hash"]
@@ -61,6 +61,6 @@ def _hashes(folder: Path) -> pl.Series:
         return pl.Series("content_hash", [], dtype=pl.Int64)
 
 
-def new_records(folder: Path) -> pl.DataFrame | None:
+def read_new_records(folder: Path) -> pl.DataFrame | None:
     """Read the file of a platform's staging folder; None when there is none."""
     return pl.read_ipc(folder / FILE) if (folder / FILE).is_file() else None

@@ -33,12 +33,12 @@ _CODE = b"".join(Path(module).read_bytes() for module in (__file__, numbers.__fi
 _MADE_BY = blake2b(pl.__version__.encode() + _CODE, digest_size=4).hexdigest()
 
 
-def barcoded(releases: pl.DataFrame) -> pl.DataFrame:
+def select_barcoded(releases: pl.DataFrame) -> pl.DataFrame:
     """Return release (`release_number`) and gtin (i64) of the rows of `source_release` that have one."""
     return releases.select(release=release_number(), gtin=pl.col("gtin").cast(pl.Int64, strict=False)).drop_nulls("gtin")
 
 
-def standing(tracks: pl.DataFrame) -> pl.DataFrame:
+def select_placed(tracks: pl.DataFrame) -> pl.DataFrame:
     """Return release, record (`record_number`) and spot (disc and track as one number) of the tracks that have a position."""
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
@@ -47,39 +47,39 @@ def standing(tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 FORMS = {
-    "source_release": (barcoded, ["platform", "release_id", "gtin"]),
-    "source_release_track": (standing, ["platform", "release_id", "external_id", "disc_number", "track_number"]),
+    "source_release": (select_barcoded, ["platform", "release_id", "gtin"]),
+    "source_release_track": (select_placed, ["platform", "release_id", "external_id", "disc_number", "track_number"]),
 }
 """The function for each table, and the columns that it reads."""
 
 
-def lay_down(staging: Path, name: str, part: Path, rows: pl.DataFrame) -> None:
+def write_place_numbers(staging: Path, name: str, part: Path, rows: pl.DataFrame) -> None:
     """Write the numbers of a part into a platform's staging folder, if table `name` has any. `rows` are the rows of the part."""
     if name in FORMS:
         form, _ = FORMS[name]
-        file = _file(staging, name, part)
+        file = _place_file(staging, name, part)
         file.parent.mkdir(exist_ok=True)
         form(rows).rechunk().write_ipc(file, compression="uncompressed")
 
 
-def lay_all_down(staging: Path) -> None:
+def write_all_place_numbers(staging: Path) -> None:
     """Write the numbers of every part in a platform's staging folder."""
     for name, (_, columns) in FORMS.items():
         for part in parts(staging / name):
-            lay_down(staging, name, part, pl.read_parquet(part, columns=columns))
+            write_place_numbers(staging, name, part, pl.read_parquet(part, columns=columns))
 
 
-def place_numbers(staging: Path, name: str) -> Iterator[pl.DataFrame]:
+def read_place_numbers(staging: Path, name: str) -> Iterator[pl.DataFrame]:
     """Yield the numbers of a table in a platform's staging folder, part by part."""
     for part in parts(staging / name):
         try:
             # Through a table, which maps the file instead of reading it.
-            table = pa.ipc.open_file(pa.memory_map(str(_file(staging, name, part)))).read_all()
+            table = pa.ipc.open_file(pa.memory_map(str(_place_file(staging, name, part)))).read_all()
             yield cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
         except (OSError, ValueError):
             form, columns = FORMS[name]
             yield form(pl.read_parquet(part, columns=columns))
 
 
-def _file(staging: Path, name: str, part: Path) -> Path:
+def _place_file(staging: Path, name: str, part: Path) -> Path:
     return staging / FOLDER / f"{name}-{part_name(part)}-{_MADE_BY}.arrow"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ATOM_TABLES = ("atom", "atom_member", "atom_isrc")
 
 
-def gone_atoms(place: Place) -> pl.Series:
+def read_gone_atoms(place: Place) -> pl.Series:
     """Return atom_id of the atoms in the tables that no longer count; none when the table is missing (an older snapshot)."""
     table = TABLES["atom_gone"]
     folder = place(table.name)
@@ -32,9 +32,9 @@ def gone_atoms(place: Place) -> pl.Series:
     return rows["atom_id"]
 
 
-def live_atoms(name: str, place: Place) -> pl.LazyFrame:
+def scan_live_atoms(name: str, place: Place) -> pl.LazyFrame:
     """Return the valid rows of one of ATOM_TABLES, in no order."""
-    rows, gone = scan_table(TABLES[name], place(name)), gone_atoms(place)
+    rows, gone = scan_table(TABLES[name], place(name)), read_gone_atoms(place)
     return rows.filter(~pl.col("atom_id").is_in(gone.implode())) if len(gone) else rows
 
 

@@ -66,8 +66,8 @@ def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCh
     """Yield all checks of `table`; `place(name)` returns the folder of a table (its own and those it refers to)."""
     source = sql_source(place(table.name))
     for column in table.columns:
-        shown = ", ".join(f'a."{name}"' for name in dict.fromkeys((*_naming(table), column.name)))
-        for rule, description, condition in _column_rules(column):
+        shown = ", ".join(f'a."{name}"' for name in dict.fromkeys((*_select_naming_columns(table), column.name)))
+        for rule, description, condition in _derive_column_rules(column):
             yield TableCheck(
                 table.name,
                 f"{table.name}_{column.name}_{rule}",
@@ -100,12 +100,12 @@ def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCh
         )
 
 
-def _naming(table: Table) -> tuple[str, ...]:
+def _select_naming_columns(table: Table) -> tuple[str, ...]:
     """Return the columns that identify a row for a person."""
     return table.primary_key or tuple(table.column_names[:3])
 
 
-def _column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
+def _derive_column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
     name = f'"{column.name}"'
     if not column.nullable:
         yield "not_null", "is never null", f"{name} IS NULL"
@@ -147,10 +147,10 @@ def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableChec
         row = connection.execute(f"SELECT {tallies} FROM {source}").fetchone() or ()
         counted.update(zip(rules, row, strict=True))
     rows = [counted[check] if check in counted else run_check(connection, check) for check in checks]
-    return [Finding(check, count, _examples(connection, check) if count else ()) for check, count in zip(checks, rows, strict=True)]
+    return [Finding(check, count, _read_examples(connection, check) if count else ()) for check, count in zip(checks, rows, strict=True)]
 
 
-def _examples(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> tuple[str, ...]:
+def _read_examples(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> tuple[str, ...]:
     if not check.faults:
         return ()
     found = connection.execute(f"FROM ({check.faults}) ORDER BY ALL LIMIT {EXAMPLES}")

@@ -37,35 +37,35 @@ sorted by the order given. `?` behind a type: may be null. Every rule is checked
 
 def table_reference() -> str:
     """Return the whole page."""
-    return "\n".join([_INTRODUCTION, *_contents(), *(line for layer in _LAYERS for line in _layer(*layer))]) + "\n"
+    return "\n".join([_INTRODUCTION, *_render_contents(), *(line for layer in _LAYERS for line in _render_layer(*layer))]) + "\n"
 
 
-def _contents() -> Iterator[str]:
+def _render_contents() -> Iterator[str]:
     for title, _, tables in _LAYERS:
         yield f"- {title}: {', '.join(f'[{table.name}](#{table.name})' for table in tables)}"
 
 
-def _layer(title: str, description: str, tables: tuple[Table, ...]) -> Iterator[str]:
+def _render_layer(title: str, description: str, tables: tuple[Table, ...]) -> Iterator[str]:
     yield f"\n## {title}\n\n{description}"
     for table in tables:
-        yield from _table(table)
+        yield from _render_table(table)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _render_table(table: Table) -> Iterator[str]:
     yield f"\n### {table.name}\n\n{table.description}\n"
-    key = f"Key: {_names(table.primary_key)}." if table.primary_key else ""
-    order = f"Order: {_names(table.sort_key)}." if table.sort_key else ""
+    key = f"Key: {_render_names(table.primary_key)}." if table.primary_key else ""
+    order = f"Order: {_render_names(table.sort_key)}." if table.sort_key else ""
     yield f"{key} {order}".strip()
     yield "\n| Column | Type | Meaning | Rules |\n|---|---|---|---|"
     for column in table.columns:
-        kind = _cell(str(column.type)) + ("?" if column.nullable else "")
-        yield f"| `{column.name}` | {kind} | {_cell(column.description)} | {_rules(column)} |"
+        kind = _render_cell(str(column.type)) + ("?" if column.nullable else "")
+        yield f"| `{column.name}` | {kind} | {_render_cell(column.description)} | {_describe_rules(column)} |"
 
 
-def _rules(column: Column) -> str:
+def _describe_rules(column: Column) -> str:
     rules = [
-        _names(column.values) if column.values else "",
-        f"matches `{_cell(column.pattern)}`" if column.pattern else "",
+        _render_names(column.values) if column.values else "",
+        f"matches `{_render_cell(column.pattern)}`" if column.pattern else "",
         f"at least {column.minimum:g}" if column.minimum is not None else "",
         f"at most {column.maximum:g}" if column.maximum is not None else "",
         f"at most {column.longest:,} characters" if column.longest is not None else "",
@@ -77,9 +77,9 @@ def _rules(column: Column) -> str:
     return "; ".join(filter(None, rules))
 
 
-def _names(names: tuple[str, ...]) -> str:
+def _render_names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _cell(text: str) -> str:
+def _render_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")

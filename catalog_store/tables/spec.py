@@ -125,22 +125,22 @@ class Table:
 
     def ddl(self, *, or_replace: bool = False) -> str:
         """Return `CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, separated by newlines."""
-        lines = [f"    {_quoted(c.name)} {_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
-        create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quoted(self.name)} (\n" + ",\n".join(lines) + "\n);"
+        lines = [f"    {_quote_name(c.name)} {_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
+        create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quote_name(self.name)} (\n" + ",\n".join(lines) + "\n);"
         return "\n".join([create, *self.comments()])
 
     def comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
         """Yield `COMMENT ON` statements for the relation and its columns."""
-        yield f"COMMENT ON {relation} {_quoted(self.name)} IS {_literal(self.description)};"
+        yield f"COMMENT ON {relation} {_quote_name(self.name)} IS {_quote_text(self.description)};"
         for c in self.columns:
-            yield f"COMMENT ON COLUMN {_quoted(self.name)}.{_quoted(c.name)} IS {_literal(c.description)};"
+            yield f"COMMENT ON COLUMN {_quote_name(self.name)}.{_quote_name(c.name)} IS {_quote_text(c.description)};"
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
+def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -161,7 +161,7 @@ def _duckdb_type(dtype: pa.DataType) -> str:
     if pa.types.is_list(dtype):
         return f"{_duckdb_type(dtype.value_type)}[]"
     if pa.types.is_struct(dtype):
-        inner = ", ".join(f"{_quoted(f.name)} {_duckdb_type(f.type)}" for f in dtype)
+        inner = ", ".join(f"{_quote_name(f.name)} {_duckdb_type(f.type)}" for f in dtype)
         return f"STRUCT({inner})"
     if pa.types.is_date32(dtype):
         return "DATE"

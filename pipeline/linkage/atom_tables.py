@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed, record_number
+from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
@@ -117,7 +117,7 @@ def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFra
 
 def hash_keys(rows: pl.DataFrame) -> pl.Series:
     """Return the key numbers of normalised records."""
-    return rows.select(key=hashed(KEY)).to_series()
+    return rows.select(key=hash_columns(KEY)).to_series()
 
 
 def read_keys(atoms: MappedAtoms, atom_ids: pl.Series) -> pl.Series:

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.numbers import GOLDEN, hashed
+from catalog_store.record_keys.numbers import GOLDEN, hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.namesakes import part_namesakes
@@ -93,15 +93,15 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
     """
     salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
-    return records.with_columns(salt=salt, names=hashed(["names"], ATOM_SEED)).select(
+    return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
         "names",
         pl.col("duration_ms").fill_null(NO_DURATION),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
-        key=hashed([*KEY, "salt"], ATOM_SEED),
-        check=hashed([*KEY, "salt"], ATOM_SEED + 1),
-        name_hash=hashed(["platform", "external_id"], ATOM_SEED),
-        content=hashed(["content_hash", "artist_key", "variant"], ATOM_SEED) * GOLDEN + pl.col("names"),
+        key=hash_columns([*KEY, "salt"], ATOM_SEED),
+        check=hash_columns([*KEY, "salt"], ATOM_SEED + 1),
+        name_hash=hash_columns(["platform", "external_id"], ATOM_SEED),
+        content=hash_columns(["content_hash", "artist_key", "variant"], ATOM_SEED) * GOLDEN + pl.col("names"),
     )
 
 
@@ -202,7 +202,7 @@ def _build_atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
         record_count=pl.Series(np.diff(starts, append=len(ids))),
         platform_count=pl.Series(np.bitwise_count(platforms)),
     )
-    forms = rows.select(hashed(["stem_key", "number_key"], ATOM_SEED)).to_series().to_numpy()[order]
+    forms = rows.select(hash_columns(["stem_key", "number_key"], ATOM_SEED)).to_series().to_numpy()[order]
     for hashes, columns, settled in (
         (forms, ["stem_key", "number_key"], _pick_smallest_forms),
         (placed["names"].to_numpy(), ["names"], _merge_names),

@@ -17,7 +17,7 @@ import polars as pl
 
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.sorted_runs import build_lists, find_run_starts
 
@@ -177,7 +177,7 @@ def name_number(name: str = "name") -> pl.Expr:
 
 def artist_number() -> pl.Expr:
     """Return a number for a platform's artist, from columns platform and artist_id."""
-    return hashed(("platform", "artist_id")).reinterpret(signed=True)
+    return hash_columns(("platform", "artist_id")).reinterpret(signed=True)
 
 
 def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:

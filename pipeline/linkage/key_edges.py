@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE, KEY
 
@@ -24,8 +24,8 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
-    waiting = untimed.select(hashed(KEY)).to_series().unique().implode()
-    timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
+    waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
+    timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
     timed = _add_clusters(timed, components)
     held = timed.group_by(*KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),

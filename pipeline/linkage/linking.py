@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.record_keys.numbers import record_number
-from catalog_store.record_keys.place_numbers import barcoded, standing
+from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import Atoms, make_atoms, source_key
 from pipeline.linkage.clusters import build_clusters, find_components
@@ -120,9 +120,11 @@ def _find_edges(
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
         found.append(find_link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
     if releases is not None and tracks is not None:
-        coded = [barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")]
+        coded = [
+            select_barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")
+        ]
         members = atoms.member.select(record_number().alias("record"), "atom_id")
-        positions = find_positions(partial(iter, coded), partial(iter, [standing(tracks)]), partial(iter, [members]))
+        positions = find_positions(partial(iter, coded), partial(iter, [select_placed(tracks)]), partial(iter, [members]))
         pairs = find_position_pairs(positions.contested)
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     edges = pl.concat(found)

@@ -31,9 +31,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from catalog_store.record_keys.numbers import hashed, record_number
+from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
+from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
 from catalog_store.tables.files import part_name, parts, row_count_of
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA
@@ -54,7 +54,7 @@ BYTES_AT_A_TIME = 1 << 28
 MOST_HELD = 400 << 20
 """Bytes of files in memory, libraries included, above which the pages that were read are given back."""
 NUMBERS = {
-    "atom": {"key": hashed(KEY), **BLOCKS},
+    "atom": {"key": hash_columns(KEY), **BLOCKS},
     "atom_member": {"record": record_number()},
     "atom_isrc": {},
 }
@@ -146,7 +146,7 @@ class MappedAtoms:
     @cached_property
     def gone(self) -> pl.Series:
         """Ids of the atoms that stand in the tables and no longer count."""
-        return gone_atoms(self._place)
+        return read_gone_atoms(self._place)
 
     def rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
         """Return some columns, or all, of the rows of one of ATOM_TABLES for which `where` holds."""

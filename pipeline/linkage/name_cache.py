@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.engine.local import map_ordered
@@ -82,11 +82,11 @@ class _Index:
     @classmethod
     def of(cls, table: pl.DataFrame, columns: tuple[str, ...]) -> Self:
         """Index a table by these columns, which are unique in it."""
-        return cls(table.select(hashed(columns)).to_series().to_numpy(), columns)
+        return cls(table.select(hash_columns(columns)).to_series().to_numpy(), columns)
 
     def places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
         """Return the places of those keys that stand in the table, in ascending order."""
-        wanted = keys.select(hashed(self._columns)).to_series().to_numpy()
+        wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
         near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
         found: npt.NDArray[np.int64] = np.sort(self._order[near[self._hashes[near] == wanted]]) if len(self._hashes) else near[:0]
         return found

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
-from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from pipeline.linkage.atoms import stand_in_artist
 from pipeline.linkage.credits import list_credits, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
@@ -70,7 +70,7 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 
 
 def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    records = with_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
+    records = add_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
     first, inverse = _find_distinct(records["shown"])
     keys = title_keys_frame(records["shown"].gather(first)).with_columns(

@@ -57,8 +57,8 @@ def find_positions(releases: Frames, tracks: Frames, members: Frames, buckets: i
     """Return the contested positions of these releases; no pair is judged yet.
 
     Args:
-        releases: yields release, gtin (as `place_numbers.barcoded`) and platform (PLATFORM) of all releases.
-        tracks: yields release, record, spot (as `place_numbers.standing`) of all tracks.
+        releases: yields release, gtin (as `place_numbers.select_barcoded`) and platform (PLATFORM) of all releases.
+        tracks: yields release, record, spot (as `place_numbers.select_placed`) of all tracks.
         members: yields record (as `numbers.record_number`), atom_id of all members of atoms.
         buckets: parts into which the barcodes are cut; tracks and members are read once for each.
     """

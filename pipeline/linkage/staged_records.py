@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
-from catalog_store.record_keys.new_records import new_records
-from catalog_store.record_keys.place_numbers import place_numbers
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
+from catalog_store.record_keys.new_records import read_new_records
+from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 from pipeline.linkage.release_positions import PLATFORM
@@ -36,7 +36,7 @@ class Slice(NamedTuple):
 
     def read(self) -> pl.DataFrame:
         """Return LINKED_COLUMNS and content_hash."""
-        return with_content_hash(self.columns(*LINKED_COLUMNS, "content_hash"))
+        return add_content_hash(self.columns(*LINKED_COLUMNS, "content_hash"))
 
     def columns(self, *names: str) -> pl.DataFrame:
         """Return these columns of the table."""
@@ -73,7 +73,7 @@ def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
 
     Reads nearly all records, half of the time for nested credits, unless staging laid all of these aside (new_records.py).
     """
-    laid_aside = [new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
+    laid_aside = [read_new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
     found = [_no_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
     for part in list_record_parts(paths) if len(rest) else []:
@@ -83,7 +83,7 @@ def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
             .filter(_is_one_of(rest) | pl.col("content_hash").is_null())
             .collect()
         )
-        found.append(with_content_hash(rows).filter(_is_one_of(rest)))
+        found.append(add_content_hash(rows).filter(_is_one_of(rest)))
     return pl.concat(found)
 
 
@@ -95,7 +95,7 @@ def _read_hashes(part: Path) -> pl.Series:
     """Return the hashes of a part; rows that were staged without one are read whole."""
     hashes = pl.read_parquet(part, columns=["content_hash"])["content_hash"]
     if hashes.null_count():
-        hashes = with_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))["content_hash"]
+        hashes = add_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))["content_hash"]
     return hashes
 
 
@@ -127,13 +127,13 @@ def read_barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """Yield release, gtin, platform of all releases with a barcode, for `release_positions.find_positions`."""
     for platform in CATALOG_PLATFORMS:
         for folder in paths.staged("source_release", (platform,)):
-            yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in place_numbers(folder.parent, folder.name))
+            yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in read_place_numbers(folder.parent, folder.name))
 
 
 def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """Yield release, record, spot of all tracks, for `release_positions.find_positions`."""
     for folder in paths.staged("source_release_track", CATALOG_PLATFORMS):
-        yield from place_numbers(folder.parent, folder.name)
+        yield from read_place_numbers(folder.parent, folder.name)
 
 
 def count_tracks(paths: BuildPaths) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.guards import (
@@ -48,9 +48,9 @@ def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
 
 # Blocks are numbers: a collision (1 in 2^64) only adds a pair that the comparison rejects.
 DURATION_SLOT = pl.col("duration_ms") // TYPO_DURATION_MS
-_TIMED_BY_ARTIST = hashed(("artist_key", "number_key"))
-_BY_TITLE_END = [hashed(("artist_key", end)) for end in _ends("title_key", TITLE_END)]
-_BY_ARTIST_END = [hashed(("title_key", end)) for end in _ends("artist_key", NAME_END)]
+_TIMED_BY_ARTIST = hash_columns(("artist_key", "number_key"))
+_BY_TITLE_END = [hash_columns(("artist_key", end)) for end in _ends("title_key", TITLE_END)]
+_BY_ARTIST_END = [hash_columns(("title_key", end)) for end in _ends("artist_key", NAME_END)]
 BLOCKS = {
     "title": pl.col("title_key").hash(),
     "timed_block": _TIMED_BY_ARTIST,
@@ -150,7 +150,7 @@ def block_untimed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
 def block_timed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks of atoms with duration by title and a credited name, or an end of the lead artist's name."""
     by_name = shared.with_columns(name="names").explode("name", empty_as_null=False)
-    return [_with_slots(by_name, hashed(("title_key", "name"))), *(_with_slots(shared, block) for block in _BY_ARTIST_END)]
+    return [_with_slots(by_name, hash_columns(("title_key", "name"))), *(_with_slots(shared, block) for block in _BY_ARTIST_END)]
 
 
 def block_untimed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:

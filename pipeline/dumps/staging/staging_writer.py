@@ -18,7 +18,7 @@ import polars as pl
 from catalog_store.current_link import flush, flush_folder
 from catalog_store.record_keys.content_hash import content_hash
 from catalog_store.record_keys.new_records import NewRecords
-from catalog_store.record_keys.place_numbers import lay_down
+from catalog_store.record_keys.place_numbers import write_place_numbers
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.errors import UnblamedError
@@ -196,7 +196,7 @@ class StagingWriter:
             rows = pl.concat(frames)
             with self._writing():
                 if (part := self._writers[entity].write(rows)) is not None:
-                    lay_down(self._pending, entity, part, rows)
+                    write_place_numbers(self._pending, entity, part, rows)
             if entity == "source_recording":
                 self._new_records.gather(rows)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage import staged_records
 from pipeline.linkage.credits import (
@@ -112,7 +112,7 @@ def _splice_artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataF
 
     `before`: table `artist_name` of the base. Unchanged rows, nearly all, are not sorted again.
     """
-    was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
+    was, is_ = (table.select(row=hash_columns(table.columns)).to_series() for table in (before, after))
     left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), find_differing_ids(was, is_), strict=True))
     new = after.filter(entered).sort(TABLES["artist_name"].order)
     found = splice_rows(before, left.arg_true().to_numpy(), new, find_insertion_places(before, new, "artist_id").to_numpy())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import hashed
+from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage import typo_edges
 from pipeline.linkage.guards import TYPO_DURATION_MS
 from pipeline.linkage.typo_edges import (
@@ -31,8 +31,8 @@ def shares_block_with(changed: pl.DataFrame) -> pl.Expr:
 
     Both sides need the columns of `typo_edges.BLOCKS` and duration_ms.
     """
-    slots = [changed.select(hashed(("timed_block", DURATION_SLOT + step))).to_series() for step in (-1, 0, 1)]
-    near = hashed(("timed_block", DURATION_SLOT)).is_in(pl.concat(slots).unique().implode()) & pl.col("duration_ms").is_not_null()
+    slots = [changed.select(hash_columns(("timed_block", DURATION_SLOT + step))).to_series() for step in (-1, 0, 1)]
+    near = hash_columns(("timed_block", DURATION_SLOT)).is_in(pl.concat(slots).unique().implode()) & pl.col("duration_ms").is_not_null()
     for name in ("title", "title_start_block", "title_end_block"):
         near |= pl.col(name).is_in(changed[name].unique().implode())
     return near
@@ -106,6 +106,6 @@ def _find_crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
 
 def _filter_crowded(blocked: pl.DataFrame) -> pl.DataFrame:
     """Return atom_id, block, slot of the atoms in blocks that are too large."""
-    blocks = blocked.select(block=hashed(("block", "slot"))).to_series()
+    blocks = blocked.select(block=hash_columns(("block", "slot"))).to_series()
     full = blocks.value_counts().filter(pl.col("count") > typo_edges.LARGEST_BLOCK)["block"]
     return blocked.filter(blocks.is_in(full.implode())).select("atom_id", "block", "slot")

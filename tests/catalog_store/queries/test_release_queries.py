@@ -169,7 +169,7 @@ def test_a_sealed_place_larger_than_any_release_counts_as_the_largest(mixed: Ser
     )
     first = new_releases(mixed.store, CURSORS, today=date(9999, 1, 1), limit=100, cursor=None)
     assert above.bodies == first.bodies
-    assert inside.bodies[0] == first.bodies[mixed.store.lists.releases.before(newest)]
+    assert inside.bodies[0] == first.bodies[mixed.store.lists.releases.find_before(newest)]
 
 
 @pytest.mark.parametrize("limit", [0, 101])

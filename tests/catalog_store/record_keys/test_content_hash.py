@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash, with_content_hash
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash, content_hash
 from catalog_store.tables import TABLES
 
 ROW = {
@@ -59,6 +59,6 @@ def test_a_value_in_the_next_column_is_another_record() -> None:
 
 def test_rows_without_a_hash_get_the_one_that_staging_would_have_given() -> None:
     bare = rows({"title": "Fever"})
-    staged = with_content_hash(rows({}).drop("content_hash")).select(bare.columns)
+    staged = add_content_hash(rows({}).drop("content_hash")).select(bare.columns)
     expected = rows({}, {"title": "Fever"}).select(content_hash()).to_series()
-    assert with_content_hash(pl.concat([staged, bare]))["content_hash"].equals(expected)
+    assert add_content_hash(pl.concat([staged, bare]))["content_hash"].equals(expected)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash
-from catalog_store.record_keys.new_records import FILE, new_records
+from catalog_store.record_keys.new_records import FILE, read_new_records
 from catalog_store.tables import TABLES
 from pipeline.dumps.staging.staging_writer import StagingWriter
 from pipeline.linkage.staged_records import read_records_with
@@ -62,9 +62,9 @@ def paths(tmp_path: Path) -> BuildPaths:
 
 
 def test_records_of_the_previous_staging_are_not_new(paths: BuildPaths) -> None:
-    assert new_records(paths.staging(PLATFORM)) is None
+    assert read_new_records(paths.staging(PLATFORM)) is None
     folder = stage(paths, records(*FIRST[:-1], "39 Hello", popularity=0.9))
-    laid_aside = new_records(folder)
+    laid_aside = read_new_records(folder)
     assert laid_aside is not None
     assert laid_aside.equals(linked("39 Hello"))
 
@@ -92,5 +92,5 @@ def test_linkage_reads_only_the_new_records_when_they_are_enough(paths: BuildPat
 def test_a_torn_table_of_the_night_before_costs_the_shortcut_and_nothing_else(paths: BuildPaths) -> None:
     (paths.staging(PLATFORM) / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
-    assert new_records(folder) is None
+    assert read_new_records(folder) is None
     assert read_records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))

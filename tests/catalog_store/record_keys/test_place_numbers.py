@@ -9,7 +9,7 @@ import pytest
 
 from catalog_store.record_keys import place_numbers as laid_down
 from catalog_store.record_keys.numbers import record_number
-from catalog_store.record_keys.place_numbers import FOLDER, barcoded, lay_all_down, place_numbers, standing
+from catalog_store.record_keys.place_numbers import FOLDER, read_place_numbers, select_barcoded, select_placed, write_all_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.dumps.staging.staging_writer import StagingWriter
@@ -52,21 +52,21 @@ def staging(tmp_path: Path) -> Path:
 
 
 def numbers(staging: Path, name: str) -> pl.DataFrame:
-    return pl.concat(place_numbers(staging, name))
+    return pl.concat(read_place_numbers(staging, name))
 
 
 def test_tracks_with_a_position_get_place_numbers() -> None:
-    assert barcoded(OF)["gtin"].to_list() == [int(GTIN)]
-    stands = standing(AT)
+    assert select_barcoded(OF)["gtin"].to_list() == [int(GTIN)]
+    stands = select_placed(AT)
     assert stands["spot"].to_list() == [1024 + 3, 1024 + 4, 2 * 1024 + 1023]
     assert stands["record"].to_list() == AT.select(record_number()).to_series().head(3).to_list()
-    assert stands["release"].unique().to_list() == barcoded(OF)["release"].to_list()
+    assert stands["release"].unique().to_list() == select_barcoded(OF)["release"].to_list()
 
 
 def test_staging_writes_place_numbers_and_linkage_reads_no_tables(staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laid_down, "FORMS", {})
-    assert numbers(staging, "source_release").equals(barcoded(OF))
-    assert numbers(staging, "source_release_track").equals(standing(AT))
+    assert numbers(staging, "source_release").equals(select_barcoded(OF))
+    assert numbers(staging, "source_release_track").equals(select_placed(AT))
 
 
 @pytest.mark.parametrize("harm", ["gone", "torn", "empty", "another part's", "of other code"])
@@ -83,13 +83,13 @@ def test_damaged_or_outdated_place_numbers_are_computed_from_the_tables(harm: st
         write_table(TABLES["source_release_track"], staging / "source_release_track", [moved])
     elif harm == "of other code":
         monkeypatch.setattr(laid_down, "_MADE_BY", "another")
-    assert numbers(staging, "source_release").equals(barcoded(OF))
-    assert numbers(staging, "source_release_track").equals(standing(moved if harm == "another part's" else AT))
+    assert numbers(staging, "source_release").equals(select_barcoded(OF))
+    assert numbers(staging, "source_release_track").equals(select_placed(moved if harm == "another part's" else AT))
 
 
 def test_tables_that_others_have_staged_are_numbered_part_by_part(staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_table(TABLES["source_release_track"], staging / "source_release_track", [AT.head(1), AT.tail(-1)])
-    lay_all_down(staging)
+    write_all_place_numbers(staging)
     monkeypatch.setattr(laid_down, "FORMS", {})
-    assert [rows.height for rows in place_numbers(staging, "source_release_track")] == [1, 2]
-    assert numbers(staging, "source_release_track").equals(standing(AT))
+    assert [rows.height for rows in read_place_numbers(staging, "source_release_track")] == [1, 2]
+    assert numbers(staging, "source_release_track").equals(select_placed(AT))

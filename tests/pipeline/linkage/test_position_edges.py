@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.record_keys.numbers import record_number
-from catalog_store.record_keys.place_numbers import barcoded, standing
+from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
 from pipeline.linkage.overrides import Overrides, load_overrides
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def positions_of(of: pl.DataFrame, at: pl.DataFrame, members: pl.DataFrame, buckets: int = 1) -> Positions:
-    coded = [barcoded(rows).with_columns(platform=pl.lit(rows["platform"][0], PLATFORM)) for rows in of.partition_by("platform")]
-    return find_positions(lambda: coded, lambda: [standing(at)], lambda: [members], buckets)
+    coded = [select_barcoded(rows).with_columns(platform=pl.lit(rows["platform"][0], PLATFORM)) for rows in of.partition_by("platform")]
+    return find_positions(lambda: coded, lambda: [select_placed(at)], lambda: [members], buckets)
 
 
 def world(title: str, seconds: float | None = 200) -> Records:

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.place_numbers import lay_all_down
+from catalog_store.record_keys.place_numbers import write_all_place_numbers
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
+from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
 from pipeline.linkage import mapped_atoms, stages, typo_edges
 from pipeline.linkage.incremental import atom_changes, night
@@ -136,7 +136,7 @@ class Days:
             self._write(paths, platform, "source_release_track", tracks)
             self._write(paths, platform, "source_link", [self._link(row) for row in rows if platform == LINKING])
             if platform in NUMBERED:
-                lay_all_down(paths.staging(platform))
+                write_all_place_numbers(paths.staging(platform))
 
     def _link(self, row: dict[str, object]) -> dict[str, object]:
         """To a record of the platform before it, under the same title if there is one."""
@@ -189,7 +189,7 @@ def content(paths: BuildPaths) -> dict[str, list[tuple[object, ...]]]:
 
 def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
     if name in ATOM_TABLES:
-        return live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key)
+        return scan_live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key)
     return read_table(TABLES[name], paths.table(name))
 
 

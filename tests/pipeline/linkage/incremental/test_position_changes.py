@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 
 from catalog_store.record_keys.numbers import record_number
-from catalog_store.record_keys.place_numbers import barcoded, standing
+from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.release_positions import PLATFORM, Positions, find_positions
 from tests.pipeline.linkage.release_rows import GTIN, releases, tracks
 
 
 def positions_of(of: pl.DataFrame, at: pl.DataFrame, members: pl.DataFrame, before: Before | None = None, buckets: int = 1) -> Positions:
-    coded = [barcoded(rows).with_columns(platform=pl.lit(rows["platform"][0], PLATFORM)) for rows in of.partition_by("platform")]
-    frames = (lambda: coded, lambda: [standing(at)], lambda: [members])
+    coded = [select_barcoded(rows).with_columns(platform=pl.lit(rows["platform"][0], PLATFORM)) for rows in of.partition_by("platform")]
+    frames = (lambda: coded, lambda: [select_placed(at)], lambda: [members])
     return find_positions(*frames, buckets) if before is None else find_changed_positions(*frames, before, buckets)
 
 
