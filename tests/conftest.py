@@ -16,6 +16,7 @@ import structlog
 from filelock import FileLock
 
 from tests.postgresql import create_database, shared_server
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def run_module(
-    *arguments: str | Path, check: bool = True, timeout_seconds: float = 300, **environment: str
+    *arguments: str | Path, check: bool = True, timeout_seconds: float = PATIENCE_SECONDS, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m <arguments>` from the project's root, as an operator does."""
     command = [sys.executable, "-m", *map(str, arguments)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 600.0
 """No verdict depends on it: a machine ten times slower than ours is waited for, a test that hangs still ends."""
 LOOK_SECONDS = 0.02
 

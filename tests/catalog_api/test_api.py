@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -18,7 +19,9 @@ import pytest
 from account_store.accounts import Accounts
 from catalog_store.publisher import publish
 from tests.catalog_store.catalog_tables import make_tables
-from tests.conftest import ROOT, BuiltWorld, run_module
+from tests.commands import run_pipeline
+from tests.conftest import ROOT, BuiltWorld
+from tests.contract.conftest import ALONE
 from tests.ports import free_port
 from tests.rebuild.nights import published_copy
 from tests.waiting import PATIENCE_SECONDS, until
@@ -57,15 +60,16 @@ class Client:
 
 
 @contextmanager
-def serving(catalog: Path, place: Path) -> Iterator[Client]:
-    """A server process over `catalog` with an account of its own; its log must not hold the key."""
+def serving(catalog: Path, place: Path, **settings: str) -> Iterator[Client]:
+    """A server process over `catalog` with an account of its own, as it comes but for the `settings`; its log must not hold the key."""
     accounts = f"sqlite:///{place}/accounts.db"
     with closing(Accounts.open(accounts)) as opened:
         key = opened.keys.create(opened.create("tester", "scale").account_id).key
     port = free_port()
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts, "--port", str(port)]
     with (place / "server.log").open("w") as log:
-        server = subprocess.Popen(command, cwd=ROOT, stderr=log)
+        environment = {f"CATALOG_API_{name.upper()}": value for name, value in settings.items()}
+        server = subprocess.Popen(command, cwd=ROOT, stderr=log, env={**os.environ, **environment})
         client = Client(f"http://127.0.0.1:{port}", key)
         try:
             until(lambda: is_ready(client), "the server", server)
@@ -179,9 +183,9 @@ def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: Bui
     first = (catalog / "current").resolve().name
     links = pl.read_parquet(catalog / "current/tables/platform_link/*.parquet")
     gone = links.filter(pl.col("source") == "streamsvc_a")["external_id"][0]
-    with serving(catalog, tmp_path) as hot:
+    with serving(catalog, tmp_path, **ALONE) as hot:
         wait_for_answer(hot, 200, streamsvc_a_id=gone)
         publish(make_tables(tmp_path / "tables", 30), catalog, snapshot_id="quite_another", next_ids={"recording": 1000})
         wait_for_answer(hot, 404, streamsvc_a_id=gone)
-        run_module("pipeline", "rollback", "--catalog", catalog, "--to", first)
+        run_pipeline("rollback", "--catalog", catalog, "--to", first)
         wait_for_answer(hot, 200, streamsvc_a_id=gone)

@@ -38,7 +38,7 @@ UNHURRIED = Terms(credits=1_000_000, price_eur=Decimal(1), requests_per_second=1
 """For tests that are not about credits or rates."""
 RECEIVERS = "127.0.0.2"
 """The one address inside that servers under test may call: receivers of webhooks listen there."""
-ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0"}
+ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0", "scrub_mb_per_second": "0"}
 """Settings of a server without companions."""
 _names = itertools.count(1)
 

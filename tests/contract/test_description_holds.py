@@ -22,6 +22,7 @@ from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from tests.conftest import ROOT
 from tests.contract.test_g_streams import account_of
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +54,15 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
     limits = ["--seed", "1", "--max-examples", str(EXAMPLES), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
     # Links that it infers by names would ask for an ISRC of 71; those that the description tells are followed.
     (tmp_path / "schemathesis.toml").write_text("[phases.stateful.inference]\nalgorithms = []\n")
-    hooks = {"SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [*command, *limits], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **hooks}, timeout=180
+        [*command, *limits],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert f"Tested: {len(list_declared_routes(ROUTES))}\n" in done.stdout, done.stdout[-2000:]

@@ -17,7 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.ports import free_port
 from tests.stream_monitor.shows import RATE
+from tests.waiting import until
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,8 +60,7 @@ class Icecast:
         self._folder = Path(tempfile.mkdtemp(prefix="icecast"))
         if is_root:
             os.chown(self._folder, pwd.getpwnam("nobody").pw_uid, -1)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         text = _CONFIGURATION.format(password=_PASSWORD, port=self.port, folder=self._folder, owner=_OWNER if is_root else "")
         self._file = self._folder / "icecast.xml"
         self._file.write_text(text)
@@ -68,12 +69,11 @@ class Icecast:
     def start(self) -> None:
         command = ["icecast2", "-c", str(self._file)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._folder)
-        until = time.monotonic() + 20
-        while True:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-            assert time.monotonic() < until, (self._folder / "error.log").read_text()
-            time.sleep(0.05)
+        until(self._is_listening, "Icecast", self._process)
+
+    def _is_listening(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
         if self._process is not None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -24,6 +23,7 @@ from pipeline.defs.resources import RECLASSIFY, CatalogResource
 from pipeline.defs.run_history import FORGET
 from pipeline.defs.run_launcher import is_alive
 from tests.conftest import ROOT
+from tests.ports import free_port
 from tests.rebuild.nights import copy_of, require_consistent
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ def test_dead_run_ends_after_a_reboot_and_the_next_one_starts(built_world: Built
     home.mkdir()
     settings = (ROOT / "dagster.yaml").read_text().replace("poll_interval_seconds: 30", "poll_interval_seconds: 1")
     (home / "dagster.yaml").write_text(settings)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(home), "PORT": str(port)}
     with dg.DagsterInstance.from_config(str(home)) as instance:
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from tests.waiting import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,6 +38,6 @@ def stage_confined(platform: str, dump: Path, folder: Path, memory: int = MEMORY
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
     command = [sys.executable, "-c", _SCRIPT, platform, str(dump), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, preexec_fn=confine)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS, preexec_fn=confine)
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
     return done.stdout
