@@ -6,18 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
 import pytest
 
 from scripts import tree_statistics
 from scripts.request_trace import HOOK, read_trace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.waiting import until
 
 FILES = {
     "shop/__init__.py": '"""A shop."""\n',
@@ -117,21 +113,13 @@ def test_hook_notes_the_calls_between_two_signals(tmp_path: Path) -> None:
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGUSR2)
-        wait_until((tmp_path / f"{process.pid}.started").exists)
+        until((tmp_path / f"{process.pid}.started").exists, "its start", process)
         process.stdin.write("traced\n")
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGUSR2)
-        wait_until((tmp_path / f"{process.pid}.calls").exists)
+        until((tmp_path / f"{process.pid}.calls").exists, "its answer", process)
         process.stdin.write("\n")
     calls = (tmp_path / f"{process.pid}.calls").read_text().splitlines()
     assert str(tmp_path / "between.py") in calls
     assert str(tmp_path / "before.py") not in calls
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    pytest.fail("the process did not answer its signal")

@@ -16,7 +16,7 @@ from tests.account_store.test_frozen_postgresql import FrozenServer, used
 from tests.catalog_api.server.test_process_supervisor import FOUND, Served
 from tests.catalog_api.test_unwritable_log import editions, place, served_with_log
 from tests.postgresql import create_database, shared_server
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def answer(served: Served, path: str, key: str | None = None) -> tuple[int, str 
     """Status, Retry-After, body."""
     request = urllib.request.Request(f"http://127.0.0.1:{served.port}{path}", headers={"x-api-key": key} if key else {})
     try:
-        with urllib.request.urlopen(request, timeout=60) as told:  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as told:  # noqa: S310 - loopback
             return told.status, told.headers["retry-after"], told.read().decode()
     except urllib.error.HTTPError as error:
         with error:

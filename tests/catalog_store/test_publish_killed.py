@@ -14,6 +14,7 @@ from catalog_store.publisher import publish, snapshots
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
 from tests.catalog_store.catalog_tables import make_tables
+from tests.waiting import PATIENCE_SECONDS
 
 FILE_OPERATIONS = frozenset(
     {"open", "os.mkdir", "os.link", "os.symlink", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "sqlite3.connect"}
@@ -49,7 +50,7 @@ def publish_and_die(tables: dict[str, Path], root: Path, operation: int | None, 
 def run(children: multiprocessing.context.ForkServerContext, *arguments: object) -> int | None:
     child = children.Process(target=publish_and_die, args=arguments)
     child.start()
-    child.join(60)
+    child.join(PATIENCE_SECONDS)
     return child.exitcode
 
 

@@ -243,7 +243,7 @@ class Following(CatalogScenario):
             self._follow(live, "second", folder, logged)
             system_calls.disarm()
             _switch(root, "third")
-            assert _comes(live, "third", 20), f"{live.snapshot} is served, current is third, and the last refusal was {live.refused}"
+            assert _comes(live, "third", 300), f"{live.snapshot} is served, current is third, and the last refusal was {live.refused}"
             return "third"
         finally:
             system_calls.disarm()

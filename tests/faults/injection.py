@@ -259,7 +259,7 @@ def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log:
     open_before = _open_files(place)
     system_calls.watch()
     if fault is None:
-        scenario.patience_seconds = 60
+        scenario.patience_seconds = 300
         system_calls.arm(scenario.watched(place), log, with_data=True)
     else:
         kind = fault.kind

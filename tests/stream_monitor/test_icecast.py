@@ -22,6 +22,7 @@ from tests.conftest import ROOT
 from tests.stream_monitor.icecast import MISSING, Icecast, Source
 from tests.stream_monitor.servers import publish_songs
 from tests.stream_monitor.shows import Part, agrees, sound
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +86,7 @@ def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tm
                 source.kill()
             for process in workers:
                 process.send_signal(signal.SIGTERM)
-            codes = [process.wait(20) for process in workers]
+            codes = [process.wait(PATIENCE_SECONDS) for process in workers]
     assert codes == [-signal.SIGKILL, 0]
     assert {name: (text or "").partition(",")[0] for name, text in running.items()} == {
         "mp3": "mp3float", "aac": "aac", "ogg": "vorbis", "opus": "opus", "changing": "aac",
@@ -96,13 +97,12 @@ def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tm
 
 def _await_workers(accounts: Accounts, count: int) -> None:
     """A busy machine takes long to start them; the shows must not begin before."""
-    until = time.monotonic() + 120
-    while True:
+
+    def begun() -> bool:
         with accounts.engine.connect() as connection:
-            if len(connection.execute(monitor_worker.select()).all()) == count:
-                return
-        assert time.monotonic() < until, "the workers do not start"
-        time.sleep(0.1)
+            return len(connection.execute(monitor_worker.select()).all()) == count
+
+    until(begun, "the workers")
 
 
 def _misfortunes(server: Icecast, sources: dict[str, Source], began: float, victim: subprocess.Popen[bytes]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from account_store import Accounts
 from tests.account_store.conftest import new_caller
+from tests.waiting import PATIENCE_SECONDS
 
 PROCESS = Path(__file__).with_name("charging_process.py")
 ROOT = PROCESS.parents[3]
@@ -37,7 +38,7 @@ def test_log_stays_bounded_under_processes_that_charge_at_once(tmp_path: Path) -
     processes = [
         subprocess.Popen([sys.executable, str(PROCESS), url, key, "1", "1000"], stdout=subprocess.DEVNULL, cwd=ROOT) for key in keys
     ]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [process.wait(timeout=PATIENCE_SECONDS) for process in processes] == [0, 0]
     pages = (tmp_path / "accounts.db-wal").stat().st_size / PAGE_BYTES
     accounts.close()
     assert pages < 1.5 * CHECKPOINT_PAGES

@@ -18,6 +18,7 @@ from catalog_store.publisher import publish
 from catalog_store.tables import TABLES
 from tests.contract.awkward import SPLIT_OFF, Frames, isrc, make_frames
 from tests.contract.conftest import Api, serving
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +146,7 @@ def server(dashboard_catalog: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def visitor(server: Api) -> Iterator[httpx.Client]:
     """A browser that has never been here."""
-    with httpx.Client(base_url=server.base, timeout=60) as client:
+    with httpx.Client(base_url=server.base, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 

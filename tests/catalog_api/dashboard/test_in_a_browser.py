@@ -17,6 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from account_store.streams import airings, gaps, runtime
 from tests.catalog_api.dashboard.conftest import HOSTILE_TRACK, PASSWORD
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +86,7 @@ class Visitor:
         self.base = base
         self.name = name
         self.complaints: list[str] = []
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * PATIENCE_SECONDS)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda message: self.complaints.append(message.text) if "Content Security" in message.text else None)
         page.on("request", lambda request: request.url.startswith(base) or self.complaints.append(f"asked for {request.url}"))

@@ -7,7 +7,6 @@ import json
 import resource
 import socket
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from catalog_api.server.connection_registry import ConnectionRegistry, parse_net
 from catalog_api.server.http_protocol import GuardedProtocol, Limits
 from catalog_api.server.worker_process import raise_file_limit
 from catalog_api.settings import SettingsError, load_settings
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -61,8 +60,7 @@ def serving(limits: Limits, proxies: str = "") -> Iterator[Site]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    until(lambda: server.started, "the server")
     site.port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield site
@@ -95,8 +93,7 @@ def begin_slow(stack: ExitStack, site: Site, address: str) -> socket.socket:
     client = connect(stack, site, address)
     before = site.under_way
     client.sendall(_SLOW)
-    while site.under_way == before:
-        time.sleep(0.01)
+    until(lambda: site.under_way > before, "the request")
     return client
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from stream_monitor.capture.sound import decode_sound
 from tests.processes import children
 from tests.stream_monitor.capture.test_sound import FORMS, Bytes, made
 from tests.stream_monitor.hostile_bytes import HOSTILE
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,15 +71,7 @@ def test_decoder_of_a_stream_has_given_everything_up(decoders: Decoders) -> None
     open_files = {path.name: path.readlink() for path in Path(f"/proc/{process}/fd").iterdir()} if os.geteuid() == 0 else {}
     assert sum(str(path).startswith("socket:") for path in open_files.values()) <= 1
     playing.close()
-    assert _gone(process)
-
-
-def _gone(process: int) -> bool:
-    for _ in range(400):
-        if process not in forks():
-            return True
-        time.sleep(0.05)
-    return False
+    until(lambda: process not in forks())
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
@@ -115,7 +107,7 @@ def test_decoder_that_hangs_is_ended() -> None:
     with pytest.raises(DecoderError, match="busy"):
         for _ in playing:
             pass
-    assert _gone(process)
+    until(lambda: process not in forks())
     decoders.close()
 
 
@@ -150,7 +142,7 @@ def test_error_of_the_source_passes_through_the_decoder(decoders: Decoders) -> N
 
     with pytest.raises(CaptureError, match="the connection broke"):
         list(decoders.sound(Broken()))  # type: ignore[arg-type]
-    assert forks() == [] or all(_gone(process) for process in forks())
+    until(lambda: not forks())
 
 
 @pytest.mark.parametrize(

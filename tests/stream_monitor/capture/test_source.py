@@ -12,6 +12,7 @@ from stream_monitor.capture import http
 from stream_monitor.capture.errors import CaptureError
 from stream_monitor.capture.source import open_source
 from tests.stream_monitor.servers import ok, serving
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     import socket
@@ -144,17 +145,17 @@ def test_nobody_there_and_a_name_that_does_not_resolve_may_pass() -> None:
 
 
 def test_stalled_server_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "READ_SECONDS", 0.2)
-    monkeypatch.setattr(http, "OPEN_SECONDS", 0.2)
     over = threading.Event()
 
     def stall(connection: socket.socket, path: str) -> None:
         connection.sendall(ok() + SOUND if path == "/sound" else b"HTTP/1.0 200")
-        over.wait(10)
+        over.wait(PATIENCE_SECONDS)
 
     with serving(stall) as address:
+        monkeypatch.setattr(http, "READ_SECONDS", 0.2)
         with pytest.raises(CaptureError, match="sent nothing"):
             everything(f"{address}/sound")
+        monkeypatch.setattr(http, "OPEN_SECONDS", 0.2)
         with pytest.raises(CaptureError, match="did not"):
             everything(f"{address}/head")
         over.set()
@@ -165,7 +166,7 @@ def test_closing_from_another_thread_ends_a_read() -> None:
 
     def hold(connection: socket.socket, _path: str) -> None:
         connection.sendall(ok() + SOUND[:10])
-        over.wait(10)
+        over.wait(PATIENCE_SECONDS)
 
     with serving(hold) as address:
         source = open_source(LOOPBACK, address)
