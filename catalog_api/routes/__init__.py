@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from catalog_api.routes.airplay_report import report
 from catalog_api.routes.changes import changes
-from catalog_api.routes.discovery import browse, genres, search
 from catalog_api.routes.identify import identify
 from catalog_api.routes.public_routes import alive, changelog, error_codes, openapi_document, ready, reference_page, reference_style_sheet
 from catalog_api.routes.releases import artist, artist_releases, label, label_releases, new_releases, release
 from catalog_api.routes.resolve import resolve
+from catalog_api.routes.search_and_browse import browse, genres, search
 from catalog_api.routes.streams import create_stream, stop_stream, stream, stream_history, streams
 from catalog_api.routes.suggestions import suggest, suggestions, suggestions_of_track
 from catalog_api.routes.tracks import links, track_by_id, track_by_isrc

@@ -11,6 +11,7 @@ from catalog_store.tables.fingerprints import FINGERPRINT_STAGING_TABLES, FINGER
 from catalog_store.tables.genres import GENRE_TABLES
 from catalog_store.tables.linkage import LINKAGE_TABLES
 from catalog_store.tables.links import LINK_TABLES
+from catalog_store.tables.nested_track import TRACK
 from catalog_store.tables.provenance import PROVENANCE_TABLES
 from catalog_store.tables.quality import QUALITY_TABLES
 from catalog_store.tables.recordings import RECORDING_TABLES
@@ -19,7 +20,16 @@ from catalog_store.tables.spec import Column, Table
 from catalog_store.tables.staging import INTAKE, REJECT, STAGING_TABLES
 from catalog_store.tables.works import WORK_TABLES
 
-CATALOG_TABLES = (*RECORDING_TABLES, *RELEASE_TABLES, *PROVENANCE_TABLES, *LINK_TABLES, *WORK_TABLES, *GENRE_TABLES, *FINGERPRINT_TABLES)
+CATALOG_TABLES = (
+    *RECORDING_TABLES,
+    TRACK,
+    *RELEASE_TABLES,
+    *PROVENANCE_TABLES,
+    *LINK_TABLES,
+    *WORK_TABLES,
+    *GENRE_TABLES,
+    *FINGERPRINT_TABLES,
+)
 ALL_TABLES = (*STAGING_TABLES, *FINGERPRINT_STAGING_TABLES, *LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 TABLES = {table.name: table for table in ALL_TABLES}
 STAGED_TABLES = {
