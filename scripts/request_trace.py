@@ -39,19 +39,21 @@ class Trace(NamedTuple):
     switches: int
 
 
-def trace_request(tree: Path) -> Trace:
-    """Build a small catalog with the commands of `tree`, serve it, and trace a lookup by ISRC."""
+def trace_request(tree: Path, catalog: Path | None = None) -> Trace:
+    """Serve a catalog with the commands of `tree`, and trace a lookup by ISRC. Without `catalog` they build a small one first."""
     with tempfile.TemporaryDirectory(prefix="request-trace-") as name:
         folder = Path(name)
         accounts = f"sqlite:///{folder}/accounts.db"
-        _run(tree, "pipeline", "simulate", "--recordings", str(RECORDINGS), "--out", f"{folder}/dumps")
-        _run(tree, "pipeline", "build", "--dumps", f"{folder}/dumps", "--catalog", f"{folder}/catalog")
+        if catalog is None:
+            catalog = folder / "catalog"
+            _run(tree, "pipeline", "simulate", "--recordings", str(RECORDINGS), "--out", f"{folder}/dumps")
+            _run(tree, "pipeline", "build", "--dumps", f"{folder}/dumps", "--catalog", str(catalog))
         _run(tree, "account_store", "--accounts", accounts, "create-account", "trace", "--plan", "starter")
         made = _run(tree, "account_store", "--accounts", accounts, "create-key", "trace")
         key = dict(line.split(maxsplit=1) for line in made.splitlines())["key"]
-        tables = pl.scan_parquet(f"{folder}/catalog/current/tables/recording/*.parquet")
+        tables = pl.scan_parquet(f"{catalog}/current/tables/recording/*.parquet")
         isrc = tables.select(pl.col("isrc").drop_nulls().first()).collect().item()
-        with _serve(tree, folder, accounts) as address, httpx.Client(base_url=address, headers={"x-api-key": key}) as client:
+        with _serve(tree, folder, catalog, accounts) as address, httpx.Client(base_url=address, headers={"x-api-key": key}) as client:
             path = f"/v1/tracks/isrc/{isrc}"
             for _ in range(UNTRACED_REQUESTS):
                 client.get(path).raise_for_status()
@@ -80,7 +82,7 @@ def _environment(tree: Path, *folders: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _serve(tree: Path, folder: Path, accounts: str) -> Iterator[str]:
+def _serve(tree: Path, folder: Path, catalog: Path, accounts: str) -> Iterator[str]:
     """Serve with one worker and without companions; the address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -88,7 +90,7 @@ def _serve(tree: Path, folder: Path, accounts: str) -> Iterator[str]:
     settings = {"MATCHER": "false", "WEBHOOKS": "false", "MONITORS": "0", "WORKERS": "1", "LOG_LEVEL": "warning"}
     environment = _environment(tree, HOOK) | {f"CATALOG_API_{name}": text for name, text in settings.items()}
     environment["REQUEST_TRACE_FOLDER"] = str(folder)
-    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", f"{folder}/catalog", "--accounts", accounts, "--port", str(port)]
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts, "--port", str(port)]
     server = subprocess.Popen(command, cwd=tree, env=environment)  # noqa: S603 - a command of the checkout
     address = f"http://127.0.0.1:{port}"
     try:

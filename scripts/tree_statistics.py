@@ -147,7 +147,7 @@ def find_long_subjects(tree: Path, since: str) -> list[str]:
     return [subject for subject in subjects if len(subject) > LONGEST_SUBJECT]
 
 
-def measure_tree(tree: Path, since: str | None, *, is_traced: bool) -> dict[str, str]:
+def measure_tree(tree: Path, since: str | None, *, is_traced: bool, catalog: Path | None = None) -> dict[str, str]:
     """Measure everything; each value as the table shows it."""
     modules = read_modules(tree)
     packages = sorted({module.path.parts[0] for module in modules})
@@ -156,7 +156,7 @@ def measure_tree(tree: Path, since: str | None, *, is_traced: bool) -> dict[str,
     comments, code = count_comments(modules)
     pages = measure_prose(page.read_text(encoding="utf-8") for page in list_pages(tree))
     docstrings = measure_prose(text for module in modules for text, _ in find_docstrings(module))
-    trace = trace_request(tree) if is_traced else None
+    trace = trace_request(tree, catalog) if is_traced else None
     return {
         "Python files of the packages": f"{len(modules)}",
         "lines of code": f"{code:,}",
@@ -188,11 +188,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.tree_statistics", description=__doc__)
     parser.add_argument("--tree", metavar="DIR", type=Path, default=ROOT, help="checkout to measure; its search module must be compiled")
     parser.add_argument("--since", metavar="COMMIT", help="count commit subjects after this commit")
+    parser.add_argument("--catalog", metavar="DIR", type=Path, help="trace a request to this catalog instead of building one")
     parser.add_argument("--no-trace", action="store_true", help="leave out the traced request, which takes a minute")
     parser.add_argument("--list", action="store_true", help="also list repeated names, import circles and dead code")
     options = parser.parse_args(arguments)
     tree = options.tree.resolve()
-    measured = measure_tree(tree, options.since, is_traced=not options.no_trace)
+    measured = measure_tree(tree, options.since, is_traced=not options.no_trace, catalog=options.catalog)
     print("| Measure | Value |\n|---|---|", *(f"| {name} | {value} |" for name, value in measured.items()), sep="\n")
     if options.list:
         modules = read_modules(tree)
