@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from account_store.account import Account
 from account_store.api_keys import ApiKeys
 from account_store.clock import utc_now
-from account_store.database import migrate, new_id, open_engine, parse_url
+from account_store.database import get_new_id, migrate, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, current_plans
@@ -59,7 +59,7 @@ class Accounts:
         self.clock = clock
         self.plans = plans
         self.outbound = outbound
-        self.keys = ApiKeys(self.engine, self._plan_of, clock)
+        self.keys = ApiKeys(self.engine, self._read_plan, clock)
         self.ledger = Ledger(url, self.engine, clock)
         self.replays = StoredAnswers(self.engine, clock)
         self.streams = Streams(self.engine, clock)
@@ -84,7 +84,7 @@ class Accounts:
         `outbound` checks the addresses of webhooks; by default against the operator's allow list in the environment.
         InvalidValueError: the URL or the allow list cannot be read. UnavailableError: the database does not answer.
         """
-        return cls(parse_url(url), plans or current_plans(), clock, outbound or _outbound_of_environment())
+        return cls(parse_url(url), plans or current_plans(), clock, outbound or _open_outbound())
 
     def close(self) -> None:
         """Commit what waits, then close the connections."""
@@ -102,13 +102,13 @@ class Accounts:
         """Create an account. TakenError: the name is in use. InvalidValueError: the name is blank or the plan unknown."""
         if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {name!r}")
-        row = {"name": name, "created_at": self.clock(), **self._plan_columns(plan, terms)}
+        row = {"name": name, "created_at": self.clock(), **self._build_plan_columns(plan, terms)}
         try:
             with self.engine.begin() as connection:
                 made = connection.execute(account.insert().values(row))
         except IntegrityError:
             raise TakenError(f"there is an account named {name!r} already") from None
-        return self.account(new_id(made))
+        return self.account(get_new_id(made))
 
     def account(self, account_id: int) -> Account:
         """Return one account by id; UnknownError when there is none."""
@@ -116,7 +116,7 @@ class Accounts:
             row = connection.execute(select(account).where(account.c.account_id == account_id)).one_or_none()
         if row is None:
             raise UnknownError(f"there is no account {account_id}")
-        return self._account(row)
+        return self._read_account(row)
 
     def named(self, name: str) -> Account:
         """Return one account by name; UnknownError when there is none."""
@@ -124,16 +124,16 @@ class Accounts:
             row = connection.execute(select(account).where(account.c.name == name)).one_or_none()
         if row is None:
             raise UnknownError(f"there is no account named {name!r}")
-        return self._account(row)
+        return self._read_account(row)
 
     def all(self) -> list[Account]:
         """Return every account, oldest first."""
         with self.engine.connect() as connection:
-            return [self._account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
+            return [self._read_account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
 
     def change_plan(self, account_id: int, plan: str, *, terms: Terms | None = None, is_yearly: bool = False) -> Account:
         """Change the plan at once. Credits used this month stay used. Other processes see the change within KEY_CACHE_SECONDS."""
-        return self._change(account_id, is_yearly=is_yearly, **self._plan_columns(plan, terms))
+        return self._change(account_id, is_yearly=is_yearly, **self._build_plan_columns(plan, terms))
 
     def set_card(self, account_id: int, *, has_card: bool) -> Account:
         """Set whether a payment card is on file: streams need one."""
@@ -145,7 +145,7 @@ class Accounts:
         self.keys.forget()
         return self.account(account_id)
 
-    def _plan_columns(self, plan: str, terms: Terms | None) -> dict[str, object]:
+    def _build_plan_columns(self, plan: str, terms: Terms | None) -> dict[str, object]:
         self.plans.plan(plan, terms)
         return {
             "plan": plan,
@@ -154,16 +154,16 @@ class Accounts:
             "agreed_requests_per_second": terms.requests_per_second if terms else None,
         }
 
-    def _plan_of(self, row: Row[Any]) -> Plan:
+    def _read_plan(self, row: Row[Any]) -> Plan:
         agreed = row.agreed_credits is not None
         terms = Terms(row.agreed_credits, row.agreed_price_eur, row.agreed_requests_per_second) if agreed else None
         return self.plans.plan(row.plan, terms)
 
-    def _account(self, row: Row[Any]) -> Account:
-        return Account(row.account_id, row.name, row.created_at, self._plan_of(row), row.is_yearly, row.has_card)
+    def _read_account(self, row: Row[Any]) -> Account:
+        return Account(row.account_id, row.name, row.created_at, self._read_plan(row), row.is_yearly, row.has_card)
 
 
-def _outbound_of_environment() -> Outbound:
+def _open_outbound() -> Outbound:
     try:
         return Outbound(read_allow_list(os.environ))
     except InvalidAllowListError as error:

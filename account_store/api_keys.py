@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from account_store.database import new_id
+from account_store.database import get_new_id
 from account_store.errors import InvalidValueError, StateError, TakenError, UnknownError
 from account_store.schema import account, api_key
 
@@ -111,7 +111,7 @@ class ApiKeys:
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this key is in use already") from None
         self._unknown.pop(_digest(key), None)
-        return NewKey(new_id(made), key)
+        return NewKey(get_new_id(made), key)
 
     def rotate(self, key_id: int, overlap: timedelta = timedelta(0), account_id: int | None = None) -> NewKey:
         """Create a key in place of a live one, which stays valid for `overlap` so that clients can move. Errors: see `revoke`."""

@@ -42,12 +42,12 @@ def _migrate(_accounts: Accounts, _options: Options) -> Iterable[object]:
     return [{"revision": NEWEST}]  # done when the database was opened
 
 
-def _plans(accounts: Accounts, _options: Options) -> Iterable[object]:
+def _list_plans(accounts: Accounts, _options: Options) -> Iterable[object]:
     return accounts.plans.plans.values()
 
 
 def _create_account(accounts: Accounts, options: Options) -> Iterable[Account]:
-    return [accounts.create(options.name, options.plan, _terms(options))]
+    return [accounts.create(options.name, options.plan, _read_terms(options))]
 
 
 def _list_accounts(accounts: Accounts, _options: Options) -> Iterable[Account]:
@@ -56,7 +56,7 @@ def _list_accounts(accounts: Accounts, _options: Options) -> Iterable[Account]:
 
 def _change_plan(accounts: Accounts, options: Options) -> Iterable[Account]:
     account = accounts.named(options.name)
-    return [accounts.change_plan(account.account_id, options.plan, terms=_terms(options), is_yearly=options.yearly)]
+    return [accounts.change_plan(account.account_id, options.plan, terms=_read_terms(options), is_yearly=options.yearly)]
 
 
 def _set_card(accounts: Accounts, options: Options) -> Iterable[Account]:
@@ -92,7 +92,7 @@ def _reset_password(accounts: Accounts, options: Options) -> Iterable[object]:
     return [{"user_id": user.user_id, "email": user.email, "password": password, "note": _ONCE}]
 
 
-def _usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
+def _show_usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
     return [accounts.usage.month_now(accounts.named(options.name).account_id, options.month)]
 
 
@@ -103,7 +103,7 @@ def _list_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
     return accounts.suggestions.page(account_id=account_id, track_ids=tracks, status=status, limit=options.limit, after=options.after)
 
 
-def _decide(status: str) -> Run:
+def _build_decision(status: str) -> Run:
     def decide(accounts: Accounts, options: Options) -> Iterable[object]:
         value = getattr(options, "value", None)
         return [accounts.suggestions.decide(options.suggestion_id, status, decided_by=options.by, value=value, note=options.note)]
@@ -134,7 +134,7 @@ def _sweep(accounts: Accounts, _options: Options) -> Iterable[object]:
     return [{"reservations_returned": accounts.ledger.sweep()}]
 
 
-def _terms(options: Options) -> Terms | None:
+def _read_terms(options: Options) -> Terms | None:
     figures = (options.credits, options.price_eur, options.requests_per_second)
     if figures == (None, None, None):
         return None
@@ -143,7 +143,7 @@ def _terms(options: Options) -> Terms | None:
     return Terms(*figures)
 
 
-def _price(text: str) -> Decimal:
+def _parse_price(text: str) -> Decimal:
     try:
         return Decimal(text).quantize(Decimal("0.01"))
     except InvalidOperation:
@@ -168,7 +168,7 @@ _EMAIL: dict[str, dict[str, Any]] = {"email": {"help": "what the person signs in
 _KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": int, "help": "see list-keys"}}
 _TERMS: dict[str, dict[str, Any]] = {
     "--credits": {"type": int, "metavar": "N", "help": "agreed credits a month (custom plan)"},
-    "--price-eur": {"type": _price, "metavar": "P", "help": "agreed price a month (custom plan)"},
+    "--price-eur": {"type": _parse_price, "metavar": "P", "help": "agreed price a month (custom plan)"},
     "--requests-per-second": {"type": int, "metavar": "N", "help": "agreed rate (custom plan)"},
 }
 _DECISION: dict[str, dict[str, Any]] = {
@@ -179,7 +179,7 @@ _DECISION: dict[str, dict[str, Any]] = {
 
 COMMANDS = {
     "migrate": Command("Bring the database to the newest revision (every other command and the server do so, too).", _migrate),
-    "plans": Command("Show the table of plans.", _plans),
+    "plans": Command("Show the table of plans.", _list_plans),
     "create-account": Command(
         "Make an account.", _create_account, _NAME | {"--plan": {"default": "free", "help": "see plans (default %(default)s)"}} | _TERMS
     ),
@@ -215,7 +215,7 @@ COMMANDS = {
     "revoke-key": Command("Make a key useless; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
     "usage": Command(
         "Show what an account used of a month.",
-        _usage,
+        _show_usage,
         _NAME | {"--month": {"metavar": "YYYY-MM", "help": "default: the present one, UTC"}},
     ),
     "list-suggestions": Command(
@@ -231,10 +231,10 @@ COMMANDS = {
     ),
     "approve-suggestion": Command(
         "Approve a pending suggestion.",
-        _decide(APPROVED),
+        _build_decision(APPROVED),
         _DECISION | {"--value": {"metavar": "TEXT", "help": "approve this value instead of the caller's"}},
     ),
-    "reject-suggestion": Command("Reject a suggestion, pending or approved.", _decide(REJECTED), _DECISION),
+    "reject-suggestion": Command("Reject a suggestion, pending or approved.", _build_decision(REJECTED), _DECISION),
     "export-suggestions": Command(
         "Write the approved genre suggestions as the dump that a build reads.",
         _export_suggestions,

@@ -102,7 +102,7 @@ def _open_postgresql(url: URL) -> Engine:
         driven.answer_seconds = max(seconds, least)
 
     event.listen(engine, "do_connect", connect)
-    event.listen(engine, "before_cursor_execute", _answer_in_binary)
+    event.listen(engine, "before_cursor_execute", _request_binary)
     event.listen(engine, "before_cursor_execute", set_limit)
     return engine
 
@@ -115,7 +115,7 @@ def _keep_private(database: Path) -> None:
         narrow(database.with_name(database.name + suffix))
 
 
-def _answer_in_binary(
+def _request_binary(
     _connection: Connection, cursor: Cursor[Any], _statement: str, _parameters: object, context: ExecutionContext | None, _is_many: object
 ) -> None:
     if context is not None and context.execution_options.get(IN_BINARY):
@@ -164,12 +164,12 @@ def _convert_error(context: ExceptionContext) -> None:
         ) from context.original_exception
 
 
-def reading(engine: Engine) -> Connection:
+def connect_for_reads(engine: Engine) -> Connection:
     """Open a connection for reads, outside of a transaction: on SQLite a transaction would take the write lock."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
 
-def new_id(inserted: CursorResult[Any]) -> int:
+def get_new_id(inserted: CursorResult[Any]) -> int:
     """Return the key that the database gave to the inserted row."""
     key = inserted.inserted_primary_key
     assert key is not None  # noqa: S101 -- one row was inserted
@@ -178,12 +178,12 @@ def new_id(inserted: CursorResult[Any]) -> int:
 
 def migrate(engine: Engine) -> str:
     """Migrate the tables to the newest revision, from any earlier one or none; return it. Any number of processes may call it at once."""
-    if revision(engine) != NEWEST:
+    if read_revision(engine) != NEWEST:
         _upgrade(engine)
     return NEWEST
 
 
-def revision(engine: Engine) -> str | None:
+def read_revision(engine: Engine) -> str | None:
     """Return the revision of the tables; None when there are none, or those of the first version."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if not inspect(connection).has_table("alembic_version"):

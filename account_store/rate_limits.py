@@ -163,7 +163,7 @@ class RedisBuckets:
     """Buckets in Redis, which machines share; on this machine while Redis does not answer."""
 
     def __init__(self, url: str, local: LocalBuckets | None = None) -> None:
-        """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`. `local` counts while Redis is away."""
+        """Connect to `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`; else count in `local`."""
         options = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
         try:
             storage: Any = storage_from_string(f"async+{url}", implementation="redispy", **options)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.clock import rfc3339
-from account_store.database import new_id
+from account_store.database import get_new_id
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.schema import suggestion
 from account_store.webhooks.events import SUGGESTION_DECIDED
@@ -82,7 +82,7 @@ class Suggestions:
         values = {**row, "source_url": source_url, "status": PENDING, "created_at": self._clock()}
         with self._engine.begin() as connection:
             made = connection.execute(suggestion.insert().values(values))
-        return self.one(new_id(made))
+        return self.one(get_new_id(made))
 
     def one(self, suggestion_id: int) -> Suggestion:
         """Return one suggestion by id; UnknownError when there is none."""

@@ -19,7 +19,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 
-from account_store.database import new_id
+from account_store.database import get_new_id
 from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.schema import account, dashboard_session, dashboard_user, sign_in_failure
 
@@ -127,14 +127,14 @@ class Users:
         try:
             with self._engine.begin() as connection:
                 if account_id is None:
-                    account_id = new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
+                    account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
                 row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
                 made = connection.execute(dashboard_user.insert().values(row))
         except IntegrityError as error:
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this e-mail has an account already") from None
-        return User(new_id(made), account_id, email)
+        return User(get_new_id(made), account_id, email)
 
     def sign_in(self, email: str, password: str, address: str = "") -> Session:
         """Open a session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""

@@ -42,10 +42,10 @@ _STACK_BYTES = 1024 * 1024
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Monitor until stopped; return the exit code."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     log_json(options.log_level)
     threading.stack_size(_STACK_BYTES)
-    stay_on_one_core(options.core)
+    restrict_to_core(options.core)
     stopping = threading.Event()
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda _number, _frame: stopping.set())
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def stay_on_one_core(number: int) -> None:
+def restrict_to_core(number: int) -> None:
     """Restrict this process to one of its cores: the `number`-th, modulo their count.
 
     The interpreter runs one thread at a time, and every decoded packet releases it: threads on two idle cores compete for it with system
@@ -80,7 +80,7 @@ def stay_on_one_core(number: int) -> None:
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m stream_monitor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--accounts", metavar="URL", default=url, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
     parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
     parser.add_argument("--matcher-socket", metavar="FILE", type=Path, required=True, help="Unix socket of the matcher process")
-    parser.add_argument("--capacity", metavar="N", type=_count, default=CAPACITY, help="streams at most (default %(default)s)")
+    parser.add_argument("--capacity", metavar="N", type=_parse_count, default=CAPACITY, help="streams at most (default %(default)s)")
     parser.add_argument(
         "--core", metavar="N", type=int, default=os.getpid(), help="the core it stays on, counted from 0 and round (default: by chance)"
     )
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is no number of streams")

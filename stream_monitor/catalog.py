@@ -45,7 +45,7 @@ class OpenCatalog:
         """Return the recording's names; None when the catalog has no such recording."""
         current = self._catalog.resolve_id(recording_id)
         body = None if current is None else self._catalog.track_body(current)
-        return None if body is None else _track(json.loads(body))
+        return None if body is None else _read_track(json.loads(body))
 
 
 class LiveCatalog(LiveSnapshot[OpenCatalog]):
@@ -53,7 +53,9 @@ class LiveCatalog(LiveSnapshot[OpenCatalog]):
 
     def __init__(self, root: Path, *, look_seconds: float = 1.0) -> None:
         """Follow `root`, a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers verify contents."""
-        super().__init__(root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_absent, look_seconds=look_seconds)
+        super().__init__(
+            root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_build_absence, look_seconds=look_seconds
+        )
 
     def references(self, recording_id: int) -> list[Reference]:
         """Call the method of the live `OpenCatalog`."""
@@ -68,14 +70,14 @@ class LiveCatalog(LiveSnapshot[OpenCatalog]):
 
 def references_in(index: Index, recording_id: int) -> list[Reference]:
     """Return all fingerprints of a recording in an index."""
-    return [_reference(segment, int(at)) for segment in index.segments for at in np.flatnonzero(segment.ids == recording_id)]
+    return [_read_reference(segment, int(at)) for segment in index.segments for at in np.flatnonzero(segment.ids == recording_id)]
 
 
-def _absent() -> NoSnapshotError:
+def _build_absence() -> NoSnapshotError:
     return NoSnapshotError("no catalog is published yet")
 
 
-def _reference(segment: Segment, at: int) -> Reference:
+def _read_reference(segment: Segment, at: int) -> Reference:
     start, end = int(segment.store_starts[at]), int(segment.store_starts[at + 1])
     stored = segment.store[start:end].copy()  # a view would hold the snapshot's map for as long as the track plays
     reference = Reference(int(segment.ids[at]), stored, float(segment.seconds[at]))
@@ -86,6 +88,6 @@ def _reference(segment: Segment, at: int) -> Reference:
     )
 
 
-def _track(body: dict[str, Any]) -> PlayedTrack:
+def _read_track(body: dict[str, Any]) -> PlayedTrack:
     names = [artist["name"] for artist in body["artists"] if artist["is_primary"]] or [artist["name"] for artist in body["artists"]]
     return PlayedTrack(body["id"], body["title"], ", ".join(names), body["isrc"], body["duration"])

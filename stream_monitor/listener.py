@@ -152,7 +152,7 @@ class Listener:
     def _rest(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._stopping.wait(min(left, TICK_SECONDS)):
-            self._tracker.end_overdue_play(_now_ms())
+            self._tracker.end_overdue_play(_read_time_ms())
 
     def _listen(self) -> None:
         """Listen to one connection, to its end."""
@@ -167,7 +167,7 @@ class Listener:
                 if self._stopping.is_set():
                     return
                 buffer.feed(samples)
-                clock.note_arrival(buffer.samples, now_ms := _now_ms())
+                clock.note_arrival(buffer.samples, now_ms := _read_time_ms())
                 self._shared.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
                 self._count(len(samples), now_ms)
                 if self.runtime_status != RUNNING:
@@ -195,7 +195,7 @@ class Listener:
 
     def _count(self, samples: int, now_ms: int) -> None:
         """Record the month once a second of its sound has come."""
-        month = month_of(_moment(now_ms))
+        month = month_of(_convert_time(now_ms))
         if month != self._heard_month:
             self._heard_month, self._heard_samples = month, 0
         before = self._heard_samples
@@ -226,14 +226,14 @@ class Listener:
         self._shared.meters.questions.labels(answer.reason or "matched").inc()
         if self._unmatched_ms is not None:
             self._unmatched_ms = None
-            ended = _moment(self._tracker.listened_ms)
+            ended = _convert_time(self._tracker.listened_ms)
             self._queue.post(lambda connection, stream_id: close_gap(connection, stream_id, ended))
         return answer
 
     def _end_gap(self, before_ms: int, first_ms: int) -> None:
         """End the gap that lies before new sound; drop it when it is short."""
         was_listened_to = self._lease.listened_ms is not None
-        started, ended = _moment(before_ms), _moment(max(before_ms, first_ms))
+        started, ended = _convert_time(before_ms), _convert_time(max(before_ms, first_ms))
         is_long = first_ms - before_ms > SHORTEST_GAP_MS
 
         def write(connection: Connection, stream_id: str) -> None:
@@ -262,12 +262,12 @@ class Listener:
 
 
 def _build_gap_write(cause: str, started_ms: int, detail: str) -> Callable[[Connection, str], None]:
-    return lambda connection, stream_id: open_gap(connection, stream_id, cause, _moment(started_ms), detail)
+    return lambda connection, stream_id: open_gap(connection, stream_id, cause, _convert_time(started_ms), detail)
 
 
-def _now_ms() -> int:
+def _read_time_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _moment(milliseconds: int) -> datetime:
+def _convert_time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -73,7 +73,7 @@ class Trace:
     @property
     def until_ms(self) -> int:
         """When the middle of its last item was on the air."""
-        return self._at(find_middle(self.items.shape[1] - 1, 0))
+        return self._convert_sample(find_middle(self.items.shape[1] - 1, 0))
 
     def find_start(self, references: Sequence[Reference], anchor_ms: int) -> EarlierStart | None:
         """Return since when a recording with that anchor played; None when the trace does not end with it."""
@@ -81,7 +81,7 @@ class Trace:
         for reference in references:
             place = self._find_place(reference, expected)
             if place is not None and len(matching := reference.find_matching_items(place, (0, self.items))):
-                return EarlierStart(self._at(find_middle(int(matching[0]), place.phase)), bool(matching[0] <= 1))
+                return EarlierStart(self._convert_sample(find_middle(int(matching[0]), place.phase)), bool(matching[0] <= 1))
         return None
 
     def _find_place(self, reference: Reference, expected: int) -> Place | None:
@@ -94,5 +94,5 @@ class Trace:
                     return place
         return None
 
-    def _at(self, sample: float) -> int:
+    def _convert_sample(self, sample: float) -> int:
         return self.first_ms + round(sample * 1000 / SAMPLE_RATE)

@@ -70,10 +70,10 @@ class Catalog(Protocol):
     """What is asked of the catalog."""
 
     def references(self, recording_id: int) -> list[Reference]:
-        """Its fingerprints."""
+        """Return the recording's fingerprints."""
 
     def track(self, recording_id: int) -> PlayedTrack | None:
-        """What it is called."""
+        """Return the recording's names."""
 
 
 class WriteSink(Protocol):
@@ -305,7 +305,7 @@ class Tracker:
         if track is None or not len(matching):
             return False
         anchor_ms, first_ms = clock.at(found.place.origin), clock.at(find_middle(int(matching[0]), phase))
-        is_crossfade = before is not None and _fades_out(before, anchor_ms, first_ms, buffer, clock)
+        is_crossfade = before is not None and _is_faded_out(before, anchor_ms, first_ms, buffer, clock)
         started_ms = anchor_ms if is_crossfade else self._estimate_start(found.references, anchor_ms, first_ms, clock.at(0))
         if before is not None:
             if is_crossfade:  # it is nearly over when the next one is recognised
@@ -344,7 +344,7 @@ class Tracker:
         return earlier.find_start(references, anchor_ms)
 
 
-def _fades_out(play: Play, anchor_ms: int, first_ms: int, buffer: FingerprintBuffer, clock: AirClock) -> bool:
+def _is_faded_out(play: Play, anchor_ms: int, first_ms: int, buffer: FingerprintBuffer, clock: AirClock) -> bool:
     """Return whether `play` faded out under another one that began at `anchor_ms` and is recognised from `first_ms` on.
 
     A play that was cut off, for another that began late, matches its fingerprint until then.

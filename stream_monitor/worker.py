@@ -94,7 +94,7 @@ class Worker:
 
     def _rebalance(self) -> None:
         """Renew the leases, drop lost ones, release those above this worker's share, and claim free streams."""
-        gone = self._leases.renew((one.lease for one in self._held.values()), self._listened())
+        gone = self._leases.renew((one.lease for one in self._held.values()), self._collect_listened())
         for lease in gone:
             log.info("a stream was stopped or taken over", stream_id=lease.stream_id)
             self._shared.meters.lost_leases.inc()
@@ -124,7 +124,7 @@ class Worker:
         """Stop to listen to these streams, write their findings, and release the leases."""
         if not leases:
             return
-        listened = self._listened()
+        listened = self._collect_listened()
         dropped = self._drop(leases)
         until = time.monotonic() + STOP_SECONDS
         for one in dropped:
@@ -143,7 +143,7 @@ class Worker:
         except UnavailableError as error:
             log.warning("stopped while the account store is away: others take over when the leases end", reason=str(error))
 
-    def _listened(self) -> dict[str, int]:
+    def _collect_listened(self) -> dict[str, int]:
         return {name: at for name, one in self._held.items() if (at := one.listener.listened_ms) is not None}
 
     def _measure(self, file: Path | None) -> None:

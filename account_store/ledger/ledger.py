@@ -37,7 +37,7 @@ class Ledger:
     """The ledger of one process. Its writer thread starts with the first operation."""
 
     def __init__(self, url: URL, engine: Engine, clock: Clock) -> None:
-        """The writer opens `url` by itself, without SQLAlchemy; `engine` serves what is not urgent."""
+        """Give `url` to the writer, which opens it without SQLAlchemy; `engine` serves what is not urgent."""
         self._engine = engine
         self._clock = clock
         self._writer = Writer(url, clock, self.sweep)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.clock import day_of
-from account_store.database import new_id
+from account_store.database import get_new_id
 from account_store.streams import events
 from account_store.streams.tables import airing, airplay_day, stream
 
@@ -68,31 +68,31 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
 
     Another open airing of the stream ends at its last detection.
     """
-    same = _same(connection, stream_id, track.recording_id, hearing.anchor_ms)
+    same = _find_same(connection, stream_id, track.recording_id, hearing.anchor_ms)
     close_open(connection, stream_id, but=same.airing_id if same else None)
     if same is not None:
         extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))  # the first anchor stays, or it would drift
         return int(same.airing_id)
     columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
-    values = {**columns, "track_seconds": track.seconds, "started_at": _moment(hearing.started_ms), **_columns(hearing)}
-    airing_id = new_id(connection.execute(airing.insert().values(values)))
-    _unpack(connection, stream_id, _moment(hearing.started_ms))
-    events.emit_track_started(connection, _row(connection, airing_id))
+    values = {**columns, "track_seconds": track.seconds, "started_at": _convert_time(hearing.started_ms), **_build_columns(hearing)}
+    airing_id = get_new_id(connection.execute(airing.insert().values(values)))
+    _delete_packed_day(connection, stream_id, _convert_time(hearing.started_ms))
+    events.emit_track_started(connection, _read_row(connection, airing_id))
     return airing_id
 
 
 def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
     """Extend an airing. One that had ended (a long talk-over) opens again; nothing is announced twice."""
-    row = _row(connection, airing_id)
+    row = _read_row(connection, airing_id)
     heard_ms = max(hearing.heard_ms, row.heard_ms)
     confidence = max(hearing.confidence, row.confidence)
     values = {"anchor_ms": hearing.anchor_ms, "heard_ms": heard_ms, "confidence": confidence, "ended_at": None}
     values |= {
-        "duration_seconds": _seconds(heard_ms - row.started_ms),
+        "duration_seconds": _round_seconds(heard_ms - row.started_ms),
         "detection_count": max(hearing.detection_count, row.detection_count),
     }
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
-    recognized = {"last_recognized_at": _moment(heard_ms)}
+    recognized = {"last_recognized_at": _convert_time(heard_ms)}
     connection.execute(stream.update().where(stream.c.stream_id == row.stream_id).values(recognized))
 
 
@@ -106,18 +106,18 @@ def close_open(connection: Connection, stream_id: str, *, but: int | None = None
 
 def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     """End an airing and announce `stream.track_ended`, once more when another end was written before."""
-    row = _row(connection, airing_id)
+    row = _read_row(connection, airing_id)
     end = max(row.started_ms, ended_ms)
-    duration = _seconds(end - row.started_ms)
-    values = {"heard_ms": end, "duration_seconds": duration, "ended_at": _moment(row.started_ms + duration * 1000)}
+    duration = _round_seconds(end - row.started_ms)
+    values = {"heard_ms": end, "duration_seconds": duration, "ended_at": _convert_time(row.started_ms + duration * 1000)}
     if row.ended_at is not None and row.duration_seconds == duration:
         return
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
-    _unpack(connection, row.stream_id, row.started_at)
-    events.emit_track_ended(connection, _row(connection, airing_id))
+    _delete_packed_day(connection, row.stream_id, row.started_at)
+    events.emit_track_ended(connection, _read_row(connection, airing_id))
 
 
-def _unpack(connection: Connection, stream_id: str, started_at: datetime) -> None:
+def _delete_packed_day(connection: Connection, stream_id: str, started_at: datetime) -> None:
     """Delete the packed day, so that reports read it anew: a monitor may write late, after the database was away for long."""
     is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == day_of(started_at))
     connection.execute(airplay_day.delete().where(is_its))
@@ -134,26 +134,26 @@ def find_latest(connection: Connection, stream_id: str) -> Airing | None:
     return Airing(row.airing_id, stream_id, track, hearing, row.ended_at is None)
 
 
-def _same(connection: Connection, stream_id: str, recording_id: int, anchor_ms: int) -> Row[Any] | None:
+def _find_same(connection: Connection, stream_id: str, recording_id: int, anchor_ms: int) -> Row[Any] | None:
     is_theirs = (airing.c.stream_id == stream_id) & (airing.c.recording_id == recording_id)
     is_near = airing.c.anchor_ms.between(anchor_ms - SAME_AIRING_MS, anchor_ms + SAME_AIRING_MS)
     return connection.execute(select(airing).where(is_theirs & is_near).order_by(airing.c.airing_id.desc()).limit(1)).one_or_none()
 
 
-def _row(connection: Connection, airing_id: int) -> Row[Any]:
+def _read_row(connection: Connection, airing_id: int) -> Row[Any]:
     return connection.execute(select(airing).where(airing.c.airing_id == airing_id)).one()
 
 
-def _columns(hearing: Hearing) -> dict[str, Any]:
-    duration = _seconds(hearing.heard_ms - hearing.started_ms)
+def _build_columns(hearing: Hearing) -> dict[str, Any]:
+    duration = _round_seconds(hearing.heard_ms - hearing.started_ms)
     numbers = {"anchor_ms": hearing.anchor_ms, "started_ms": hearing.started_ms, "heard_ms": hearing.heard_ms}
     return {**numbers, "duration_seconds": duration, "confidence": hearing.confidence, "detection_count": hearing.detection_count}
 
 
-def _seconds(milliseconds: int) -> int:
+def _round_seconds(milliseconds: int) -> int:
     return max(0, (milliseconds + 500) // 1000)
 
 
-def _moment(milliseconds: int) -> datetime:
+def _convert_time(milliseconds: int) -> datetime:
     """Round to the nearest second: columns of times hold whole seconds."""
-    return datetime.fromtimestamp(_seconds(milliseconds), UTC)
+    return datetime.fromtimestamp(_round_seconds(milliseconds), UTC)

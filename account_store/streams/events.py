@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 def emit_track_started(connection: Connection, airing: Row[Any]) -> None:
     """Emit the event of a new row of `airing`."""
-    _emit(connection, airing.stream_id, TRACK_STARTED, _airing(airing), airing.started_at)
+    _emit(connection, airing.stream_id, TRACK_STARTED, _build_airing(airing), airing.started_at)
 
 
 def emit_track_ended(connection: Connection, airing: Row[Any]) -> None:
     """Emit the event of a row of `airing` that has ended."""
-    payload = {**_airing(airing), "ended_at": rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
+    payload = {**_build_airing(airing), "ended_at": rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
     _emit(connection, airing.stream_id, TRACK_ENDED, payload, airing.ended_at)
 
 
@@ -40,7 +40,7 @@ def emit_status_changed(connection: Connection, stream_id: str, before: str, cha
     _emit(connection, stream_id, STATUS_CHANGED, payload, changed_at)
 
 
-def _airing(row: Row[Any]) -> dict[str, Any]:
+def _build_airing(row: Row[Any]) -> dict[str, Any]:
     track = {"id": str(row.recording_id), "title": row.title, "isrc": row.isrc, "artist": row.artist, "duration": row.track_seconds}
     return {"airing_id": str(row.airing_id), "track": track, "started_at": rfc3339(row.started_at), "confidence": row.confidence}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import literal, select, tuple_
 
-from account_store.database import reading
+from account_store.database import connect_for_reads
 from account_store.streams.registry import RUNNING
 from account_store.streams.tables import airing, stream, stream_gap
 
@@ -90,28 +90,28 @@ class History:
         query = select(*_COLUMNS).where(airing.c.stream_id == stream_id)
         query = query.order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(limit)
         if behind is not None:
-            query = query.where(tuple_(airing.c.started_at, airing.c.airing_id) < tuple_(*_bound(behind)))
+            query = query.where(tuple_(airing.c.started_at, airing.c.airing_id) < tuple_(*_bind_place(behind)))
         if since is not None:
             query = query.where(airing.c.started_at >= since)
         if until is not None:
             query = query.where(airing.c.started_at < until)
-        with reading(self._engine) as connection:
-            return [_airing(row) for row in connection.execute(query)]
+        with connect_for_reads(self._engine) as connection:
+            return [_build_airing(row) for row in connection.execute(query)]
 
     def on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
         """Return the present airing by stream. A stream that plays nothing known, or that is not running, is absent."""
         heard_since = int(self._clock().timestamp() * 1000) - STILL_HEARD_SECONDS * 1000
         query = select(*_COLUMNS).join(stream, stream.c.stream_id == airing.c.stream_id)
         query = query.where(airing.c.ended_at.is_(None), airing.c.heard_ms >= heard_since, stream.c.runtime_status == RUNNING)
-        with reading(self._engine) as connection:
-            rows = [connection.execute(query.where(airing.c.stream_id.in_(some))).all() for some in _slices(stream_ids)]
-        return {row.stream_id: _airing(row) for part in rows for row in part}
+        with connect_for_reads(self._engine) as connection:
+            rows = [connection.execute(query.where(airing.c.stream_id.in_(some))).all() for some in _split_values(stream_ids)]
+        return {row.stream_id: _build_airing(row) for part in rows for row in part}
 
     def gaps(self, stream_id: str, since: datetime, until: datetime) -> list[Gap]:
         """Return the gaps that overlap the time from `since` to before `until`, oldest first."""
         query = select(*_GAP_COLUMNS).where(stream_gap.c.stream_id == stream_id, stream_gap.c.started_at < until)
         query = query.where(stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > since)).order_by(stream_gap.c.started_at)
-        with reading(self._engine) as connection:
+        with connect_for_reads(self._engine) as connection:
             return [Gap(**row._mapping) for row in connection.execute(query)]  # noqa: SLF001 -- the public name for a row as a mapping
 
 
@@ -119,14 +119,14 @@ _MOST_VALUES = 500
 """Values in one statement."""
 
 
-def _slices(values: Sequence[str]) -> list[Sequence[str]]:
+def _split_values(values: Sequence[str]) -> list[Sequence[str]]:
     return [values[start : start + _MOST_VALUES] for start in range(0, len(values), _MOST_VALUES)]
 
 
-def _bound(place: Place) -> tuple[Any, Any]:
+def _bind_place(place: Place) -> tuple[Any, Any]:
     """Return the values with their columns' types. A bare tuple has none, and SQLite would get datetimes in another format."""
     return literal(place.started_at, airing.c.started_at.type), literal(place.airing_id, airing.c.airing_id.type)
 
 
-def _airing(row: Row[Any]) -> Airing:
+def _build_airing(row: Row[Any]) -> Airing:
     return Airing(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

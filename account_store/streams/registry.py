@@ -119,7 +119,7 @@ class Streams:
     def get(self, account_id: int, stream_id: str) -> Stream:
         """Return one stream of the account, stopped or not; UnknownError when it has none of that id."""
         with self._engine.connect() as connection:
-            return _stream(_row(connection, account_id, stream_id))
+            return _build_stream(_find_row(connection, account_id, stream_id))
 
     def page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
         """Return at most `limit` streams of the account, newest first, after the stream `after`."""
@@ -129,16 +129,16 @@ class Streams:
             query = query.where(stream.c.status == status)
         with self._engine.connect() as connection:
             if after is not None:
-                last = _row(connection, account_id, after)
+                last = _find_row(connection, account_id, after)
                 is_next = (stream.c.created_at == last.created_at) & (stream.c.stream_id < after)
                 query = query.where((stream.c.created_at < last.created_at) | is_next)
-            return [_stream(row) for row in connection.execute(query)]
+            return [_build_stream(row) for row in connection.execute(query)]
 
     def stop(self, account_id: int, stream_id: str) -> Stream:
         """Stop monitoring at this moment: its worker can write no more, and its airing ends. Stopping twice changes nothing."""
         now = self._clock()
         with self._engine.begin() as connection:
-            found = _row(connection, account_id, stream_id, lock=True)
+            found = _find_row(connection, account_id, stream_id, lock=True)
             if found.status == ACTIVE:
                 close_open(connection, stream_id)
                 close_gap(connection, stream_id, now)
@@ -155,16 +155,16 @@ def build_address_key(url: str) -> str:
         target = parse_target(url)
     except InvalidAddressError:
         return url
-    return _ESCAPED.sub(_unescaped, target.url)
+    return _ESCAPED.sub(_normalise_escape, target.url)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _normalise_escape(found: re.Match[str]) -> str:
     """Normalise an escape after RFC 3986, 6.2.2: letters, digits and `._~-` need none, others are in capitals."""
     character = chr(int(found[1], 16))
     return character if _UNRESERVED.fullmatch(character) else found[0].upper()
 
 
-def _row(connection: Connection, account_id: int, stream_id: str, *, lock: bool = False) -> Row[Any]:
+def _find_row(connection: Connection, account_id: int, stream_id: str, *, lock: bool = False) -> Row[Any]:
     query = select(*_COLUMNS).where(stream.c.account_id == account_id, stream.c.stream_id == stream_id)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
@@ -172,5 +172,5 @@ def _row(connection: Connection, account_id: int, stream_id: str, *, lock: bool 
     return row
 
 
-def _stream(row: Row[Any]) -> Stream:
+def _build_stream(row: Row[Any]) -> Stream:
     return Stream(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

@@ -26,7 +26,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.clock import day_of
-from account_store.database import IN_BINARY, POSTGRESQL, reading
+from account_store.database import IN_BINARY, POSTGRESQL, connect_for_reads
 from account_store.streams import day_packing
 from account_store.streams.day_packing import DAY_SECONDS
 from account_store.streams.tables import airing, airplay_day, stream
@@ -87,36 +87,36 @@ class Airplay:
 
     def streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
         """Return the account's streams that were active at any moment from `since` to before `until`, oldest first."""
-        return self._active(since, until, stream.c.account_id == account_id)
+        return self._find_active(since, until, stream.c.account_id == account_id)
 
     def recordings(self, days: int) -> Iterator[npt.NDArray[np.int64]]:
         """Yield for each stream of all accounts the recordings of the last `days`, each once."""
         until = self._clock()
         since = until - timedelta(days=days)
-        for airings in self.airings(self._active(since, until), since, until):
+        for airings in self.airings(self._find_active(since, until), since, until):
             yield np.unique(airings.recording_ids)
 
-    def _active(self, since: datetime, until: datetime, *those: ColumnElement[bool]) -> list[ReportedStream]:
+    def _find_active(self, since: datetime, until: datetime, *those: ColumnElement[bool]) -> list[ReportedStream]:
         query = select(*_REPORTED).where(stream.c.created_at < until, *those)
         query = query.where(stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= since))
-        with reading(self._engine) as connection:
+        with connect_for_reads(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
 
     def airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
         """Yield the airings of each stream that began from `since` to before `until`. No connection is open between two streams."""
-        first, last = _day(since), _day(until - _ONE_SECOND)
+        first, last = _count_days(since), _count_days(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
-            spans = {one.stream_id: (max(first, _day(one.created_at)), min(last, _last_day(one))) for one in some}
-            days = self._days(spans)
+            spans = {one.stream_id: (max(first, _count_days(one.created_at)), min(last, _get_last_day(one))) for one in some}
+            days = self._read_packed_days(spans)
             for name in spans:
-                yield _between(days.pop(name), since, until)
+                yield _cut_window(days.pop(name), since, until)
 
     def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredNames]:
         """Return the names of recordings when they last aired on the stream; recordings that never did are absent."""
         found: dict[int, AiredNames] = {}
         columns = (airing.c.recording_id, airing.c.title, airing.c.artist, airing.c.isrc)
-        with reading(self._engine) as connection:
+        with connect_for_reads(self._engine) as connection:
             for start in range(0, len(recording_ids), _MOST_VALUES):
                 some = airing.c.recording_id.in_(recording_ids[start : start + _MOST_VALUES])
                 query = select(*columns).where(airing.c.stream_id == stream_id, some).order_by(airing.c.airing_id)
@@ -127,13 +127,13 @@ class Airplay:
         """Pack settled days, at most `most_days`; return their number. Any number of processes may call it at once."""
         self.is_behind.clear()
         packed_days = select(func.count()).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
-        with reading(self._engine) as connection:
+        with connect_for_reads(self._engine) as connection:
             rows = connection.execute(select(*_REPORTED, packed_days)).all()
-        last_settled, packed = _day(self._clock() - SETTLED_AFTER) - 1, 0
+        last_settled, packed = _count_days(self._clock() - SETTLED_AFTER) - 1, 0
         behind = {}
         for *reported, count in rows:
             one = ReportedStream(*reported)
-            first, last = _day(one.created_at), min(last_settled, _last_day(one))
+            first, last = _count_days(one.created_at), min(last_settled, _get_last_day(one))
             if count <= last - first:
                 behind[one.stream_id] = (first, last)
         names = sorted(behind)
@@ -142,19 +142,19 @@ class Airplay:
                 packed += self._pack({name: behind[name] for name in names[start : start + _TOGETHER]}, most_days - packed)
         return packed
 
-    def _days(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
-        """By stream the days of those spans (both ends included), packed; those that are not yet, as they would be."""
+    def _read_packed_days(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
+        """Return by stream the packed days of those spans (both ends included); pack unpacked ones in memory."""
         first, last = min(one for one, _ in spans.values()), max(one for _, one in spans.values())
-        query = select(airplay_day).where(airplay_day.c.stream_id.in_(spans), airplay_day.c.day.between(_text(first), _text(last)))
+        query = select(airplay_day).where(airplay_day.c.stream_id.in_(spans), airplay_day.c.day.between(_format(first), _format(last)))
         days: dict[str, dict[int, bytes]] = {name: {} for name in spans}
-        with reading(self._engine) as connection:
+        with connect_for_reads(self._engine) as connection:
             for name, day, content in connection.execute(query, execution_options={IN_BINARY: True}):
-                days[name][_number(day)] = bytes(content)
+                days[name][_parse_day(day)] = bytes(content)
         wanted = {name: [day for day in range(low, high + 1) if day not in days[name]] for name, (low, high) in spans.items()}
         missing = {name: absent for name, absent in wanted.items() if absent}
         if not missing:
             return days
-        if min(absent[0] for absent in missing.values()) < _day(self._clock() - SETTLED_AFTER):
+        if min(absent[0] for absent in missing.values()) < _count_days(self._clock() - SETTLED_AFTER):
             self.is_behind.set()
         with day_packing.open_bulk_connection(self._engine) as connection:
             for name, made in day_packing.read_days(connection, missing).items():
@@ -168,8 +168,8 @@ class Airplay:
         known = select(airplay_day.c.stream_id, airplay_day.c.day).where(airplay_day.c.stream_id.in_(spans))
         with self._engine.begin() as connection:
             connection.execute(select(stream.c.stream_id).where(is_one).order_by(stream.c.stream_id).with_for_update())
-            goes_on = {name: _day(moment) for name, moment in connection.execute(opened)}
-            packed = {(name, _number(day)) for name, day in connection.execute(known)}
+            goes_on = {name: _count_days(moment) for name, moment in connection.execute(opened)}
+            packed = {(name, _parse_day(day)) for name, day in connection.execute(known)}
             days = {
                 (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, goes_on.get(name, last + 1)))
             }
@@ -178,7 +178,7 @@ class Airplay:
             for day, name in chosen:
                 missing.setdefault(name, []).append(day)
             made = day_packing.read_days(connection, missing) if missing else {}
-            rows = [{"stream_id": name, "day": _text(day), "airings": made[name][day]} for day, name in chosen]
+            rows = [{"stream_id": name, "day": _format(day), "airings": made[name][day]} for day, name in chosen]
             if rows:
                 insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
                 connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)
@@ -192,7 +192,7 @@ _ONE_SECOND = timedelta(seconds=1)
 _EPOCH = date(1970, 1, 1)
 
 
-def _between(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:
+def _cut_window(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:
     ordered = sorted(days)
     contents = [(days[day], len(days[day]) // _BYTES) for day in ordered]
     ids = np.frombuffer(b"".join([content[: 8 * count] for content, count in contents]), "<i8")
@@ -204,22 +204,22 @@ def _between(days: dict[int, bytes], since: datetime, until: datetime) -> Airing
     return Airings(ids[first:last], started[first:last], lengths[first:last])
 
 
-def _last_day(one: ReportedStream) -> int:
-    return _day(one.stopped_at) if one.stopped_at is not None else sys.maxsize
+def _get_last_day(one: ReportedStream) -> int:
+    return _count_days(one.stopped_at) if one.stopped_at is not None else sys.maxsize
 
 
-def _day(moment: datetime) -> int:
+def _count_days(moment: datetime) -> int:
     """Return the days since 1970, UTC."""
     return int(moment.timestamp()) // DAY_SECONDS
 
 
-def _moment(day: int) -> datetime:
+def _convert_day(day: int) -> datetime:
     return datetime.fromtimestamp(day * DAY_SECONDS, UTC)
 
 
-def _text(day: int) -> str:
-    return day_of(_moment(day))
+def _format(day: int) -> str:
+    return day_of(_convert_day(day))
 
 
-def _number(text: str) -> int:
+def _parse_day(text: str) -> int:
     return (date.fromisoformat(text) - _EPOCH).days

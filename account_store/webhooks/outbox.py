@@ -38,7 +38,7 @@ def emit(connection: Connection, account_id: int, event_type: str, payload: Mapp
     if event_type not in EVENT_TYPES:
         raise ValueError(f"there is no event {event_type!r}")
     found = select(webhook_endpoint).where(webhook_endpoint.c.account_id == account_id, webhook_endpoint.c.deleted_at.is_(None))
-    endpoints = [row for row in connection.execute(found) if _asks_for(row, event_type)]
+    endpoints = [row for row in connection.execute(found) if _is_subscribed(row, event_type)]
     return write_event(connection, account_id, event_type, payload, occurred_at, endpoints) if endpoints else None
 
 
@@ -73,7 +73,7 @@ def write_event(
     return event_id
 
 
-def _asks_for(endpoint: Row[Any], event_type: str) -> bool:
+def _is_subscribed(endpoint: Row[Any], event_type: str) -> bool:
     return not endpoint.event_types or event_type in endpoint.event_types.split()
 
 

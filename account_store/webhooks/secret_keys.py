@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from cryptography.fernet import Fernet
 from sqlalchemy import or_, select, text
 
-from account_store.database import POSTGRESQL, reading
+from account_store.database import POSTGRESQL, connect_for_reads
 from account_store.errors import InvalidValueError, StateError
 from account_store.private_files import FILE_MODE, make_private_folder, narrow
 from account_store.webhooks.sealing import KEYS_VARIABLE, SEALED_LABEL, Seal, split_keys
@@ -44,7 +44,7 @@ _PURPOSE = "webhooks"
 _COLUMNS = ("secret", "previous_secret")
 
 
-def key_file(url: URL, environment: Mapping[str, str]) -> Path:
+def find_key_file(url: URL, environment: Mapping[str, str]) -> Path:
     """Return the path of the key file."""
     named = environment.get(KEY_FILE_VARIABLE)
     if named:
@@ -61,12 +61,12 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
 
     Without any key the seal refuses to encrypt, and the log tells the remedy.
     """
-    file = key_file(url, environment)
+    file = find_key_file(url, environment)
     named = environment.get(KEYS_VARIABLE, "").strip()
     keys = named or _read_keys(file)
     if keys:
         Seal(keys)
-        with reading(engine) as connection:
+        with connect_for_reads(engine) as connection:
             if _read_fingerprint(connection) in _compute_fingerprints(keys) and not _has_unsealed(connection):
                 return Seal(keys)
     with engine.begin() as connection:
@@ -97,7 +97,7 @@ def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], c
 
     StateError where a key is there: nothing is lost.
     """
-    file = key_file(url, environment)
+    file = find_key_file(url, environment)
     if environment.get(KEYS_VARIABLE, "").strip():
         raise StateError(f"{KEYS_VARIABLE} names the keys: change them there")
     with engine.begin() as connection:

@@ -83,7 +83,7 @@ class Response:
         """Return at least a byte; empty at the end. CaptureError: nothing comes, or the connection breaks."""
         if not self._is_chunked:
             return self._read_raw()
-        if self._left == 0 and not self._next_chunk():
+        if self._left == 0 and not self._read_chunk_length():
             return b""
         piece = self._read_raw()
         self._rest = piece[self._left :] + self._rest
@@ -110,7 +110,7 @@ class Response:
         except OSError as error:
             raise CaptureError(f"the connection to {self.target.authority} broke: {error.strerror or error}") from error
 
-    def _next_chunk(self) -> bool:
+    def _read_chunk_length(self) -> bool:
         """Read the length of the next chunk; return False after the last one."""
         line = self._read_line() or self._read_line()  # each chunk ends with an empty line
         try:

@@ -26,7 +26,7 @@ class OggLinks:
         kept: list[bytes] = []
         data, self._held = self._held + data, b""
         while data:
-            if self._left == 0 and not self._at_page(data):
+            if self._left == 0 and not self._is_at_page(data):
                 start = data.find(_MARK, 1)
                 is_partial = len(data) < _HEADER or (data.startswith(_MARK) and len(data) < _HEADER + data[_SEGMENTS])
                 if is_partial and start < 0:
@@ -45,5 +45,5 @@ class OggLinks:
             kept.append(piece)
         return b"".join(kept), None
 
-    def _at_page(self, data: bytes) -> bool:
+    def _is_at_page(self, data: bytes) -> bool:
         return data.startswith(_MARK) and len(data) >= _HEADER and len(data) >= _HEADER + data[_SEGMENTS]

@@ -74,7 +74,7 @@ def _decode_link(feed: Feed, on_format: Callable[[str], None]) -> Iterator[NDArr
             name = tracks[0].codec_context.name if tracks else "no audio"
             raise LastingCaptureError(f"the stream holds {name}; taken are MP3, AAC, Vorbis, Opus and FLAC")
         mixer = _Mixer(tracks[0], on_format)
-        for piece in mixer.pieces(container):
+        for piece in mixer.decode_pieces(container):
             feed.note_sound()
             yield piece
 
@@ -87,9 +87,9 @@ class _Mixer:
         self._track = track
         self._on_format = on_format
         self._form: tuple[object, ...] | None = None
-        self._resampler = _new_resampler()
+        self._resampler = _build_resampler()
 
-    def pieces(self, container: InputContainer) -> Iterator[NDArray[np.int16]]:
+    def decode_pieces(self, container: InputContainer) -> Iterator[NDArray[np.int16]]:
         """Yield pieces of PIECE_SAMPLES until the feed ends or nothing decodes any more."""
         bad = 0
         packets = container.demux(self._track)
@@ -111,7 +111,7 @@ class _Mixer:
         form = (frame.format.name, frame.layout.name, frame.sample_rate)
         if form != self._form:
             yield from self._flush()
-            self._form, self._resampler = form, _new_resampler()
+            self._form, self._resampler = form, _build_resampler()
             self._on_format(f"{self._track.codec_context.name}, {frame.sample_rate} Hz, {frame.layout.name}")
         for mono in self._resampler.resample(frame):
             yield mono.to_ndarray()[0]
@@ -122,5 +122,5 @@ class _Mixer:
             yield mono.to_ndarray()[0]
 
 
-def _new_resampler() -> AudioResampler:
+def _build_resampler() -> AudioResampler:
     return AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE, frame_size=PIECE_SAMPLES)

@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, accounts: Accounts) -> None:
         self.seconds = Seconds()
-        self.keys = ApiKeys(accounts.engine, accounts._plan_of, accounts.clock, self.seconds)
+        self.keys = ApiKeys(accounts.engine, accounts._read_plan, accounts.clock, self.seconds)
         self.statements = 0
         event.listen(accounts.engine, "before_cursor_execute", self._count)
         self._remove = lambda: event.remove(accounts.engine, "before_cursor_execute", self._count)

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import text
 
 from account_store.accounts import Accounts
-from account_store.database import reading
+from account_store.database import connect_for_reads
 from account_store.errors import InvalidValueError, UnavailableError
 from account_store.plans import Terms
 from account_store.postgresql import SECONDS_VARIABLE, Outage
@@ -88,7 +88,7 @@ def new_caller(accounts: Accounts) -> Caller:
 
 
 def used(accounts: Accounts, caller: Caller) -> int:
-    with reading(accounts.engine) as connection:
+    with connect_for_reads(accounts.engine) as connection:
         return int(
             connection.scalar(text("SELECT coalesce(sum(used), 0) FROM credit_month WHERE account_id = :a"), {"a": caller.account_id})
         )
@@ -228,7 +228,7 @@ def test_every_query_of_a_frozen_server_fails_and_recovers(server: FrozenServer,
 def test_answer_that_takes_long_but_goes_on_is_waited_for(hasty: Accounts) -> None:
     """The limit is for silence, not for the size of an answer."""
     rows = "SELECT pg_sleep(0.3)::text || repeat('x', 100000) FROM generate_series(1, 8)"
-    with reading(hasty.engine) as connection:
+    with connect_for_reads(hasty.engine) as connection:
         assert len(connection.execute(text(rows)).all()) == 8
         with pytest.raises(UnavailableError, match="no answer within 2 s"):
             connection.execute(text("SELECT pg_sleep(30)"))

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, DateTime, ForeignKey, Integer, MetaData, String, Table
 
 from account_store import Accounts, database
-from account_store.database import NEWEST, open_engine, parse_url, revision
+from account_store.database import NEWEST, open_engine, parse_url, read_revision
 from account_store.schema import metadata
 from tests.waiting import PATIENCE_SECONDS
 
@@ -58,7 +58,7 @@ def test_from_empty_the_revisions_make_exactly_the_tables_of_the_schema(empty: s
     engine = open_engine(parse_url(empty))
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata) == []
-    assert revision(engine) == NEWEST
+    assert read_revision(engine) == NEWEST
     engine.dispose()
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import ROOT
 
 PROGRAM = (
-    "import os, sys; from stream_monitor.__main__ import stay_on_one_core as stay; stay(int(sys.argv[1])); print(*os.sched_getaffinity(0))"
+    "import os, sys; from stream_monitor.__main__ import restrict_to_core as stay; stay(int(sys.argv[1])); print(*os.sched_getaffinity(0))"
 )
 
 

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Accounts of the first version come out on the free plan, their keys as they were."""
+    """Put accounts of the first version on the free plan; keep their keys."""
     _widen()
     _credits()
     _suggestions()

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from account_store import Accounts
 from account_store.database import open_engine, parse_url
 from account_store.webhooks.sealing import KEYS_VARIABLE, SealedError
-from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE, key_file
+from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE, find_key_file
 from account_store.webhooks.tables import secret_key, webhook_delivery, webhook_endpoint
 from tests.account_store.webhooks.conftest import OUTBOUND, hooked
 from tests.conftest import ROOT
@@ -60,7 +60,7 @@ def _clear(url: str) -> None:
             connection.execute(secret_key.delete())
     engine.dispose()
     if not url.startswith("postgresql"):
-        key_file(parse_url(url), {}).unlink(missing_ok=True)
+        find_key_file(parse_url(url), {}).unlink(missing_ok=True)
 
 
 def opened(url: str) -> Accounts:
@@ -73,7 +73,7 @@ def stored(accounts: Accounts) -> list[tuple[Any, ...]]:
 
 
 def the_key_file(url: str) -> Path:
-    return key_file(parse_url(url), os.environ)
+    return find_key_file(parse_url(url), os.environ)
 
 
 def test_secrets_are_sealed_by_a_key_made_at_the_first_start(database: str) -> None:
