@@ -20,7 +20,7 @@ from account_store.clock import rfc3339
 from account_store.database import get_new_id
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.schema import suggestion
-from account_store.webhooks.events import SUGGESTION_DECIDED
+from account_store.webhooks.event_types import SUGGESTION_DECIDED
 from account_store.webhooks.outbox import emit
 from catalog_store.formula_cells import neutralise
 

@@ -13,7 +13,7 @@ from account_store.clock import beginning_of_month, end_of_month, month_of
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
 from account_store.streams.heard_months import is_heard_in
-from account_store.streams.tables import stream
+from account_store.streams.stream_tables import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,7 +34,7 @@ import psycopg
 
 from account_store.accounts import Accounts
 from account_store.database import open_engine, parse_url
-from account_store.streams.tables import airplay_day
+from account_store.streams.stream_tables import airplay_day
 from benchmarks import postgres
 from catalog_api.airplay.report_formats import FORMATS, JSON_TYPE
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from account_store import Accounts
-from account_store.streams.tables import airing
+from account_store.streams.stream_tables import airing
 from benchmarks.recognition_damage import encoded
 from benchmarks.streams_on_air import broadcast
 from benchmarks.streams_rehearsal import CODECS, rehearse

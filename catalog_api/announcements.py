@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from account_store.errors import UnavailableError
-from account_store.webhooks.events import CATALOG_PUBLISHED
+from account_store.webhooks.event_types import CATALOG_PUBLISHED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

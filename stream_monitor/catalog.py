@@ -53,9 +53,7 @@ class LiveCatalog(LiveSnapshot[OpenCatalog]):
 
     def __init__(self, root: Path, *, look_seconds: float = 1.0) -> None:
         """Follow `root`, a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers verify contents."""
-        super().__init__(
-            root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_build_absence, look_seconds=look_seconds
-        )
+        super().__init__(root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_build_absence, look_seconds=look_seconds)
 
     def references(self, recording_id: int) -> list[Reference]:
         """Call the method of the live `OpenCatalog`."""

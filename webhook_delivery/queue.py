@@ -20,7 +20,7 @@ from sqlalchemy import delete, exists, func, select
 
 from account_store.webhooks.endpoints import FAILING, GONE, disable
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
-from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_endpoint, webhook_event
+from account_store.webhooks.webhook_tables import webhook_attempt, webhook_delivery, webhook_endpoint, webhook_event
 from webhook_delivery import schedule
 
 if TYPE_CHECKING:

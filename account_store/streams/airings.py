@@ -17,8 +17,8 @@ from sqlalchemy import select
 
 from account_store.clock import day_of
 from account_store.database import get_new_id
-from account_store.streams import events
-from account_store.streams.tables import airing, airplay_day, stream
+from account_store.streams import stream_events
+from account_store.streams.stream_tables import airing, airplay_day, stream
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -77,7 +77,7 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
     values = {**columns, "track_seconds": track.seconds, "started_at": _convert_time(hearing.started_ms), **_build_columns(hearing)}
     airing_id = get_new_id(connection.execute(airing.insert().values(values)))
     _delete_packed_day(connection, stream_id, _convert_time(hearing.started_ms))
-    events.emit_track_started(connection, _read_row(connection, airing_id))
+    stream_events.emit_track_started(connection, _read_row(connection, airing_id))
     return airing_id
 
 
@@ -114,7 +114,7 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
         return
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
     _delete_packed_day(connection, row.stream_id, row.started_at)
-    events.emit_track_ended(connection, _read_row(connection, airing_id))
+    stream_events.emit_track_ended(connection, _read_row(connection, airing_id))
 
 
 def _delete_packed_day(connection: Connection, stream_id: str, started_at: datetime) -> None:

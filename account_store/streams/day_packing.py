@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import LargeBinary, func, literal, select, text
 
 from account_store.database import IN_BINARY, POSTGRESQL, connect_for_reads
-from account_store.streams.tables import airing
+from account_store.streams.stream_tables import airing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from account_store.streams.tables import stream_gap
+from account_store.streams.stream_tables import stream_gap
 
 if TYPE_CHECKING:
     from datetime import datetime

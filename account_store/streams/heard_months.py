@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from account_store.clock import beginning_of_month, end_of_month
-from account_store.streams.tables import airing, stream, stream_heard
+from account_store.streams.stream_tables import airing, stream, stream_heard
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection

@@ -16,7 +16,7 @@ from sqlalchemy import literal, select, tuple_
 
 from account_store.database import connect_for_reads
 from account_store.streams.registry import RUNNING
-from account_store.streams.tables import airing, stream, stream_gap
+from account_store.streams.stream_tables import airing, stream, stream_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

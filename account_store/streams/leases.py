@@ -24,7 +24,7 @@ from sqlalchemy import ColumnElement, func, or_, select, text
 from account_store.database import SQLITE
 from account_store.errors import AccountError
 from account_store.streams.registry import ACTIVE
-from account_store.streams.tables import monitor_worker, stream
+from account_store.streams.stream_tables import monitor_worker, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

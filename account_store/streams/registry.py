@@ -19,9 +19,9 @@ from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
 from account_store.schema import account
 from account_store.streams.airings import close_open
-from account_store.streams.events import emit_status_changed
 from account_store.streams.gaps import close_gap
-from account_store.streams.tables import stream
+from account_store.streams.stream_events import emit_status_changed
+from account_store.streams.stream_tables import stream
 from outbound_http import InvalidAddressError, parse_target
 
 if TYPE_CHECKING:

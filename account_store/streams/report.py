@@ -29,7 +29,7 @@ from account_store.clock import day_of
 from account_store.database import IN_BINARY, POSTGRESQL, connect_for_reads
 from account_store.streams import day_packing
 from account_store.streams.day_packing import DAY_SECONDS
-from account_store.streams.tables import airing, airplay_day, stream
+from account_store.streams.stream_tables import airing, airplay_day, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from account_store.streams import events
-from account_store.streams.tables import stream
+from account_store.streams import stream_events
+from account_store.streams.stream_tables import stream
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,4 +41,4 @@ def update_runtime(connection: Connection, stream_id: str, state: State, now: da
         values["audio_format"] = state.audio_format
     connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
     if before != state.runtime_status:
-        events.emit_status_changed(connection, stream_id, before, now)
+        stream_events.emit_status_changed(connection, stream_id, before, now)

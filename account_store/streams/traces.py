@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.database import POSTGRESQL
 from account_store.streams.registry import ACTIVE
-from account_store.streams.tables import stream, stream_trace
+from account_store.streams.stream_tables import stream, stream_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,9 +18,9 @@ from sqlalchemy import func, select
 from account_store.clock import rfc3339
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.webhooks.endpoints import find_endpoint_row
-from account_store.webhooks.events import PING
+from account_store.webhooks.event_types import PING
 from account_store.webhooks.outbox import DELIVERY_STATUSES, FAILED, HELD, PENDING, write_event
-from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_event
+from account_store.webhooks.webhook_tables import webhook_attempt, webhook_delivery, webhook_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,9 @@ from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
-from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.event_types import EVENT_TYPES
 from account_store.webhooks.outbox import HELD, announce
-from account_store.webhooks.tables import webhook_delivery, webhook_endpoint
+from account_store.webhooks.webhook_tables import webhook_delivery, webhook_endpoint
 from outbound_http import UnreachableError, parse_target
 
 if TYPE_CHECKING:

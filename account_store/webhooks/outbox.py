@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from account_store.webhooks.events import EVENT_TYPES, encode_event
-from account_store.webhooks.tables import webhook_announcement, webhook_delivery, webhook_endpoint, webhook_event
+from account_store.webhooks.event_types import EVENT_TYPES, encode_event
+from account_store.webhooks.webhook_tables import webhook_announcement, webhook_delivery, webhook_endpoint, webhook_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

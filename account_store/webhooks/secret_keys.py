@@ -24,7 +24,7 @@ from account_store.database import POSTGRESQL, connect_for_reads
 from account_store.errors import InvalidValueError, StateError
 from account_store.private_files import FILE_MODE, make_private_folder, narrow
 from account_store.webhooks.sealing import KEYS_VARIABLE, SEALED_LABEL, Seal, split_keys
-from account_store.webhooks.tables import secret_key, webhook_endpoint
+from account_store.webhooks.webhook_tables import secret_key, webhook_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

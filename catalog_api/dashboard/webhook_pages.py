@@ -13,7 +13,7 @@ from litestar.params import FromPath
 
 from account_store.clock import rfc3339, utc_now
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION
-from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.event_types import EVENT_TYPES
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
 from catalog_api.dashboard.internal_requests import ApiResponse, check_path_segment
 

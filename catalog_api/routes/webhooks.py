@@ -15,7 +15,7 @@ from account_store.api_keys import Caller
 from account_store.errors import InvalidValueError, UnknownError
 from account_store.webhooks.deliveries import Delivery, DeliveryDetail, DisabledError
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION, LONGEST_OVERLAP, OVERLAP, Endpoint, NewSecret, TooManyEndpointsError
-from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.event_types import EVENT_TYPES
 from account_store.webhooks.sealing import SealedError
 from catalog_api.address_check import check_address
 from catalog_api.answers import Answer, encode_answer

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from account_store.webhooks.endpoints import DISABLED_REASONS
-from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.event_types import EVENT_TYPES
 from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.wire.values import Date, Id, Timestamp
 

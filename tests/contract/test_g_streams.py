@@ -23,7 +23,7 @@ from account_store.clock import month_of
 from account_store.streams import airings, gaps, runtime
 from account_store.streams.airings import Hearing, PlayedTrack
 from account_store.streams.heard_months import record_heard_month
-from account_store.streams.tables import airplay_day, stream
+from account_store.streams.stream_tables import airplay_day, stream
 from catalog_api.airplay.report_formats import CSV, PARQUET
 from catalog_api.routes.streams import uuid_to_place
 from catalog_store.cursors import CursorCodec, Place

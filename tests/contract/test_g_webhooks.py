@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from account_store.webhooks.events import CATALOG_PUBLISHED, EVENT_TYPES, SUGGESTION_DECIDED, TRACK_STARTED
+from account_store.webhooks.event_types import CATALOG_PUBLISHED, EVENT_TYPES, SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import emit
 from tests.conftest import run_module
 from tests.contract.conftest import RECEIVERS, Api, problem

@@ -10,7 +10,7 @@ import pytest
 from account_store import Accounts
 from account_store.streams.airings import find_latest
 from account_store.streams.leases import Leases
-from account_store.streams.tables import airing
+from account_store.streams.stream_tables import airing
 from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.index.fingerprint_index import Index

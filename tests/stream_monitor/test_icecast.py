@@ -14,8 +14,8 @@ import pytest
 
 from account_store import Accounts
 from account_store.streams.registry import RUNNING, STOPPED
-from account_store.streams.tables import airing, monitor_worker, stream, stream_gap
-from account_store.webhooks.tables import webhook_event
+from account_store.streams.stream_tables import airing, monitor_worker, stream, stream_gap
+from account_store.webhooks.webhook_tables import webhook_event
 from outbound_http import ALLOW_VARIABLE
 from tests.audio_recognition.matcher_process.indexes import matcher
 from tests.conftest import ROOT

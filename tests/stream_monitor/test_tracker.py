@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from account_store.streams.tables import airing
+from account_store.streams.stream_tables import airing
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matcher_process.matcher_errors import MatcherDownError
 from stream_monitor import tracker

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
-from account_store.streams.tables import airing, stream, stream_gap
+from account_store.streams.stream_tables import airing, stream, stream_gap
 from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.matching import Matcher
 from outbound_http import Outbound

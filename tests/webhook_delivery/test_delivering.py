@@ -12,7 +12,7 @@ import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from account_store import Accounts
-from account_store.webhooks.events import SUGGESTION_DECIDED, TRACK_STARTED
+from account_store.webhooks.event_types import SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
 from tests.account_store.webhooks.conftest import decide, hooked, log_of
 from tests.ports import free_port

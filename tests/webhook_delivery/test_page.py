@@ -13,7 +13,7 @@ import pytest
 
 from account_store.clock import utc_now
 from account_store.webhooks.endpoints import DISABLED_REASONS, generate_secret
-from account_store.webhooks.events import EVENT_TYPES, PING
+from account_store.webhooks.event_types import EVENT_TYPES, PING
 from account_store.webhooks.sealing import KEYS_VARIABLE
 from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE
 from outbound_http import ALLOW_VARIABLE

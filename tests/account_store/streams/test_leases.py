@@ -9,7 +9,7 @@ import pytest
 
 from account_store.streams.leases import Lease, LeaseLostError, Leases, hold, now_ms
 from account_store.streams.registry import ACTIVE
-from account_store.streams.tables import monitor_worker, stream
+from account_store.streams.stream_tables import monitor_worker, stream
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:

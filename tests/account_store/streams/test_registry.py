@@ -10,8 +10,8 @@ from account_store.streams.airings import Hearing
 from account_store.streams.gaps import SOURCE, close_gap, open_gap, record_gap
 from account_store.streams.leases import LeaseLostError, Leases, hold
 from account_store.streams.registry import ACTIVE, FAILED, RUNNING, STARTING, STOPPED
-from account_store.streams.tables import airing, stream_gap
-from account_store.webhooks.tables import webhook_event
+from account_store.streams.stream_tables import airing, stream_gap
+from account_store.webhooks.webhook_tables import webhook_event
 from tests.account_store.conftest import new_caller
 from tests.account_store.streams.airwaves import air, track
 

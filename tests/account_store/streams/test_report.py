@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from account_store.streams import report
-from account_store.streams.tables import airing, airplay_day, stream
+from account_store.streams.stream_tables import airing, airplay_day, stream
 from tests.account_store.conftest import new_caller
 from tests.account_store.streams.airwaves import air, track
 

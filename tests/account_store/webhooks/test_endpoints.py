@@ -9,7 +9,7 @@ import pytest
 from account_store.errors import InvalidValueError, UnknownError
 from account_store.webhooks.deliveries import DisabledError
 from account_store.webhooks.endpoints import LONGEST_OVERLAP, MOST_ENDPOINTS, TooManyEndpointsError
-from account_store.webhooks.events import CATALOG_PUBLISHED, TRACK_ENDED, TRACK_STARTED
+from account_store.webhooks.event_types import CATALOG_PUBLISHED, TRACK_ENDED, TRACK_STARTED
 from account_store.webhooks.outbox import DELIVERY_STATUSES, HELD, PENDING
 from outbound_http import InvalidAddressError, Outbound, RefusedAddressError
 from tests.account_store.webhooks.conftest import decide, hooked, log_of, new_account

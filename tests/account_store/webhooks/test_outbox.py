@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
-from account_store.webhooks.events import CATALOG_PUBLISHED, STATUS_CHANGED, SUGGESTION_DECIDED, TRACK_STARTED
+from account_store.webhooks.event_types import CATALOG_PUBLISHED, STATUS_CHANGED, SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import HELD, PENDING, emit
 from tests.account_store.webhooks.conftest import OUTBOUND, hooked, log_of, new_account
 

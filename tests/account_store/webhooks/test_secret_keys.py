@@ -16,7 +16,7 @@ from account_store import Accounts
 from account_store.database import open_engine, parse_url
 from account_store.webhooks.sealing import KEYS_VARIABLE, SealedError
 from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE, find_key_file
-from account_store.webhooks.tables import secret_key, webhook_delivery, webhook_endpoint
+from account_store.webhooks.webhook_tables import secret_key, webhook_delivery, webhook_endpoint
 from tests.account_store.webhooks.conftest import OUTBOUND, hooked
 from tests.conftest import ROOT
 from tests.waiting import PATIENCE_SECONDS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from account_store.accounts import Accounts
-from account_store.streams.tables import airplay_day, stream
+from account_store.streams.stream_tables import airplay_day, stream
 from tests.account_store.streams.airwaves import air, track
 from tests.catalog_api.in_process import answering, published
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from account_store.accounts import Accounts
 from account_store.errors import UnavailableError
 from account_store.streams.report import Airplay
-from account_store.streams.tables import stream
+from account_store.streams.stream_tables import stream
 from catalog_api.airplay import name_preload, stream_sheets, track_names
 from tests.account_store.streams.airwaves import air, track
 from tests.catalog_api.in_process import answering, asked, publish_as, published

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store.streams import airings, runtime
-from account_store.streams.tables import stream
+from account_store.streams.stream_tables import stream
 from tests.catalog_api.dashboard.conftest import HOSTILE, Browser, Page, new_user
 from tests.contract.conftest import UNHURRIED
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.clock import rfc3339
-from account_store.streams.tables import stream
+from account_store.streams.stream_tables import stream
 from account_store.webhooks import outbox
-from account_store.webhooks.events import STATUS_CHANGED, TRACK_ENDED, TRACK_STARTED
+from account_store.webhooks.event_types import STATUS_CHANGED, TRACK_ENDED, TRACK_STARTED
 
 if TYPE_CHECKING:
     from datetime import datetime
