@@ -204,6 +204,7 @@ class ApiKeys:
         now = self._clock()
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             row = connection.execute(_CALLER.where(api_key.c.key_hash == digest.hex())).one_or_none()
+        # Constant time, although the database has compared the hash already.
         is_equal = row is not None and hmac.compare_digest(row.key_hash, digest.hex())
         if row is None or not is_equal or (row.revoked_at is not None and row.revoked_at <= now):
             self._known.pop(digest, None)
@@ -212,6 +213,7 @@ class ApiKeys:
         if row.last_used_at is None or now - row.last_used_at >= USE_RESOLUTION:
             with self._engine.begin() as connection:
                 connection.execute(api_key.update().where(api_key.c.key_id == row.key_id).values(last_used_at=now))
+        # A rotated key ends at a known moment: its entry must not outlive it.
         if row.revoked_at is not None:
             stale = min(stale, self._seconds() + (row.revoked_at - now).total_seconds())
         caller = Caller(row.account_id, row.key_id, self._plan_of(row), row.has_card)

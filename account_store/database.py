@@ -75,6 +75,7 @@ def open_engine(url: URL) -> Engine:
         _keep_private(Path(path))
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})
         event.listen(engine, "do_connect", lambda _dialect, _record, _address, options: connect_existing(path, **options))
+        # The order matters: the file is recorded before any statement could make a log.
         event.listen(engine, "connect", lambda _connection, record: record.info.update(file=OpenFile(path)))
         event.listen(engine, "checkout", _check_file)
         event.listen(engine, "connect", _prepare_sqlite)

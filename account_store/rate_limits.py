@@ -180,6 +180,7 @@ class RedisBuckets:
             try:
                 allowed, full_after = await self._take(keys=[self._storage.bridge.prefixed_key(str(key_id))], args=[step, burst])
                 return bool(allowed), float(full_after)
+            # A request is not refused because Redis is away: this machine counts alone for a while.
             except self._storage.base_exceptions as error:
                 log.warning("rate limits: Redis does not answer, this machine counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS

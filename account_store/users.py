@@ -99,6 +99,7 @@ class Users:
             problems["password"] = error
         if problems:
             raise InvalidSignUpError({name: str(problem) for name, problem in problems.items()})
+        # Counted before the hash: a refused sign-up costs no 50 ms of CPU.
         if address:
             self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
@@ -145,6 +146,7 @@ class Users:
             for subject, most in limits.items():
                 _limit_attempts(connection, subject, most, now)
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
+        # An unknown e-mail is verified against a dummy hash, so that its answer takes as long.
         stored = row.password_hash if row is not None else self._get_dummy_hash()
         if not self._verify(stored, password) or row is None:
             with self._engine.begin() as connection:

@@ -71,6 +71,7 @@ class Outbound:
             if not is_trusted and not self._allowed.networks:
                 self._check_unresolved(target, https_only=https_only)
             raise
+        # Every address counts, not only the one that is used: a name with an inner address is an attack.
         if not is_trusted:
             for address in addresses:
                 self._check_address(target, address, https_only=https_only)
@@ -96,6 +97,7 @@ class Outbound:
         try:
             return self.tls.wrap_socket(plain, server_hostname=target.host)
         except BaseException:
+            # wrap_socket may fail before it takes the socket over.
             plain.close()
             raise
 

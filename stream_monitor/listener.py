@@ -143,6 +143,7 @@ class Listener:
             if self.runtime_status == RUNNING:
                 running_at = time.monotonic()
                 attempts = 0 if running_at - began > STEADY_SECONDS else attempts
+            # Short interruptions are common: a stream is `failed` only after minutes without sound.
             has_failed = failure.is_lasting or time.monotonic() - running_at > FAILED_AFTER_SECONDS
             self._report_failure(failure, FAILED if has_failed else RECONNECTING)
             wait = min(FIRST_WAIT_SECONDS * 2**attempts, LONGEST_WAIT_SECONDS)

@@ -231,6 +231,7 @@ class Tracker:
         """Search a little earlier and later: some sound was lost, and the play is at another place then."""
         assert play.place is not None  # noqa: S101 -- it was followed
         assert play.reference is not None  # noqa: S101 -- likewise
+        # Fewest items: a longer window would still hold sound from before the loss.
         again = play.reference.find_place(buffer.read_since(buffer.end - FEWEST_ITEMS), _build_range(play.place.shift))
         if again is None or again.bit_error_rate > CONFIRMED:
             return False
@@ -262,6 +263,7 @@ class Tracker:
         best = next((found for match in answer.matches if (found := self._locate(match, heard)) is not None), None)
         if best is None:
             return
+        # The same anchor: a drop-out or talk interrupted the play, and it is the same airing.
         play = self.play
         anchor_ms = clock.at(best.place.origin)
         if play is not None and play.is_same(best.match.recording_id, anchor_ms):

@@ -129,6 +129,7 @@ class Worker:
         until = time.monotonic() + STOP_SECONDS
         for one in dropped:
             one.listener.join(max(0.0, until - time.monotonic()))
+        # Read again after the listeners have ended: their last seconds count, too.
         listened |= {one.lease.stream_id: at for one in dropped if (at := one.listener.listened_ms) is not None}
         self._writer.flush()
         self._leases.renew((one.lease for one in dropped), listened)

@@ -119,6 +119,7 @@ class BatchWriter:
     def _write(self, connection: Connection, queue: WriteQueue, writes: list[PendingWrite]) -> None:
         stream_id = queue.lease.stream_id
         try:
+            # A savepoint for each stream: a lost lease or a fault undoes the writes of that stream only.
             with connection.begin_nested():
                 hold(connection, queue.lease)
                 for write, _ in writes:

@@ -116,6 +116,7 @@ class Deliverer:
             message = await asyncio.to_thread(self._queue.next, self._owner, endpoint_id)
             if message is None:
                 return
+            # Recorded after the answer: a crash in between sends the message twice rather than never.
             outcome = await self._sender.send(message)
             recorded = await asyncio.to_thread(self._queue.record, self._owner, message, outcome)
             self._report(message, outcome, recorded)

@@ -137,6 +137,7 @@ class DeliveryQueue:
             _write_attempt(connection, message.delivery_id, outcome, now)
             changes = _change_delivery(delivery, outcome, now)
             connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == message.delivery_id).values(changes))
+            # The attempt happened even if the lease is lost by now: it is recorded, but the turn ends.
             is_ours = endpoint.lease_owner == owner
             lease = {"lease_until": now + LEASE} if is_ours else {}
             changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == message.endpoint_id)
@@ -198,6 +199,7 @@ class DeliveryQueue:
     def _lease(self, owner: str, endpoint_id: str, now: datetime) -> bool:
         values = {"lease_owner": owner, "lease_until": now + LEASE}
         with self._engine.begin() as connection:
+            # The condition is repeated in the UPDATE: another deliverer may have claimed the candidate meanwhile.
             free = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id, _is_free(now))
             return connection.execute(free.values(values)).rowcount == 1
 

@@ -60,8 +60,10 @@ class Sender:
         excerpt = error = None
         asked_rest = timedelta(0)
         headers = sign_headers(message.event_id, message.body, self._clock(), message.secrets)
+        # `identity`: the excerpt of a compressed answer would be unreadable.
         headers |= {"content-type": "application/json", "user-agent": AGENT, "accept-encoding": "identity"}
         try:
+            # httpx limits each step; only this limits a receiver that sends a byte now and then.
             async with asyncio.timeout(self._deadline_seconds):
                 async with self._client.stream("POST", message.url, content=message.body.encode(), headers=headers) as answer:
                     status = answer.status_code

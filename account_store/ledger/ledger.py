@@ -113,6 +113,7 @@ class Ledger:
         return future
 
     def _get_collector(self) -> BatchCollector:
+        # A collector belongs to one loop: its callbacks are scheduled there.
         loop = asyncio.get_running_loop()
         collector = self._collector
         if collector is None or collector.loop is not loop:

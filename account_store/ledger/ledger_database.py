@@ -103,6 +103,7 @@ class LedgerDatabase(ABC):
         for operation in operations:
             operation.day = operation.day or today
         with self.transaction():
+            # Processes cache keys for a second: only the database knows that one was revoked a moment ago.
             taking = sorted({operation.key_id for operation in operations if operation.kind in _TAKING})
             revoked = self.find_revoked(taking, f"{now:%Y-%m-%d %H:%M:%S}") if taking else set()
             if not revoked:
@@ -163,9 +164,11 @@ class LedgerDatabase(ABC):
             requests_by_day[place] += (amount > 0) - (amount < 0)
         if not sums:
             return [None] * len(operations)
+        # Sorted, as months are: two writers that lock rows in one order never wait for each other.
         changed = sorted(place for place in credits_by_day if credits_by_day[place] or requests_by_day[place])
         days = [(*place, credits_by_day[place], requests_by_day[place]) for place in changed]
         used = self.add_usage([(*month, sums[month], allowed[month]) for month in sorted(sums)], days)
+        # The database returns the sum after the batch; each charge gets the running sum in order of arrival.
         running = {month: used[month] - sums[month] for month in used}
         results: list[Charge | Exception | None] = []
         for operation, known in zip(operations, plain, strict=True):
@@ -212,6 +215,7 @@ class LedgerDatabase(ABC):
         lock = "SELECT used FROM credit_month WHERE account_id = :account_id AND month = :month" + self.lock_suffix
         found = self.execute(lock, values)
         if not found:
+            # Another process may insert the row first: the second SELECT locks whichever exists.
             self.execute("INSERT INTO credit_month VALUES (:account_id, :month, 0, :allowed) ON CONFLICT DO NOTHING", values)
             found = self.execute(lock, values)
         return int(found[0][0])
@@ -226,6 +230,7 @@ class LedgerDatabase(ABC):
             earlier = self._find_earlier(operation, balance, unix)
             if earlier is not None:
                 return earlier
+        # `used` may exceed `allowed` after a change to a smaller plan.
         left = max(balance.allowed - balance.used, 0)
         granted = min(operation.credits, left) if operation.is_partial else operation.credits * (operation.credits <= left)
         balance.used += granted

@@ -71,6 +71,7 @@ class PostgresqlLedger(LedgerDatabase):
         self._connection.execute("BEGIN")
         with self._rollback_on_error():
             yield
+            # Asked before the commit: afterwards nobody can tell whether a lost answer meant success.
             ((transaction,),) = self._connection.execute("SELECT pg_current_xact_id()::text").fetchall()
         self._commit(transaction)
 
@@ -81,6 +82,7 @@ class PostgresqlLedger(LedgerDatabase):
         """
         columns = [[month[place] for month in months] for place in range(4)] + [[day[place] for day in days] for place in range(5)]
         with self._rollback_on_error():
+            # The pipeline sends BEGIN and the statement in one round trip.
             with self._connection.pipeline():
                 self._connection.execute("BEGIN")
                 cursor = self._connection.execute(_ADD, columns)

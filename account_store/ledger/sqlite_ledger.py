@@ -57,6 +57,7 @@ class SqliteLedger(LedgerDatabase):
         self._connection = connect_existing(path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False)
         try:
             self._file = OpenFile(path)
+            # In write-ahead mode NORMAL would lose the last commits in a power loss.
             self._connection.execute("PRAGMA synchronous=FULL")
             turn = Path(path + TURN_SUFFIX)
             make_private_file(turn)
@@ -78,6 +79,7 @@ class SqliteLedger(LedgerDatabase):
             self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
+            # SQLite commits into a deleted file without an error.
             self._check_file()
         except BaseException:
             if self._connection.in_transaction:

@@ -83,6 +83,7 @@ class Writer:
             thread = self._thread
             if thread is not None:
                 self._queue.put(None)
+        # Outside of the lock: a thread that ends by an error takes the lock to fail what waits.
         if thread is not None:
             thread.join()
 
@@ -103,6 +104,7 @@ class Writer:
 
     def _fail_all(self, failure: UnavailableError) -> None:
         """Deliver `failure` to everything that waits."""
+        # Under the lock no operation can be queued between the last look and the end of this thread.
         with self._lock:
             self._thread = None
             batch, self._batch = self._batch, deque()
@@ -158,6 +160,7 @@ class Writer:
 
     def _commit(self, database: LedgerDatabase, operations: list[Operation]) -> list[Charge | Exception]:
         """Commit the pending refunds and `operations`; return the results of the latter. Refunds stay pending when that fails."""
+        # Refunds go first: they make room for the charges of the same account in this batch.
         pending, self._pending_refunds = self._pending_refunds, []
         every = [*pending, *operations]
         if not every:
@@ -202,6 +205,7 @@ class Writer:
         """Wait at most `seconds` for a submission, then take everything that waits; return whether the writer stays open."""
         count = 0
         try:
+            # Only the first get waits: whatever has come meanwhile joins the batch, and nothing delays it.
             submission = self._queue.get(timeout=seconds)
             while submission is not None:
                 self._batch.append(submission)

@@ -110,6 +110,7 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     end = max(row.started_ms, ended_ms)
     duration = _round_seconds(end - row.started_ms)
     values = {"heard_ms": end, "duration_seconds": duration, "ended_at": _convert_time(row.started_ms + duration * 1000)}
+    # The same end again changes nothing and must not announce the end twice.
     if row.ended_at is not None and row.duration_seconds == duration:
         return
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))

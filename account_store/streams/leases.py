@@ -75,6 +75,7 @@ class Leases:
                 return []
             is_free = or_(stream.c.worker_id.is_(None), stream.c.lease_ends_ms < now)
             free = select(stream.c.stream_id).where(stream.c.status == ACTIVE, is_free)
+            # Locked rows are skipped: workers that claim at the same moment get different streams.
             free = free.order_by(stream.c.lease_ends_ms, stream.c.stream_id).limit(wanted).with_for_update(skip_locked=True)
             ids = list(connection.scalars(free))
             values = {"worker_id": self._worker_id, "lease_ends_ms": now + self._milliseconds, "lease_token": stream.c.lease_token + 1}
@@ -129,6 +130,7 @@ class Leases:
         alive = monitor_worker.c.alive_until_ms >= now
         capacities = connection.scalar(select(func.sum(monitor_worker.c.capacity)).where(alive)) or self._capacity
         active = connection.scalar(select(func.count()).select_from(stream).where(stream.c.status == ACTIVE)) or 0
+        # Rounded up, or the shares of all workers could leave a stream to nobody.
         return min(self._capacity, -(-active * self._capacity // capacities))
 
 

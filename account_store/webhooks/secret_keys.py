@@ -139,6 +139,7 @@ def _make_key(file: Path) -> str:
             written.write(key + b"\n")
             written.flush()
             os.fsync(written.fileno())
+        # A link fails when the name exists, unlike a rename: the first of several processes wins.
         with suppress(FileExistsError):
             os.link(fresh, file)
     finally:

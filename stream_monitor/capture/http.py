@@ -75,6 +75,7 @@ class Response:
 
     def close(self) -> None:
         """Close the connection."""
+        # close() alone would not wake a thread that waits in recv().
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()

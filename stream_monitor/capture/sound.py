@@ -63,6 +63,7 @@ def _decode_link(feed: Feed, on_format: Callable[[str], None]) -> Iterator[NDArr
     """Yield the sound that one decoder gets out of the feed."""
     demuxer = DEMUXERS[feed.sniff()]
     try:
+        # A named demuxer: FFmpeg's own probing could pick one that opens files or addresses.
         opened = av.open(feed, format=demuxer, mode="r", buffer_size=_READ_BYTES, options=dict(_OPTIONS), metadata_errors="ignore")
     except (InvalidDataError, AvEofError):
         return
