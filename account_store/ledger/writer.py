@@ -72,7 +72,8 @@ class Writer:
         with self._lock:
             if self._is_closed:
                 raise UnavailableError("the account store is closed")
-            if self._thread is None or not self._thread.is_alive():  # not alive after a fork, either
+            # A thread is not alive after a fork, either.
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = self._start_thread()
             self._queue.put((operations, on_results))
 
@@ -103,7 +104,7 @@ class Writer:
             self._fail_all(UnavailableError(f"the credit writer ended: {error!r}"))
 
     def _fail_all(self, failure: UnavailableError) -> None:
-        """Deliver `failure` to everything that waits."""
+        """Deliver `failure` to everything that waits; keep its refunds for the next thread."""
         # Under the lock no operation can be queued between the last look and the end of this thread.
         with self._lock:
             self._thread = None
@@ -113,6 +114,7 @@ class Writer:
                     submission = self._queue.get_nowait()
                     if submission is not None:
                         batch.append(submission)
+                        self._pending_refunds += [operation for operation in submission[0] if operation.kind is Kind.REFUND]
         _deliver(batch, [failure] * sum(len(operations) for operations, _ in batch))
 
     def _commit_until_closed(self) -> None:
@@ -127,9 +129,8 @@ class Writer:
                 try:
                     database = self._connect(database, operations)
                     results = self._commit(database, operations)
-                    if any(
-                        type(result) is UnavailableError for result in results
-                    ):  # the plain charges were committed before it fell silent
+                    # The plain charges of a batch are committed first: the database may fall silent after them.
+                    if any(type(result) is UnavailableError for result in results):
                         _close(database)
                         database = None
                 except Exception as error:  # the callers get the error, and the thread goes on

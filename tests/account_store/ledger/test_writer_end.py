@@ -27,10 +27,15 @@ class FatalClock:
 
     def __init__(self) -> None:
         self.left = 0
+        self.is_asked = threading.Event()
+        self.may_end = threading.Event()
+        self.may_end.set()
 
     def __call__(self) -> datetime:
         if self.left and threading.current_thread().name == "credit-writer":
             self.left -= 1
+            self.is_asked.set()
+            self.may_end.wait(WAIT_SECONDS)
             raise SystemExit("the thread is told to end")
         return datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -119,6 +124,28 @@ def test_release_that_met_the_end_of_the_writer_is_given_back_later(accounts: Ac
     fatal_clock.left = 1
     assert isinstance(in_a_thread(lambda: accounts.ledger.release_now(charge)), UnavailableError)
     assert accounts.ledger.charge_now(caller, 1).used == 1
+
+
+def test_release_queued_while_the_writer_ends_is_given_back_later(accounts: Accounts, fatal_clock: FatalClock) -> None:
+    caller = new_caller(accounts)
+    charge = accounts.ledger.charge_now(caller, 7)
+    fatal_clock.may_end.clear()
+    fatal_clock.left = 1
+    failures: list[object] = []
+    threads = [
+        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: accounts.ledger.charge_now(caller, 1))), daemon=True),
+        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: accounts.ledger.release_now(charge))), daemon=True),
+    ]
+    threads[0].start()
+    assert fatal_clock.is_asked.wait(WAIT_SECONDS)
+    threads[1].start()
+    while accounts.ledger._writer._queue.empty():
+        assert threads[1].is_alive(), "the release is queued behind the batch of the charge"
+    fatal_clock.may_end.set()
+    for thread in threads:
+        thread.join(2 * WAIT_SECONDS)
+    assert [type(failure) for failure in failures] == [UnavailableError, UnavailableError]
+    assert accounts.ledger.charge_now(caller, 2).used == 2
 
 
 def test_store_whose_writer_ended_closes(accounts: Accounts, fatal_clock: FatalClock) -> None:
