@@ -11,7 +11,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from catalog_store.platforms import INPUTS
-from pipeline.dumps.staging.data_drift import DriftLimits, falls_short, losses, settings_for, told
+from pipeline.dumps.staging.data_drift import DriftLimits, describe_losses, find_losses, is_short, list_settings
 from pipeline.dumps.staging.staging_profile import Profile
 
 if TYPE_CHECKING:
@@ -173,17 +173,17 @@ def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
     name = "platforms_keep_their_values"
     drift = DriftLimits(0.0, 1.0) if limits.shrink >= 1 else DriftLimits(limits.rows, limits.loss)
     were, are = _profiles(before), _profiles(now)
-    found = {platform: losses(were[platform], are.get(platform, Profile()), drift) for platform in INPUTS if platform in were}
+    found = {platform: find_losses(were[platform], are.get(platform, Profile()), drift) for platform in INPUTS if platform in were}
     lost = {platform: lacks for platform, lacks in found.items() if lacks}
     if not lost:
         return Verdict(name, passed=True, message=f"{len(are)} platforms compared with {len(were)} of the live snapshot")
     return Verdict(
         name,
         passed=False,
-        message=f"{'; '.join(f'{platform}: {told(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were columns "
-        "of the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with "
+        message=f"{'; '.join(f'{platform}: {describe_losses(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were "
+        "columns of the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with "
         "docs/reference/formats, mark it broken or undo the change; if it is right, build once with "
-        f"{settings_for([loss for lacks in lost.values() for loss in lacks])}",
+        f"{list_settings([loss for lacks in lost.values() for loss in lacks])}",
     )
 
 
@@ -205,7 +205,7 @@ def _columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
         if topic != "nulls" or not were or ("nulls", column) not in now:
             continue
         filled, was = rows * (1 - now["nulls", column]), were * (1 - share)
-        if falls_short(filled, was * min(1.0, rows / were), 1 - limits.loss):
+        if is_short(filled, was * min(1.0, rows / were), 1 - limits.loss):
             lost.append(
                 f"{column} {was:,.0f} -> {filled:,.0f} values (empty in {share:.1%} of the rows before, {now['nulls', column]:.1%} now)"
             )
@@ -222,7 +222,7 @@ def _columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 def _codes(codes: Sequence[CodeLoss], limits: Limits) -> Verdict:
     said = ", ".join(f"{loss.lost:,} of {loss.were:,} {loss.kind}s gone" for loss in codes) or "nothing is published yet"
-    lost = [loss for loss in codes if falls_short(loss.were - loss.lost, loss.were, 1 - limits.loss)]
+    lost = [loss for loss in codes if is_short(loss.were - loss.lost, loss.were, 1 - limits.loss)]
     if not lost or limits.may_shrink:
         return Verdict("codes_stay", passed=True, message=said)
     return Verdict(

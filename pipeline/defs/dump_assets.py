@@ -17,7 +17,7 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import usage_metadata
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
-from pipeline.dumps.intake.daily_dumps import land_days, mark_checked, prune_days, stage_days, unchecked_days
+from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.intake.newest_dump import Intake, stage_newest
 from pipeline.dumps.landing.landing_zone import Landing, land, landing_facts, last_good, prune_landings
@@ -190,7 +190,7 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
                 **usage_metadata(usage),
             },
         )
-        folders = unchecked_days(folder) if platform in DAILY else [folder]
+        folders = list_unchecked_days(folder) if platform in DAILY else [folder]
         checks = (staging_checks(platform, folder) for folder in folders)
         results = list(run_asset_checks_over(checks, staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
         if platform in DAILY and all(result.passed for result in results):

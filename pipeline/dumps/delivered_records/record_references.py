@@ -13,7 +13,7 @@ from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.delivered_records.staging_rows import LARGEST_SMALLINT
 from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.staging.record_checks import whole_number
-from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import stream
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, 
         ORDER BY position, nth
         """,
     )
-    for block, credit in side_by_side(rows, credit_rows, "position"):
+    for block, credit in pair_blocks(rows, credit_rows, "position"):
         yield _with_genres(_with_credits(block, credit), genre_names)
 
 
@@ -88,7 +88,7 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), _lost_artists=pl.lit(None, dtype=pl.String))
     lost = rows.filter(pl.col("name").is_null()).group_by("position").agg(_lost_artists=pl.col("artist_id").str.join(","))
     named = rows.filter(pl.col("name").is_not_null())
-    artists = nested(block, named, "position", ["artist_id", "name", "role"])
+    artists = nest_rows(block, named, "position", ["artist_id", "name", "role"])
     return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
 
 

@@ -68,7 +68,7 @@ PLACEMENT = pl.Schema(
 SHAPES = {"recording": RECORDING, "release": RELEASE, "artist": ARTIST, "label": LABEL, "placement": PLACEMENT}
 
 
-def conformed(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
+def conform(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     """Return `frame` with exactly the columns of `shape`. Raises ValueError when it has others."""
     unknown = set(frame.columns) - set(shape)
     if unknown:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.delivered_records.record_references import linked_blocks, staged_placements
-from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conformed
+from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conform
 from pipeline.dumps.delivered_records.staging_rows import stage_artists, stage_labels, stage_recordings, stage_releases
 from pipeline.dumps.staging.record_checks import mark_later
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
@@ -108,4 +108,4 @@ def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFra
 
 def _derived(block: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     named = block.select("id", "title", source_file=pl.lit(""), place=pl.lit(""), is_part=pl.lit(value=True))
-    return conformed(named, shape).with_columns(_later=pl.lit(value=False))
+    return conform(named, shape).with_columns(_later=pl.lit(value=False))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables.files import sql_source
-from pipeline.dumps.delivered_records.record_shapes import SHAPES, conformed
+from pipeline.dumps.delivered_records.record_shapes import SHAPES, conform
 from pipeline.dumps.staging.record_checks import bare_code
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DeliveredStore:
         first = self.rows[kind]
         ids = [bare_code(pl.col(name)) for name in _IDS if name in frame.columns and frame[name].dtype == pl.String]
         numbered = frame.with_columns(*ids, position=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
-        self._waiting[kind].append(conformed(numbered, SHAPES[kind]))
+        self._waiting[kind].append(conform(numbered, SHAPES[kind]))
         self.rows[kind] += frame.height
         if sum(waiting.height for waiting in self._waiting[kind]) >= ROWS_PER_PART:
             self._write(kind)

@@ -25,7 +25,7 @@ _BRACKETS = " \t\r\n[](){}"
 _AS_DIGITS = str.maketrans("OIL", "011")
 
 
-def isrc_of(value: str) -> str | None:
+def read_isrc(value: str) -> str | None:
     """Return the code that a value of a dump means, or None."""
     code = normalise_isrc(value)
     if code is not None:
@@ -35,28 +35,28 @@ def isrc_of(value: str) -> str | None:
     return normalise_isrc(text) or (normalise_isrc(found[1] + found[2].translate(_AS_DIGITS)) if found else None)
 
 
-def isrcs_of(value: str) -> tuple[list[str], list[str]]:
+def read_isrcs(value: str) -> tuple[list[str], list[str]]:
     """Return the codes in a value, in order, and the parts that are no code. A value has one code, or several with separators."""
-    whole = isrc_of(value)
+    whole = read_isrc(value)
     if whole:
         return [whole], []
     parts = [part for part in _SEPARATOR.split(value.strip(_BRACKETS)) if part]
-    if len(parts) == 1 and all(isrc_of(word) for word in parts[0].split()):
+    if len(parts) == 1 and all(read_isrc(word) for word in parts[0].split()):
         parts = parts[0].split()
-    codes = [isrc_of(part) for part in parts]
+    codes = [read_isrc(part) for part in parts]
     if not any(codes):
         return [], [value.strip()]
     return list(dict.fromkeys(filter(None, codes))), [part for part, code in zip(parts, codes, strict=True) if code is None]
 
 
 def isrc_lists(values: pl.Series) -> pl.DataFrame:
-    """Read a column of text as `isrcs_of` does: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null. A blank is neither.
+    """Read a column of text as `read_isrcs` does: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null. A blank is neither.
 
     Only values that are no plain code are read one by one.
     """
     codes = pl.select(isrc_expr(pl.lit(values))).to_series()
     doubtful = (codes.is_null() & (values.str.strip_chars() != "")).fill_null(value=False).arg_true().to_list()
-    found = [isrcs_of(value) for value in values.gather(doubtful)]
+    found = [read_isrcs(value) for value in values.gather(doubtful)]
     plain = codes.is_not_null().arg_true()
     rows = np.concatenate([plain.to_numpy(), np.repeat(np.array(doubtful, dtype=np.int64), [len(several) for several, _ in found])])
     every = pl.concat([codes.drop_nulls(), pl.Series([code for several, _ in found for code in several], dtype=pl.String)])

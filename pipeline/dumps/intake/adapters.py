@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINTS, INPUTS, SUGGESTIONS, WORKS
 from catalog_store.tables import STAGED_TABLES
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.intake.reading_guard import guarded, translated
+from pipeline.dumps.intake.reading_guard import guard_reading, translate_errors
 from pipeline.dumps.intake.unread_files import reject_unread
 from pipeline.dumps.staging.data_drift import DriftLimits, require_no_losses
 from pipeline.dumps.staging.layout_expectations import layout_warnings, remember_unknown
@@ -44,7 +44,7 @@ class Stage(Protocol):
         """Raise `pipeline.dumps.errors.DumpError` when the dump as a whole cannot be used."""
 
 
-def adapter(platform: str) -> Stage:
+def find_adapter(platform: str) -> Stage:
     """Return the adapter of a platform. It is imported on demand, because a build may need only one of them."""
     if platform not in INPUTS:
         raise ValueError(f"no platform {platform!r}: one of {', '.join(INPUTS)}")
@@ -66,9 +66,9 @@ def stage_dump(
     is staged in `before` (default: `folder`). UnblamedError: the fault may lie elsewhere.
     """
     known = read_profile(before or folder, platform)
-    watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump, folder)
-    with translated(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
-        adapter(platform)(dump, out)
+    watched = nullcontext() if platform in READ_IN_PLACE else guard_reading(platform, dump, folder)
+    with translate_errors(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
+        find_adapter(platform)(dump, out)
         if out.is_fruitless and platform not in MAY_BE_EMPTY:
             why = out.first_reject or "the files hold none"
             raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")

@@ -48,14 +48,14 @@ CHECKED = "checked"
 """File in the folder of a staged day whose tables have passed their checks."""
 
 
-def staged_days(folder: Path) -> list[str]:
+def list_staged_days(folder: Path) -> list[str]:
     """Return the days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
     return sorted(path.name for path in folder.glob("[0-9]*-??") if path.is_dir())
 
 
-def unchecked_days(folder: Path) -> list[Path]:
+def list_unchecked_days(folder: Path) -> list[Path]:
     """Return the folders of staged days whose tables have not passed their checks yet."""
-    return [folder / day for day in staged_days(folder) if not (folder / day / CHECKED).exists()]
+    return [folder / day for day in list_staged_days(folder) if not (folder / day / CHECKED).exists()]
 
 
 def mark_checked(days: Iterable[Path]) -> None:
@@ -77,7 +77,7 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
                 days.setdefault(day, []).append(path)
         if not days:
             raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
-        fetched, files, staged = 0, [], staged_days(staging)
+        fetched, files, staged = 0, [], list_staged_days(staging)
         for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
             dump = RemoteDump(day, True, _files_of_day(file_system, days[day], shown))
             landing = land_files(file_system, source, zone, dump, partial(_listed_again, file_system, days[day], shown), report)
@@ -110,7 +110,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
     DumpError when days were delivered but none was ever staged.
     """
     forgive_broken(zone, code_version())
-    staged = staged_days(folder)
+    staged = list_staged_days(folder)
     waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) not in staged}
     problem: str | None = None
     done: list[str] = []
@@ -123,7 +123,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
         raise DumpError(f"{platform}: nothing staged before, and {problem}")
     if not staged and not done:
         return Intake(platform, "missing", None)
-    problem = problem or _hole(staged_days(folder))
+    problem = problem or _hole(list_staged_days(folder))
     through = max([*staged, *done])
     status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
     said = f"{problem}; the days through {through} stay in use" if problem else None
@@ -134,7 +134,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
 
 def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
     """Delete landed days that are staged, except the newest `keep`. Return the deleted folders."""
-    return prune_landings(zone, keep, through=max(staged_days(staging), default=""))
+    return prune_landings(zone, keep, through=max(list_staged_days(staging), default=""))
 
 
 def _hole(staged: list[str]) -> str | None:
@@ -149,7 +149,7 @@ def _day_after(day: str) -> str:
 
 def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
     """Stage a day. Return what is wrong with it, or None."""
-    before = [other for other in staged_days(folder) if other < day]
+    before = [other for other in list_staged_days(folder) if other < day]
     if before and _day_after(before[-1]) != day:
         missing = _day_after(before[-1])
         return (

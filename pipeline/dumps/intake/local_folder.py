@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.intake.newest_dump import Intake, is_stamped, stamp_of, write_stamp
+from pipeline.dumps.intake.newest_dump import Intake, is_stamped, read_stamp, write_stamp
 from pipeline.dumps.landing.landing_zone import Landing
 from pipeline.dumps.landing.upstream import require_folder
 from pipeline.dumps.staging.staging_profile import read_profile
@@ -57,7 +57,7 @@ def stage_in_place(
     except DumpError as error:
         if not folder.is_dir():
             raise
-        staged_at = (stamp_of(folder) or {}).get("staged_at", "before")
+        staged_at = (read_stamp(folder) or {}).get("staged_at", "before")
         return Intake(platform, "kept_last_good", None, f"{error}; the tables staged last ({staged_at}) stay in use")
     write_stamp(folder, listing)
     return Intake(platform, "staged", str(landing.folder), None, tuple(profile.warnings), is_new=True)

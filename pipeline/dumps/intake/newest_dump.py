@@ -70,7 +70,7 @@ def stage_newest(
         except UnblamedError as error:
             if not folder.is_dir():
                 raise
-            return Intake(platform, "kept_last_good", None, f"dump {dump.name}: {error}; {in_use(folder)}")
+            return Intake(platform, "kept_last_good", None, f"dump {dump.name}: {error}; {describe_tables_in_use(folder)}")
         except DumpError as error:
             refused_by = limits.as_note() if isinstance(error, ShrunkenDumpError) else None
             mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
@@ -86,23 +86,23 @@ def stage_newest(
     profile = read_profile(folder, platform)
     warnings = tuple(profile.warnings) if profile else ()
     if dump is None:
-        problem = f"{broken or 'no readable dump'}; {in_use(folder)}"
+        problem = f"{broken or 'no readable dump'}; {describe_tables_in_use(folder)}"
         return Intake(platform, "kept_last_good", None, problem, warnings)
     if broken:
-        return Intake(platform, "kept_last_good", dump.name, f"{broken}; {in_use(folder)}", warnings, is_new)
+        return Intake(platform, "kept_last_good", dump.name, f"{broken}; {describe_tables_in_use(folder)}", warnings, is_new)
     return Intake(platform, "staged" if is_new else "unchanged", dump.name, None, warnings, is_new)
 
 
-def in_use(folder: Path) -> str:
+def describe_tables_in_use(folder: Path) -> str:
     """Return which staging stays in use, and since when, as part of a message."""
-    stamp = stamp_of(folder) or {}
+    stamp = read_stamp(folder) or {}
     named = f"the tables of dump {stamp['dump']}" if stamp.get("dump") else "the tables staged last"
     return f"{named}{', staged ' + stamp['staged_at'] + ',' if 'staged_at' in stamp else ''} stay in use"
 
 
 def is_stamped(folder: Path, dump: str) -> bool:
     """Return whether the staging tables in `folder` come from this dump and the current code."""
-    stamp = stamp_of(folder) or {}
+    stamp = read_stamp(folder) or {}
     return (stamp.get("dump"), stamp.get("code")) == (dump, code_version())
 
 
@@ -112,7 +112,7 @@ def write_stamp(folder: Path, dump: str) -> None:
     (folder / STAMP).write_text(json.dumps({"dump": dump, "code": code_version(), "staged_at": staged_at}), encoding="utf-8")
 
 
-def stamp_of(folder: Path) -> dict[str, str] | None:
+def read_stamp(folder: Path) -> dict[str, str] | None:
     """Return the stamp of the staging tables in `folder`; None when there is none that can be read."""
     try:
         stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))

@@ -61,12 +61,12 @@ _MEND = "fetch the dump again, compare its checksums, and do not touch it while 
 
 
 @contextmanager
-def guarded(platform: str, dump: Path, staging: Path) -> Iterator[None]:
+def guard_reading(platform: str, dump: Path, staging: Path) -> Iterator[None]:
     """Guard the reading of `dump`: raise any error as a DumpError that names platform, file (if known) and remedy.
 
     An error in `staging`, or in a folder beside it whose name begins the same (`.scratch`, `.pending`), is not blamed on the dump.
     """
-    with translated(platform, dump, staging):
+    with translate_errors(platform, dump, staging):
         before = _files(dump)
         yield
         after = _files(dump)
@@ -76,8 +76,8 @@ def guarded(platform: str, dump: Path, staging: Path) -> Iterator[None]:
 
 
 @contextmanager
-def translated(platform: str, dump: Path, staging: Path) -> Iterator[None]:
-    """Raise any error of the block as `guarded` does, without watching the files: for a folder that may change while it is read."""
+def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]:
+    """Raise any error of the block as `guard_reading` does, without watching the files: for a folder that may change while it is read."""
     try:
         yield
     except DumpError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
-from pipeline.dumps.readers.tab_rows import BLOCK_BYTES, FAULT_SCHEMA, RowBlock, row_blocks
+from pipeline.dumps.readers.tab_rows import BLOCK_BYTES, FAULT_SCHEMA, RowBlock, read_rows
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def read_copy_text(
     with another number of cells, with bytes that are no UTF-8 or with a cell that does not fit its type is left out and stands in `faults`.
     DumpError naming `source` when the stream is no table at all. Memory is bounded by `block_bytes`, not by the file.
     """
-    for block in row_blocks(stream, len(columns), source, is_ended=True, block_bytes=block_bytes):
+    for block in read_rows(stream, len(columns), source, is_ended=True, block_bytes=block_bytes):
         yield _parse(block, columns, wanted)
 
 

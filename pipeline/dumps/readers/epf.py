@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.line_blocks import LongLine, whole_lines
+from pipeline.dumps.readers.line_blocks import LongLine, cut_lines
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
 
@@ -107,7 +107,7 @@ class EpfFile:
         seen = 0
         stated: int | None = None
         rest = b""
-        for piece in whole_lines(self._unread(), LONGEST_RECORD_BYTES, RECORD):
+        for piece in cut_lines(self._unread(), LONGEST_RECORD_BYTES, RECORD):
             if isinstance(piece, LongLine) and piece.has_end:
                 seen += 1
                 yield _too_large(piece.head, wanted, seen)

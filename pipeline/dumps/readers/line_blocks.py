@@ -26,7 +26,7 @@ class LongLine:
     has_end: bool = True
 
 
-def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iterator[bytes | LongLine]:
+def cut_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iterator[bytes | LongLine]:
     """Yield the same bytes cut after line ends; the last piece may lack one. A line longer than a block is one longer piece.
 
     A line of more than `longest` bytes, its end included, is yielded as a `LongLine`, with no more than `longest` bytes of it in memory.

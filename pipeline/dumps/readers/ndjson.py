@@ -25,7 +25,7 @@ import polars as pl
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile, packing_of
 from pipeline.dumps.readers.json_documents import document_records, is_json, one_line
-from pipeline.dumps.readers.line_blocks import LineSample, LongLine, whole_lines
+from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
 from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
 from pipeline.dumps.readers.ndjson_lines import LineCounter
 from pipeline.dumps.staging.layout_expectations import SAMPLED_LINES
@@ -143,7 +143,7 @@ def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file:
     workers = worker_count()
     waiting: deque[Future[BlockContent]] = deque()
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
-        for raw in whole_lines(chunks, RECORD_BYTES):
+        for raw in cut_lines(chunks, RECORD_BYTES):
             if isinstance(raw, LongLine):
                 waiting.append(pool.submit(reader.without, raw.head, line))
                 line += 1

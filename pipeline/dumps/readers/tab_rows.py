@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.line_blocks import LongLine, whole_lines
+from pipeline.dumps.readers.line_blocks import LongLine, cut_lines
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
 
@@ -39,7 +39,7 @@ class RowBlock:
     faults: pl.DataFrame
 
 
-def row_blocks(
+def read_rows(
     stream: BinaryIO, cells: int, source: str, *, has_heading: bool = False, is_ended: bool = False, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[RowBlock]:
     """Yield the lines of `stream` with exactly `cells` cells, block by block in file order; the others are in `faults`.
@@ -48,7 +48,7 @@ def row_blocks(
     `is_ended`: then a file without one was cut off, and a DumpError names `source`. A line of more than LONGEST_LINE_BYTES is a fault.
     """
     first_line = 1
-    for piece in whole_lines(iter(lambda: stream.read(block_bytes), b""), LONGEST_LINE_BYTES):
+    for piece in cut_lines(iter(lambda: stream.read(block_bytes), b""), LONGEST_LINE_BYTES):
         if is_ended:
             _refuse_cut(piece, source)
         if isinstance(piece, LongLine):

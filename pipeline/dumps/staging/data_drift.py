@@ -56,12 +56,12 @@ class Loss:
         return f"{self.what} {self.was:,} -> {self.now:,}"
 
 
-def falls_short(now: float, was: float, share: float) -> bool:
+def is_short(now: float, was: float, share: float) -> bool:
     """Return whether `now` is less than `share` of `was`, beyond chance."""
     return now < was * share - STANDARD_ERRORS * sqrt(was) - LEAST
 
 
-def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
+def find_losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
     """Return tables with too few rows, and columns with too few values in the remaining rows, the largest loss first.
 
     A table that grew may not lose values; one that shrank (as far as `lowest_rows` allows) may lose its share of them.
@@ -69,7 +69,7 @@ def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
     rows = [
         Loss(table, was, now.rows[table], "CATALOG_LOWEST_ROWS=0")
         for table, was in before.rows.items()
-        if falls_short(now.rows[table], was, limits.lowest_rows)
+        if is_short(now.rows[table], was, limits.lowest_rows)
     ]
     shrunken = {loss.what for loss in rows}
     values = []
@@ -78,27 +78,28 @@ def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
         if table in shrunken or not before.rows[table]:
             continue
         expected = was * min(1.0, now.rows[table] / before.rows[table])
-        if falls_short(now.filled[name], expected, 1 - limits.largest_loss):
+        if is_short(now.filled[name], expected, 1 - limits.largest_loss):
             values.append(Loss(name, was, now.filled[name], "CATALOG_LARGEST_LOSS=1"))
     return sorted([*rows, *values], key=lambda loss: (loss.now - loss.was, loss.what))
 
 
-def told(found: list[Loss]) -> str:
+def describe_losses(found: list[Loss]) -> str:
     """Return the losses as one line of text, at most SHOWN by name."""
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return ", ".join(map(str, found[:SHOWN])) + more
 
 
-def settings_for(found: list[Loss]) -> str:
+def list_settings(found: list[Loss]) -> str:
     """Return the settings that let these losses through."""
     return " ".join(sorted({loss.setting for loss in found}))
 
 
 def require_no_losses(platform: str, before: Profile | None, now: Profile, limits: DriftLimits) -> None:
     """Raise ShrunkenDumpError when a dump lost more than `limits` allow. Without a dump before there is nothing to compare."""
-    found = losses(before, now, limits) if before else []
+    found = find_losses(before, now, limits) if before else []
     if found:
         raise ShrunkenDumpError(
-            f"{platform}: holds much less than the dump staged before: {told(found)}. Were columns renamed, files left out? Compare it "
-            f"with its format notes (docs/reference/formats); if the dump is right, build once with {settings_for(found)}"
+            f"{platform}: holds much less than the dump staged before: {describe_losses(found)}. Were columns renamed, files left out? "
+            "Compare it with its format notes (docs/reference/formats); if the dump is right, build once with "
+            f"{list_settings(found)}"
         )

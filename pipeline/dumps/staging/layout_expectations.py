@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.staging.data_drift import falls_short
+from pipeline.dumps.staging.data_drift import is_short
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -235,6 +235,6 @@ def _missing_member(name: str, count: int, records: int, were: Mapping[str, int]
     """Return a message when a member is rarer than before, or gone, beyond chance."""
     had, was = were.get(RECORDS, 0), were.get(name, 0)
     likely = was * min(1.0, records / had) if had else 0.0
-    if falls_short(count, likely, KEPT_SHARE) or (not count and likely >= LEAST_RECORDS):
+    if is_short(count, likely, KEPT_SHARE) or (not count and likely >= LEAST_RECORDS):
         return f"{name} in {count:,} of {records:,} records, in {was:,} of {had:,} of the dump before"
     return ""

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def side_by_side(
-    parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame], key: str
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def pair_blocks(parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame], key: str) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield each block of `parents` with the rows of `children` whose `key` lies in it; both sides ascend by `key`.
 
     Children without a parent are skipped. Parents with a null key come last and have no children; no child has a null key.
@@ -41,10 +39,10 @@ def side_by_side(
         yield block, rows.join(block, on=key, how="semi", maintain_order="left") if rows.height else rows
 
 
-def nested(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
+def nest_rows(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
     """Return a list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none.
 
-    `block` and `rows` are a pair of `side_by_side`. If several rows of `block` share a key, the first one gets all children.
+    `block` and `rows` are a pair of `pair_blocks`. If several rows of `block` share a key, the first one gets all children.
     """
     keys = block[key].fill_null(np.iinfo(np.int64).max).to_numpy()
     children = rows[key].to_numpy()

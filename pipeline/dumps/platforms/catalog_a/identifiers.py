@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.identifiers import gtin_expr
-from pipeline.dumps.fields.isrcs import isrcs_of
+from pipeline.dumps.fields.isrcs import read_isrcs
 from pipeline.dumps.platforms.catalog_a.positions import described, listed
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -60,7 +60,7 @@ def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
     """One ISRC identifier -> (row number of the track, code) pairs, and what could not be read or belongs to no track that can be told."""
-    codes, strange = isrcs_of(value)
+    codes, strange = read_isrcs(value)
     misfits = [Misfit(Reason.INVALID_ISRC, part) for part in strange]
     if not codes:
         return [], misfits

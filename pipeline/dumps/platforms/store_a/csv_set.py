@@ -16,7 +16,7 @@ from pipeline.dumps.fields.durations import clock_ms, whole_ms
 from pipeline.dumps.platforms.store_a.version_4 import genre_and_parent
 from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, empty_table, load_table
 from pipeline.dumps.staging.layout_expectations import names_in
-from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import bounded_duckdb, stream
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_t
         FROM {credit_table} c JOIN {name} t USING ({key}) GROUP BY t.position, c.artist_id, role ORDER BY t.position, role, min(c.position)
         """,
     )
-    for block, credit in side_by_side(rows, credit_rows, "position"):
-        artists = nested(block, credit, "position", ["artist_id", "name", "role"]) if credit.height else pl.lit([], dtype=CREDITS)
+    for block, credit in pair_blocks(rows, credit_rows, "position"):
+        artists = nest_rows(block, credit, "position", ["artist_id", "name", "role"]) if credit.height else pl.lit([], dtype=CREDITS)
         yield block.with_columns(artists=artists)
 
 

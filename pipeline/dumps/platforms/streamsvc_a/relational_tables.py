@@ -24,7 +24,7 @@ from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS, require_bounde
 from pipeline.dumps.staging.layout_expectations import Expected, names_in
 from pipeline.dumps.staging.record_checks import reject_doubled
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         ORDER BY position, {_KEY.format("c.index_in_track")} NULLS LAST, c.source_file, c.place_in_file
         """,
     )
-    for block, rows in side_by_side(tracks, credit_rows, "position"):
+    for block, rows in pair_blocks(tracks, credit_rows, "position"):
         kept_apart = (pl.col("original_title").str.strip_chars() != "") & (pl.col("version_title").str.strip_chars() != "")
         titled = block.with_columns(
             name=pl.when(kept_apart).then(pl.col("original_title")).otherwise(pl.col("full_name")),
@@ -308,7 +308,7 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         ORDER BY position, {_KEY.format("c.index_in_album")} NULLS LAST, c.source_file, c.place_in_file
         """,
     )
-    for block, rows in side_by_side(albums, credit_rows, "position"):
+    for block, rows in pair_blocks(albums, credit_rows, "position"):
         yield _placed(_with_credits(block, rows))
 
 
@@ -321,7 +321,7 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(role=pl.lit("primary"))
     if "artist_roles" in block.columns:
         rows = _with_roles(rows, block)
-    artists = nested(block, rows, "position", ["artist_id", "name", "role"])
+    artists = nest_rows(block, rows, "position", ["artist_id", "name", "role"])
     return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
 
 

@@ -15,7 +15,7 @@ from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.dumps.staging.record_checks import RowRule, reject_doubled, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         WHERE key(c.song_id) IS NOT NULL ORDER BY key, c.position
         """,
     )
-    for block, rows in side_by_side(songs, credit_rows, "key"):
+    for block, rows in pair_blocks(songs, credit_rows, "key"):
         yield _with_credits(block, rows).with_columns(traits=pl.lit([], dtype=pl.List(pl.String)))
 
 
@@ -147,7 +147,7 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         WHERE key(c.collection_id) IS NOT NULL ORDER BY key, {_PRIMARY.format("c.is_primary_artist")}, c.position
         """,
     )
-    for block, rows in side_by_side(albums, credit_rows, "key"):
+    for block, rows in pair_blocks(albums, credit_rows, "key"):
         yield _with_credits(block, rows)
 
 
@@ -162,7 +162,7 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     lost = rows.filter(pl.col("artist_id").is_null()).group_by("key").agg(lost_artists=pl.col("reference").str.join(","))
     rows = rows.filter(pl.col("artist_id").is_not_null()).unique(["key", "artist_id"], keep="first", maintain_order=True)
     rows = rows.with_columns(role=pl.lit("primary"))
-    block = block.with_columns(artists=nested(block, rows, "key", ["artist_id", "name", "role"]))
+    block = block.with_columns(artists=nest_rows(block, rows, "key", ["artist_id", "name", "role"]))
     return (
         block.join(lost, on="key", how="left", maintain_order="left")
         .with_columns(

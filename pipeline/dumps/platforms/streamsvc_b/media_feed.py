@@ -27,7 +27,7 @@ from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
 from pipeline.dumps.readers.parquet_files import read_batches, require_bounded
 from pipeline.dumps.staging.layout_expectations import Expected, expected, names_in
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.dumps.staging.sorted_streams import nested
+from pipeline.dumps.staging.sorted_streams import nest_rows
 from pipeline.engine.duckdb_session import bounded_duckdb, frame
 
 if TYPE_CHECKING:
@@ -307,9 +307,9 @@ def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
     rows = rows.filter(pl.col("name").str.strip_chars() != "").sort("position", maintain_order=True)
     rows = rows.with_columns(kind=pl.col("role") == "remixer")
     rows = rows.unique(["position", "artist_id", "name", "kind"], keep="first", maintain_order=True)
-    shown = nested(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
+    shown = nest_rows(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
     return block.with_columns(
-        artists=nested(block, rows, "position", ["artist_id", "name", "role"]),
+        artists=nest_rows(block, rows, "position", ["artist_id", "name", "role"]),
         artist_credit=pl.DataFrame({"artists": shown}).select(joined_names(", ", " & ")).to_series(),
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES, DumpFile
-from pipeline.dumps.readers.line_blocks import whole_lines
+from pipeline.dumps.readers.line_blocks import cut_lines
 from pipeline.dumps.readers.tab_rows import LONGEST_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _first_lines(path: Path) -> list[bytes]:
     """
     lines: list[bytes] = []
     with DumpFile(path) as file:
-        for piece in whole_lines(iter(lambda: file.read(_SNIFFED_BYTES), b""), LONGEST_LINE_BYTES):
+        for piece in cut_lines(iter(lambda: file.read(_SNIFFED_BYTES), b""), LONGEST_LINE_BYTES):
             if isinstance(piece, bytes):
                 lines += piece.removesuffix(b"\n").split(b"\n")
             if len(lines) >= _FEWEST_LINES:

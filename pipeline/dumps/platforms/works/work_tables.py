@@ -12,7 +12,7 @@ from pipeline.dumps.fields.isrcs import isrc_lists
 from pipeline.dumps.platforms.works.manifest import Listed, check_file, check_presence, read_manifest
 from pipeline.dumps.platforms.works.work_layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, find_files, layout_of
 from pipeline.dumps.readers.compressed_files import DumpFile
-from pipeline.dumps.readers.tab_rows import RowBlock, row_blocks
+from pipeline.dumps.readers.tab_rows import RowBlock, read_rows
 from pipeline.dumps.staging.record_checks import excerpt
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -63,7 +63,7 @@ def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingW
     folder.mkdir(parents=True, exist_ok=True)
     lines = int(file.layout.has_heading)
     with DumpFile(file.path) as stream:
-        blocks = row_blocks(cast("BinaryIO", stream), file.layout.cells, str(file.path), has_heading=file.layout.has_heading)
+        blocks = read_rows(cast("BinaryIO", stream), file.layout.cells, str(file.path), has_heading=file.layout.has_heading)
         for part, block in enumerate(blocks):
             _reject_lines(file, block.faults, out)
             rows = _cells(file, block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.dumps.fields.isrcs import isrc_lists, isrc_of
+from pipeline.dumps.fields.isrcs import isrc_lists, read_isrc
 
 CODE = "USAAA2400011"
 MEANT = [
@@ -35,12 +35,12 @@ NONE = [
 
 @pytest.mark.parametrize("value", MEANT)
 def test_what_fonts_and_typists_make_of_a_code_is_undone(value: str) -> None:
-    assert isrc_of(value) == CODE
+    assert read_isrc(value) == CODE
 
 
 @pytest.mark.parametrize("value", NONE)
 def test_what_is_no_code_stays_none(value: str) -> None:
-    assert isrc_of(value) is None
+    assert read_isrc(value) is None
 
 
 OTHER = "USAAA2400012"
@@ -62,7 +62,7 @@ def test_a_column_is_read_as_single_values_are_and_lists_as_several() -> None:
     values = [*SEVERAL, *MEANT, *NONE]
     read = isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
     assert read[: len(SEVERAL)] == list(SEVERAL.values())
-    singles = [isrc_of(value) for value in MEANT]
+    singles = [read_isrc(value) for value in MEANT]
     assert read[len(SEVERAL) : len(SEVERAL) + len(MEANT)] == [([code], None) for code in singles]
     assert [codes for codes, _ in read[-1 - len(NONE) :]] == [[CODE, OTHER] if "/USAAA" in value else [] for value in NONE] + [[]]
     assert isrc_lists(pl.Series([None, None], dtype=pl.String)).rows() == [([], None), ([], None)]

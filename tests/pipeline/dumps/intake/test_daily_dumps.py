@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.intake.daily_dumps import land_days, mark_checked, prune_days, stage_days, staged_days, unchecked_days
+from pipeline.dumps.intake.daily_dumps import land_days, list_staged_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.landing.landing_zone import landed_dumps
 from pipeline.dumps.landing.sources import Source
 from tests.pipeline.dumps.platforms.test_fingerprints import GOOD, write_day
@@ -51,12 +51,12 @@ def test_each_day_is_landed_and_staged_by_itself(night: Night) -> None:
     night.publish(*DAYS[:2])
     assert night.land().status == "new"
     assert night.stage().status == "staged"
-    assert staged_days(night.staging) == list(DAYS[:2])
+    assert list_staged_days(night.staging) == list(DAYS[:2])
     night.publish(DAYS[2])
     landing, intake = night.land(), night.stage()
     assert {name[:10] for name in landing.files} == {DAYS[2]}
     assert (intake.status, intake.dump) == ("staged", DAYS[2])
-    assert staged_days(night.staging) == list(DAYS)
+    assert list_staged_days(night.staging) == list(DAYS)
 
 
 def test_what_was_read_is_neither_fetched_nor_read_again(night: Night) -> None:
@@ -95,7 +95,7 @@ def test_a_day_that_is_missing_stops_the_line_until_it_comes(night: Night) -> No
     night.publish(DAYS[1])
     night.land()
     assert night.stage().status == "staged"
-    assert staged_days(night.staging) == list(DAYS)
+    assert list_staged_days(night.staging) == list(DAYS)
 
 
 def test_a_damaged_file_stops_the_line_until_upstream_replaces_it(night: Night) -> None:
@@ -111,7 +111,7 @@ def test_a_damaged_file_stops_the_line_until_upstream_replaces_it(night: Night) 
     night.publish(DAYS[1])
     assert night.land().problem is None
     assert night.stage().status == "staged"
-    assert staged_days(night.staging) == list(DAYS)
+    assert list_staged_days(night.staging) == list(DAYS)
 
 
 def test_a_first_night_without_a_readable_day_is_an_error(night: Night) -> None:
@@ -120,7 +120,7 @@ def test_a_first_night_without_a_readable_day_is_an_error(night: Night) -> None:
     night.land()
     with pytest.raises(DumpError, match=f"{DAYS[0]}.*track"):
         night.stage()
-    assert staged_days(night.staging) == []
+    assert list_staged_days(night.staging) == []
 
 
 def test_without_dumps_there_is_nothing_and_no_error(night: Night) -> None:
@@ -151,9 +151,9 @@ def test_days_are_checked_once(night: Night) -> None:
     night.publish(*DAYS[:2])
     night.land()
     night.stage()
-    assert [folder.name for folder in unchecked_days(night.staging)] == list(DAYS[:2])
-    mark_checked(unchecked_days(night.staging)[:1])
-    assert [folder.name for folder in unchecked_days(night.staging)] == [DAYS[1]]
+    assert [folder.name for folder in list_unchecked_days(night.staging)] == list(DAYS[:2])
+    mark_checked(list_unchecked_days(night.staging)[:1])
+    assert [folder.name for folder in list_unchecked_days(night.staging)] == [DAYS[1]]
 
 
 def test_a_staged_day_that_somebody_removed_is_missed_and_read_again(night: Night) -> None:
@@ -167,4 +167,4 @@ def test_a_staged_day_that_somebody_removed_is_missed_and_read_again(night: Nigh
     assert DAYS[1] in str(intake.problem)
     assert {name[:10] for name in night.land().files} == {DAYS[1]}
     assert night.stage().status == "staged"
-    assert staged_days(night.staging) == list(DAYS)
+    assert list_staged_days(night.staging) == list(DAYS)

@@ -23,7 +23,7 @@ import pytest
 from catalog_store.record_keys.place_numbers import FOLDER as PLACE_NUMBERS
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.newest_dump import code_version, stage_newest
-from pipeline.dumps.intake.reading_guard import guarded
+from pipeline.dumps.intake.reading_guard import guard_reading
 from pipeline.dumps.landing.landing_zone import forgive_broken, land, mark_broken
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms import works
@@ -330,7 +330,7 @@ TROUBLE = [OSError(errno.ENOSPC, "No space left on device"), duckdb.OutOfMemoryE
 def test_trouble_of_the_machine_and_bugs_of_ours_are_not_blamed_on_the_dump(tmp_path: Path, trouble: Exception) -> None:
     with (
         pytest.raises(UnblamedError, match=rf"{tmp_path}: store_a could not be staged \({type(trouble).__name__}"),
-        guarded("store_a", tmp_path, tmp_path / "staged"),
+        guard_reading("store_a", tmp_path, tmp_path / "staged"),
     ):
         raise trouble
 

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers import epf, ndjson
-from pipeline.dumps.readers.line_blocks import LongLine, whole_lines
+from pipeline.dumps.readers.line_blocks import LongLine, cut_lines
 from pipeline.dumps.readers.ndjson import read_json_blocks, read_json_chunks
 from tests.pipeline.dumps.intake.confined import stage_confined
 
@@ -35,7 +35,7 @@ def cut(text: bytes, size: int) -> list[bytes]:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
 def test_lines_longer_than_the_bound_are_told_apart_wherever_blocks_end(size: int) -> None:
     text = b"ab\n" + b"c" * 30 + b"\nde\n\n" + b"f" * 12 + b"\n" + b"g" * 9 + b"\nrest"
-    pieces = list(whole_lines(cut(text, size), 10))
+    pieces = list(cut_lines(cut(text, size), 10))
     assert b"".join(piece for piece in pieces if isinstance(piece, bytes)) == b"ab\nde\n\n" + b"g" * 9 + b"\nrest"
     long = [piece.head for piece in pieces if isinstance(piece, LongLine)]
     assert [head[:1] for head in long] == [b"c", b"f"]
@@ -45,7 +45,7 @@ def test_lines_longer_than_the_bound_are_told_apart_wherever_blocks_end(size: in
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
 def test_ends_of_two_bytes_are_found_wherever_blocks_end(size: int) -> None:
     text = b"a\x02b\x02\n" + b"c" * 30 + b"\x02\nd\n\x02\n" + b"e" * 30
-    pieces = list(whole_lines(cut(text, size), 10, b"\x02\n"))
+    pieces = list(cut_lines(cut(text, size), 10, b"\x02\n"))
     assert b"".join(piece for piece in pieces if isinstance(piece, bytes)) == b"a\x02b\x02\nd\n\x02\n"
     long = [piece for piece in pieces if isinstance(piece, LongLine)]
     assert [(piece.head[:1], piece.has_end) for piece in long] == [(b"c", True), (b"e", False)]

@@ -13,7 +13,7 @@ import pytest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.intake.adapters import adapter, stage_dump
+from pipeline.dumps.intake.adapters import find_adapter, stage_dump
 from pipeline.dumps.staging.staging_writer import StagingWriter
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_excerpts_are_read_whole(tmp_path: Path, sample: str, rows: tuple[int, .
 
 def test_an_excerpt_whose_tracks_have_no_ids_is_read_and_all_of_it_rejected(tmp_path: Path) -> None:
     with StagingWriter(PLATFORM, tmp_path / "staging") as out:
-        adapter(PLATFORM)(SAMPLES / "track_list/tracks.json", out)
+        find_adapter(PLATFORM)(SAMPLES / "track_list/tracks.json", out)
     rejected = read_table(TABLES["reject"], tmp_path / "staging" / "reject")
     assert rejected["reason"].to_list() == ["missing_id"] * 192
     with pytest.raises(DumpError, match=r"no recording or work can be staged \(tracks\.json, record 1: missing_id\)"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.copy_text import read_copy_text
-from pipeline.dumps.readers.tab_rows import row_blocks
+from pipeline.dumps.readers.tab_rows import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,10 +117,10 @@ def test_last_line_over_the_bound_without_an_end_was_cut_off(monkeypatch: pytest
     monkeypatch.setattr("pipeline.dumps.readers.tab_rows.LONGEST_LINE_BYTES", 100)
     with pytest.raises(DumpError, match="table: cut off in the last line"):
         read(b"1\ta\tb\tt\n2\t" + b"x" * 500, 10)
-    blocks = list(row_blocks(io.BytesIO(b"1\ta\n" + b"x" * 500), 2, "table", block_bytes=10))
+    blocks = list(read_rows(io.BytesIO(b"1\ta\n" + b"x" * 500), 2, "table", block_bytes=10))
     assert [fault[:2] for block in blocks for fault in block.faults.rows()] == [(2, "too_large")]
 
 
 def test_a_heading_line_is_skipped_but_counted() -> None:
-    blocks = list(row_blocks(io.BytesIO(b"#id\tname\n1\ta\n2\tb\r\n"), 2, "table", has_heading=True))
+    blocks = list(read_rows(io.BytesIO(b"#id\tname\n1\ta\n2\tb\r\n"), 2, "table", has_heading=True))
     assert [line for block in blocks for line in block.lines] == [2, 3]

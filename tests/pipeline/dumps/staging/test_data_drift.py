@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dumps.staging.data_drift import DriftLimits, Loss, ShrunkenDumpError, falls_short, losses, require_no_losses
+from pipeline.dumps.staging.data_drift import DriftLimits, Loss, ShrunkenDumpError, find_losses, is_short, require_no_losses
 from pipeline.dumps.staging.staging_profile import Profile
 
 TABLE, COLUMN = "source_recording", "source_recording.isrcs"
@@ -24,49 +24,49 @@ def profile(rows: int, values: int) -> Profile:
 @given(COUNTS, SHARES)
 def test_a_dump_like_the_one_before_never_falls_short(rows: int, filled: float) -> None:
     same = profile(rows, int(rows * filled))
-    assert losses(same, same, DriftLimits()) == []
+    assert find_losses(same, same, DriftLimits()) == []
 
 
 @given(COUNTS, st.integers(0, 10**9), SHARES)
 def test_a_dump_that_grew_without_losing_values_never_falls_short(rows: int, more: int, filled: float) -> None:
     values = int(rows * filled)
-    assert losses(profile(rows, values), profile(rows + more, values), DriftLimits()) == []
+    assert find_losses(profile(rows, values), profile(rows + more, values), DriftLimits()) == []
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_a_dozen_records_say_nothing(was: int, now: int) -> None:
-    assert losses(profile(was, was), profile(now, now), DriftLimits()) == []
-    assert losses(profile(was, was), profile(was, min(was, now)), DriftLimits()) == []
+    assert find_losses(profile(was, was), profile(now, now), DriftLimits()) == []
+    assert find_losses(profile(was, was), profile(was, min(was, now)), DriftLimits()) == []
 
 
 @given(st.integers(40, 10**9))
 def test_a_column_or_a_table_that_vanished_always_falls_short(rows: int) -> None:
-    assert [loss.what for loss in losses(profile(rows, rows), profile(rows, 0), DriftLimits())] == [COLUMN]
-    assert [loss.what for loss in losses(profile(rows, rows), profile(0, 0), DriftLimits())] == [TABLE]
+    assert [loss.what for loss in find_losses(profile(rows, rows), profile(rows, 0), DriftLimits())] == [COLUMN]
+    assert [loss.what for loss in find_losses(profile(rows, rows), profile(0, 0), DriftLimits())] == [TABLE]
 
 
 @given(st.integers(10_000, 10**8), st.floats(0.5, 1.0), st.floats(0, 1))
 def test_a_smaller_dump_may_lose_values_in_proportion(rows: int, kept: float, filled: float) -> None:
     before, now = profile(rows, int(rows * filled)), profile(int(rows * kept), int(int(rows * kept) * filled))
-    assert [loss.what for loss in losses(before, now, DriftLimits(lowest_rows=0.5))] == []
+    assert [loss.what for loss in find_losses(before, now, DriftLimits(lowest_rows=0.5))] == []
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
 def test_limits_that_are_switched_off_let_everything_through(was: int, filled: int, now: int, left: int) -> None:
     before, after = profile(was, min(filled, was)), profile(now, min(left, now))
-    assert losses(before, after, DriftLimits(lowest_rows=0, largest_loss=1)) == []
+    assert find_losses(before, after, DriftLimits(lowest_rows=0, largest_loss=1)) == []
 
 
 @given(COUNTS, COUNTS, COUNTS, SHARES)
 def test_what_falls_short_still_does_with_less(was: int, now: int, less: int, share: float) -> None:
-    if falls_short(now, was, share):
-        assert falls_short(min(now, less), was, share)
+    if is_short(now, was, share):
+        assert is_short(min(now, less), was, share)
 
 
 @pytest.mark.parametrize(("now", "falls"), [(781, False), (650, False), (600, True), (0, True)])
 def test_the_message_names_platform_column_counts_and_setting(now: int, falls: bool) -> None:  # noqa: FBT001
     before, after = profile(900, 781), profile(900, now)
-    assert bool(losses(before, after, DriftLimits())) is falls
+    assert bool(find_losses(before, after, DriftLimits())) is falls
     if falls:
         said = rf"streamsvc_b: .*source_recording.isrcs 781 -> {now}.*build once with CATALOG_LARGEST_LOSS=1"
         with pytest.raises(ShrunkenDumpError, match=said):
@@ -80,7 +80,7 @@ def test_nothing_before_is_nothing_to_compare_with() -> None:
 def test_the_largest_loss_is_named_first() -> None:
     before = Profile(Counter({TABLE: 1000, "source_genre": 5000}), Counter({COLUMN: 900}))
     now = Profile(Counter({TABLE: 1000, "source_genre": 100}), Counter({COLUMN: 0}))
-    found = losses(before, now, DriftLimits())
+    found = find_losses(before, now, DriftLimits())
     assert found == [
         Loss("source_genre", 5000, 100, "CATALOG_LOWEST_ROWS=0"),
         Loss(COLUMN, 900, 0, "CATALOG_LARGEST_LOSS=1"),
