@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 from tests.postgresql import create_database, shared_server
 from tests.waiting import PATIENCE_SECONDS
@@ -28,6 +29,10 @@ WORLD = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints",
 LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
 """Files and folders that go first, in this order: begun last, they keep one worker busy for minutes after the other has run out of tests.
 The first listens for a minute of real time and needs no catalog, while the second has the shared one built, which others would wait for."""
+
+
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")  # timings of single examples say nothing where other work is done
 
 
 def pytest_configure() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from catalog_store.publisher import publish
 from catalog_store.reader import Catalog, open_catalog
@@ -14,10 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDINGS = 120
-
-# Timings of single examples say nothing on a shared machine.
-settings.register_profile("catalog_store", deadline=None)
-settings.load_profile("catalog_store")
 
 
 @pytest.fixture(scope="session")

@@ -119,7 +119,7 @@ def test_a_manifest_with_another_value_breaks_its_seal(folder: Path, member: str
 
 
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_a_flipped_bit_of_a_manifest_is_found_or_changes_nothing(folder: Path, place: float, bit: int) -> None:
     content = (folder / MANIFEST).read_bytes()
     before = read_manifest(folder)

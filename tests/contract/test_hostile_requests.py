@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RESOLVE = "/v1/tracks/resolve"
 MEBIBYTE = 2**20
-MADE_UP = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MADE_UP = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")

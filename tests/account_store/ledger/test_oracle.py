@@ -130,7 +130,7 @@ class Client:
             self.reserved.append((operation, result))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(batches=BATCHES)
 def test_ledger_gives_the_results_of_the_oracle(accounts: Accounts, ledger: LedgerDatabase, batches: list[tuple[int, list[Step]]]) -> None:
     client, oracle = Client([new_caller(accounts), new_caller(accounts)]), Oracle()

@@ -46,7 +46,7 @@ def days_packed(accounts: Accounts, one: ReportedStream) -> int:
         return connection.scalar(select(func.count()).select_from(airplay_day).where(airplay_day.c.stream_id == one.stream_id)) or 0
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     plays=st.lists(
         st.tuples(st.integers(1, 3), st.integers(0, 6 * 86_400), st.integers(0, 4000)), max_size=12, unique_by=lambda one: one[1]

@@ -44,7 +44,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digest(folder)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(order=st.permutations(range(len(IDS))), size=st.integers(1, 10), partitions=st.sampled_from([None, 1, 4, 16]))
 def test_files_are_the_same_for_any_order_batches_and_partitions(
     order: list[int], size: int, partitions: int | None, expected: dict[str, str], tmp_path_factory: pytest.TempPathFactory

@@ -40,7 +40,7 @@ def first(found: Matcher, items: NDArray[np.uint32], **how: int) -> tuple[int, f
     return answer.matches[0].recording_id, answer.matches[0].confidence
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(seed=st.integers(0, RECORDINGS - 1), start=st.integers(0, ITEMS - FEWEST_ITEMS), length=st.integers(FEWEST_ITEMS, ITEMS))
 def test_any_slice_of_a_recording_is_found_where_it_is(whole: Matcher, seed: int, start: int, length: int) -> None:
     (match,) = whole.match([music(seed)[start : start + length]]).matches

@@ -55,14 +55,14 @@ def every(mixed: Served, filters: BrowseFilters, limit: int, *, randomize: bool 
 
 
 @given(filters=FILTERS, limit=st.integers(1, 60))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_pages_together_are_what_sorting_the_tables_gives(mixed: Served, filters: BrowseFilters, limit: int) -> None:
     assert every(mixed, filters, limit) == browsed(mixed.rows, filters)
 
 
 @pytest.mark.parametrize("walk_cost", [0, 15, 10**12])
 @given(filters=FILTERS, limit=st.integers(1, 60))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_random_pages_hold_everything_exactly_once(
     mixed: Served, monkeypatch: pytest.MonkeyPatch, walk_cost: int, filters: BrowseFilters, limit: int
 ) -> None:

@@ -121,7 +121,7 @@ def test_cursors_belong_to_their_query(catalog: Catalog) -> None:
 
 
 @given(artist=st.text(min_size=1, max_size=40), title=st.text(min_size=1, max_size=40))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_text_breaks_a_search(catalog: Catalog, artist: str, title: str) -> None:
     try:
         page = catalog.search(artist=artist, title=title)
@@ -189,7 +189,7 @@ def test_pages_follow_the_total_order_without_overlap_or_gap(crowd: tuple[dict[s
 @given(
     limits=st.lists(st.integers(1, MAX_LIMIT), min_size=1, max_size=6), title=st.sampled_from(["Same Song", "same song live", "Same Sonk"])
 )
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_pages_of_any_sizes_are_one_big_page_cut(crowd: tuple[dict[str, Path], SearchIndex], limits: list[int], title: str) -> None:
     _, index = crowd
     hits: list[Hit] = []
