@@ -282,8 +282,13 @@ def test_e5_a_killed_matcher_is_503_free_of_charge_and_comes_back_by_itself(serv
     api, body = server.as_caller(), {"fingerprint": items_of(1).tolist()}
     headers = {"idempotency-key": "again"}
     before = matcher_pid(server)
-    os.kill(before, signal.SIGKILL)
-    refused = [api.post(IDENTIFY, body), api.post(IDENTIFY, body, headers=headers), upload(api, wav(clip(1)))]
+    os.kill(server.pid, signal.SIGSTOP)  # it would start another one in the middle of the requests
+    try:
+        os.kill(before, signal.SIGKILL)
+        until(lambda: not children(server.pid, b"\0matcher\0"), "its death")
+        refused = [api.post(IDENTIFY, body), api.post(IDENTIFY, body, headers=headers), upload(api, wav(clip(1)))]
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
     for answer in refused:
         assert problem(answer) == (503, "recognition_unavailable", [])
         assert int(answer.headers["retry-after"]) >= 1

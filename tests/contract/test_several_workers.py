@@ -13,6 +13,7 @@ import pytest
 
 from tests.contract.conftest import Api, exchanged, serving
 from tests.processes import children
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,9 @@ def test_a9_a_worker_that_is_killed_gives_no_key_its_burst_again(several: Api) -
     key = several.new_key("free")
     began = time.monotonic()
     first, _ = _answered(several, key, 40)
-    os.kill(_workers(several)[0], signal.SIGKILL)
+    victim = _workers(several)[0]
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: victim not in _workers(several), "its death")  # till then it takes connections, and resets them
     second, _ = _answered(several, key, 40, 503)  # the new one, before it has a catalog
     assert first + second <= BURST + RATE * (time.monotonic() - began) + 1
 
