@@ -16,7 +16,7 @@ import pytest
 from tests.contract.awkward import isrc
 from tests.contract.conftest import Api, serving
 from tests.processes import children
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,6 +97,7 @@ def test_a_killed_worker_loses_no_charge_and_nothing_is_charged_twice_under_a_ke
         for _ in range(2):
             victim = children(workers.pid, b"spawn_main")[0]
             os.kill(victim, signal.SIGKILL)
+            until(lambda victim=victim: victim not in children(workers.pid, b"spawn_main"), "its death")  # type: ignore[misc]
             time.sleep(0.2)
 
     killer = threading.Thread(target=kill)

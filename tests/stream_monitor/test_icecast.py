@@ -58,6 +58,7 @@ def worker(url: str, catalog: Path, socket: Path, server: Icecast) -> subprocess
     return subprocess.Popen([*command, "--lease-seconds", "2", "--log-level", "warning"], cwd=ROOT, env=environment)
 
 
+@pytest.mark.long  # it plays in real time, and judges by the clock: a machine that stands still for a second fails it
 def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tmp_path: Path) -> None:
     catalog, url, socket = publish_songs(LENGTHS, tmp_path), f"sqlite:///{tmp_path}/accounts.db", tmp_path / "m.sock"
     shows = {name: sound(parts, LENGTHS | {90: 60.0}) for name, parts in SHOWS.items()}

@@ -99,7 +99,7 @@ def test_airing_is_written_while_it_plays(accounts: Accounts, songs: Index, show
         assert now.last_recognized_at is not None
     delay = rows(accounts, stream_id)[0][1]
     assert agrees([(song, start - delay, seconds) for song, start, seconds in rows(accounts, stream_id)], PARTS)
-    assert -1 <= delay < 10
+    assert delay >= -1, "no airing begins before its stream was created"
     assert meters.heard_seconds._value.get() == pytest.approx(123, abs=2)
     assert meters.airings._value.get() == 4
     with accounts.engine.connect() as connection:
