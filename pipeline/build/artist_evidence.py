@@ -1,8 +1,13 @@
-"""What tells whether two platform artists are one: common recordings, links, listed names, and what else is known of namesakes.
+"""Evidence that two platform artists are one: common recordings, links, listed names, and facts about namesakes.
 
-Reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `gather` answers with the groups; identity.py decides, this
-module only brings the evidence. Two artists *tie* when both are credited on a recording under one name, when a platform links them, or when
-both lead the same recordings under names that are spellings of one another or that one of them lists. Add a kind of evidence here.
+The module reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `gather` returns the groups. identity.py decides;
+this module only brings the evidence. Two artists *tie* in one of these cases:
+
+- Both are credited on a recording under one name.
+- A platform links them.
+- Both lead the same recordings under two names. One name is a spelling of the other, or one artist lists the other's name.
+
+Add a kind of evidence here.
 """
 
 from __future__ import annotations
@@ -22,14 +27,14 @@ if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
 
 TIE = 1_000.0
-"""Ties are stronger than any likeness; their order among each other is the number of common recordings."""
+"""Strength of a tie, above any likeness. The number of common recordings orders ties among each other."""
 LINKED = 1_000_000.0
 FEW_WORKS = 4
-"""With so many works each, a single one in common may be a recording that linkage got wrong: it is weighed, it does not tie."""
+"""Works each from which a single common recording is only weighed. Linkage may have got that one wrong, so it makes no tie."""
 TYPOS = ((24, 3), (11, 2), (5, 1))
-"""Letters of the shorter name, wrong letters that it may have."""
+"""Pairs: letters of the shorter name, wrong letters that it may have."""
 LEAST_FOR_SCRIPTS = 2
-"""Common recordings of names in two scripts, of which nobody can say whether they sound alike."""
+"""Least common recordings of two names in different scripts. Nobody can say whether such names sound alike."""
 
 _NODES = """
 SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose, platform = 'name' AS is_bare
@@ -76,11 +81,11 @@ WITH mine AS (
 SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_a JOIN mine b ON b.key_no = o.no_b
     AND b.platform = a.platform AND b.external_id = a.external_id
 """
-"""Names that one record lists both are two artists."""
+"""Pairs of names that one record lists together. They belong to two artists."""
 
 
 def gather(bench: Workbench) -> pl.DataFrame:
-    """Every node and its group: node, group (the smallest node)."""
+    """Return every node with its group: node, group (the smallest node)."""
     nodes = bench.frame(_NODES)
     bench.keep("here", _HERE)
     works = bench.frame(_WORKS)
@@ -97,7 +102,7 @@ def gather(bench: Workbench) -> pl.DataFrame:
 
 
 def _listed_pairs(bench: Workbench) -> pl.DataFrame:
-    """node_a, node_b: one lists the other's name among its own."""
+    """Return pairs of nodes, node_a and node_b, of which one lists the other's name among its own."""
     bench.keep("listed", _LISTED)
     names = bench.frame("SELECT DISTINCT name FROM listed WHERE trim(coalesce(name, '')) <> '' ORDER BY name")
     bench.load("alias_key", names.with_columns(key=artist_key(pl.col("name"))))
@@ -105,7 +110,10 @@ def _listed_pairs(bench: Workbench) -> pl.DataFrame:
 
 
 def _ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ties (node_a, node_b, strength), and single common recordings that are too little for one (node_a, node_b, recording_id)."""
+    """Return the ties, and the single common recordings that are too little for a tie.
+
+    Columns: node_a, node_b, strength for the ties; node_a, node_b, recording_id for the rest.
+    """
     same = bench.frame(_SAME_NAME)
     same = same.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
         works.rename({"node": "node_b", "works": "b"}), on="node_b"
@@ -122,7 +130,10 @@ def _ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[
 
 
 def _other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    """Ties of artists who lead the same recordings under two names of which one is a spelling of the other, or is listed with it."""
+    """Return ties of artists who lead the same recordings under two names.
+
+    One name must be a spelling of the other, or be listed with it.
+    """
     bench.keep("lead", _LEAD)
     bench.keep("other_name", _OTHER_NAME)
     pairs = bench.frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(bench.frame(_TOGETHER), on=["no_a", "no_b"], how="anti")
@@ -138,7 +149,7 @@ def _other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) ->
 
 
 def one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
-    """Whether two keys are one name but for typing errors, the order of its words, or the script."""
+    """Return whether two keys are one name except for typing errors, the order of its words, or the script."""
     shorter = pl.min_horizontal(pl.col("a").str.len_chars(), pl.col("b").str.len_chars())
     allowed = pl.lit(0)
     for letters, errors in reversed(TYPOS):
@@ -154,7 +165,10 @@ def one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
 
 
 def _open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    """Clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b; of one name, or one lists the other's."""
+    """Return clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b.
+
+    They have one name, or one lists the other's name.
+    """
     cluster, key = clusters.select("node", "group"), nodes.select("node", "key")
     named = (
         listed.join(key.rename({"node": "node_a", "key": "key_a"}), on="node_a")
@@ -173,7 +187,7 @@ SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, b
 FROM credit_node c JOIN open_node o USING (node) GROUP BY ALL
 """
 _OWN_RECORD = "FROM open_record WHERE is_lead"
-"""A guest's label, codes and genres are those of the host."""
+"""The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
 _OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node ORDER BY node"
 _OPEN_RELEASE = """
 SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name FROM (
@@ -205,7 +219,8 @@ _FACTS = {
         ANTI JOIN own_name o ON o.node = r.node AND o.key = k.release_key
     """,
 }
-"""What is known of each open cluster; an album or a label called like its artist tells nothing, nor does having no label."""
+"""Kind of fact -> query of the facts about each open cluster. Albums and labels named like their artist are no evidence, nor is the lack of
+a label."""
 _OPEN_GENRE = """
 SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
     SELECT node, platform, 'recording' AS entity_kind, external_id AS entity_id FROM own_record
@@ -219,7 +234,7 @@ _TEXTS = ("platform", "parent", "genre", "value")
 
 
 def _facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
-    """Node (the cluster), kind, value, distinct; of the open clusters alone."""
+    """Return facts about the open clusters alone: node (the cluster), kind, value, distinct."""
     bench.keep("open_record", _OPEN_RECORD)
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
@@ -236,7 +251,7 @@ def _facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl
 
 
 def _genres(bench: Workbench) -> pl.DataFrame:
-    """node, value (the main genre), kind."""
+    """Return node, value (the main genre), kind."""
     bench.keep("open_genre", _OPEN_GENRE)
     strings = bench.frame("SELECT DISTINCT platform, parent, genre FROM open_genre ORDER BY ALL").rows()
     if not strings:

@@ -1,8 +1,10 @@
 """Artists: one canonical artist per group of platform artists, and every credit of every source record resolved to one.
 
-`build_artists` writes source_credit, artist_source and artist; `count_artist_works` fills the counts of `artist` once releases and
-recordings stand. Who is who is decided in identity.py; names given without an id are entities of their own (`name:<key>`), which join the
-artist of that name where the name is nobody else's, and on a recording the artist of that name who is credited there by id.
+`build_artists` writes source_credit, artist_source and artist. `count_artist_works` fills the counts of `artist` once releases and
+recordings exist. identity.py decides which platform artists are one.
+
+A name without an id is an entity of its own (`name:<key>`). It joins the artist of that name if nobody else bears the name. On a recording
+it joins the artist of that name who is credited there by id.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 NAME_ONLY = "name"
 """`platform` of nodes that are known by name only."""
 UNKNOWN_ARTIST = "Unknown Artist"
-"""Credited where a record names nobody: a track always has a primary artist (contract B6)."""
+"""Artist of a record that names nobody: a track always has a primary artist (contract B6)."""
 VARIOUS_ARTISTS = "Various Artists"
-"""Credited where a release names nobody and its tracks do not agree."""
+"""Artist of a release that names nobody and whose tracks do not agree."""
 VARIOUS_KEY = "variousartists"
 VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
@@ -56,7 +58,7 @@ UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
 
 
 def build_artists(paths: BuildPaths) -> dict[str, int]:
-    """Write source_credit, artist_source and artist (counts still 0); returns row counts."""
+    """Write source_credit, artist_source and artist (counts still 0), and return row counts."""
     with open_workbench(paths, "artists") as bench:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
@@ -93,7 +95,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
 
 
 def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
-    """Cut the joined names among `names` wherever they are credited without id; the names and keys that there are then."""
+    """Cut the joined names among `names` wherever they are credited without id, and return the resulting names and keys."""
     joined = joined_names(names)
     bench.load("joined_name", joined)
     keyed = names.drop("has_id")
@@ -136,7 +138,7 @@ SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
     WHERE has_id AND k.key NOT IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)})
 ) GROUP BY key ORDER BY key
 """
-"""Artists known by id, each as the first platform of the chain names it."""
+"""Artists known by id, each named as the first platform of the chain names it."""
 
 _TITLE_THAT_MAY_NAME = r"""
 SELECT DISTINCT title, version FROM source_recording
@@ -147,12 +149,12 @@ WHERE version IS NOT NULL OR regexp_matches(
 
 
 def _names_in_titles(bench: Workbench) -> pl.DataFrame:
-    """title, version, place, name, role, is_sure."""
+    """Return the names in titles: title, version, place, name, role, is_sure."""
     return names_in_titles(bench.frame(_TITLE_THAT_MAY_NAME), bench.frame(_KNOWN))
 
 
 def _keyed(names: pl.DataFrame) -> pl.DataFrame:
-    """Distinct `name` -> name (and what stands beside it), key, is_numbered."""
+    """Return distinct `name`, the columns beside it, key and is_numbered."""
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
         key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),
@@ -178,7 +180,7 @@ WHERE is_sure OR (recording_id, key) IN (
     FROM (FROM credit SEMI JOIN (FROM title_credit WHERE NOT is_sure) USING (recording_id)) c JOIN name_key k USING (name)
 )
 """
-"""What only looks like a name (`Sunset Mix`) is one when some platform lists that artist on the recording."""
+"""Credits by title. An unsure name (`Sunset Mix`) counts when some platform lists that artist on the recording."""
 
 _NODE = f"""
 WITH used AS (
@@ -222,7 +224,7 @@ FROM (
     GROUP BY ALL
 ) GROUP BY ALL
 """
-"""The artist credited by id on a recording is the one whom another record names there without an id."""
+"""Artists credited by id on a recording. A record that names one of them there without an id means the same artist."""
 
 _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
@@ -231,7 +233,7 @@ SELECT c.recording_id, c.platform, c.external_id, c.position,
 FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
 WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
 """
-"""Various Artists are nobody where somebody is known."""
+"""Rows of source_credit. Various Artists is dropped where an artist is known."""
 
 _NAME_SOURCE = """
 SELECT DISTINCT c.platform, 'name:' || k.key AS external_id, k.key
@@ -246,7 +248,7 @@ FROM (SELECT platform, unnest(artists).name AS name FROM source_release) r JOIN 
 JOIN name_key w USING (name) JOIN name_key p ON p.name = j.part
 WHERE j.place = 0 GROUP BY ALL
 """
-"""A release under a joined name is its first artist's."""
+"""Artist of a release under a joined name: the first of the names."""
 
 _ARTIST_SOURCE = f"""
 SELECT n.platform, n.artist_id AS external_id, a.artist_id FROM node n JOIN node_artist a USING (node) WHERE n.platform <> '{NAME_ONLY}'
@@ -282,7 +284,7 @@ FROM named GROUP BY artist_id
 
 
 def count_artist_works(paths: BuildPaths) -> None:
-    """Rewrite `artist` with the counts out of release and recording_artist, and a popularity where no platform gives one."""
+    """Rewrite `artist` with the counts from release and recording_artist, and with a popularity where no platform gives one."""
     with open_workbench(paths, "artist_counts") as bench:
         bench.keep("counted", _COUNTED)
         bench.write("artist", "SELECT * FROM counted")

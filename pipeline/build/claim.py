@@ -1,14 +1,14 @@
 """The claim on a catalog: one run writes to it at a time, from its first step to its last, whoever started it.
 
-A run may live in several processes, whose steps run side by side (Dagster's multiprocess executor). Below the catalog's root:
+A run may live in several processes, whose steps run side by side (Dagster's multiprocess executor). These files lie in the catalog's root:
 
     .build.lock    each process of the run holds a shared lock on it, which the kernel frees when the process dies
-    .claim.json    whose claim it is: `ClaimRecord`
-    .claim.lock    held for the moment in which one of the others is looked at and changed
+    .claim.json    the run that holds the claim: `ClaimRecord`
+    .claim.lock    held for the moment in which one of the others is read and changed
 
-A claim without a living process is taken over. Between two steps of a run in several processes no step may be at work: its claim holds
-as long as its executor lives and its run is not known to have ended. What must not live here: what a step checks before it works
-(work_state.py), Dagster.
+A claim without a living process is taken over. A run in several processes may have no step at work between two steps. Its claim then holds
+as long as its executor lives and its run is not known to have ended. This module knows neither Dagster nor the checks of a step before its
+work (work_state.py).
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ class CatalogBusyError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """One process: a number is given again after a while and after a reboot, with its start (clock ticks since boot) it is unique."""
+    """One process. The kernel reuses its number, in time and after a reboot; number and start (clock ticks since boot) are unique."""
 
     pid: int
     started: int
 
     @classmethod
     def find(cls, pid: int) -> Process | None:
-        """The living process of that number; None when there is none, or only its exit code is left."""
+        """Return the living process of that number; None when there is none, or only its exit code is left."""
         fields = _stat(pid)
         return cls(pid, int(fields[19])) if fields and fields[0] not in {"Z", "X"} else None
 
     @classmethod
     def own(cls) -> Process:
-        """This process."""
+        """Return this process."""
         return cls(os.getpid(), int(_stat(os.getpid())[19]))
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether the process still runs."""
         return Process.find(self.pid) == self
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who asks for the catalog."""
+    """The command or job that asks for the catalog."""
 
     run_id: str
     what: str
-    """The command or job, for people."""
+    """Name of the command or job, for people."""
     executor: Process | None = None
-    """Of a run whose steps are processes of their own: the one that starts them."""
+    """Process that starts the steps, for a run whose steps are processes of their own."""
     dagster_home: str | None = None
-    """Where Dagster remembers the run, if it does after the process has ended."""
+    """Folder in which Dagster remembers the run, if it does so after the process has ended."""
 
 
 class ClaimRecord(msgspec.Struct, frozen=True):
@@ -87,11 +87,11 @@ class ClaimRecord(msgspec.Struct, frozen=True):
     is_checked: bool = False
 
     def __str__(self) -> str:
-        """For a message."""
+        """Return the claim as text for a message."""
         return f"{self.what} (run {self.run_id}, process {self.process.pid} on {self.host}) since {self.since}"
 
     def is_between_steps(self, has_ended: Callable[[ClaimRecord], bool]) -> bool:
-        """Whether a run of which no process is at work goes on all the same."""
+        """Return whether the run goes on although none of its processes is at work."""
         if self.executor is None:
             return False
         if self.host != socket.gethostname():
@@ -100,17 +100,17 @@ class ClaimRecord(msgspec.Struct, frozen=True):
 
 
 class Claim:
-    """A catalog held by this process; ends with `release`, or with the process."""
+    """A catalog held by this process. The claim ends with `release`, or with the process."""
 
     def __init__(self, root: Path, holder: Holder, lock: IO[str]) -> None:
-        """Made by `claim`; `lock` is the open file that carries the lock."""
+        """Take the open file `lock`, which carries the lock. Only `claim` makes claims."""
         self._root = root
         self._holder = holder
         self._lock = lock
 
     @property
     def is_checked(self) -> bool:
-        """Whether the run that holds the catalog has found it fit to build on."""
+        """Return whether the run that holds the catalog has found it fit to build on."""
         record = _read(self._root)
         return record is not None and record.run_id == self._holder.run_id and record.is_checked
 
@@ -122,7 +122,7 @@ class Claim:
                 _write(self._root, msgspec.structs.replace(record, is_checked=True))
 
     def release(self) -> None:
-        """Let go; the last process of a run clears the record, unless an executor may start further ones."""
+        """Release the claim. The last process of a run clears the record, unless an executor may start further ones."""
         with _mutex(self._root):
             self._lock.close()
             record = _read(self._root)
@@ -134,9 +134,9 @@ class Claim:
 
 
 def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Claim:
-    """Hold the catalog at `root` for the run of `holder`; CatalogBusyError when another run does.
+    """Claim the catalog at `root` for the run of `holder`; CatalogBusyError when another run holds it.
 
-    `has_ended` says of a run in several processes whether Dagster knows that it is over.
+    `has_ended` returns whether Dagster knows that a run in several processes is over.
     """
     root.mkdir(parents=True, exist_ok=True)
     with _mutex(root):
@@ -151,7 +151,7 @@ def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] =
 
 @contextmanager
 def claimed(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Iterator[Claim]:
-    """`claim` for the length of a block."""
+    """Hold a `claim` for the length of a block."""
     held = claim(root, holder, has_ended)
     try:
         yield held
@@ -195,7 +195,7 @@ def _busy(root: Path, record: ClaimRecord | None) -> CatalogBusyError:
 
 
 def _is_locked(lock: IO[str], how: int) -> bool:
-    """Lock the file, or turn the lock that it has into one of this kind; False when another open file stands against it."""
+    """Lock the file, or change its lock to this kind; return False when the lock of another open file prevents it."""
     try:
         fcntl.flock(lock, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -211,7 +211,10 @@ def _mutex(root: Path) -> Iterator[None]:
 
 
 def _read(root: Path) -> ClaimRecord | None:
-    """The record; None when there is none, or one that nobody can read (of another version of the program, or a disk that was full)."""
+    """Return the record; None when there is none or it cannot be read.
+
+    A record is unreadable if another version of the program wrote it, or if the disk was full.
+    """
     try:
         return msgspec.json.decode((root / _RECORD).read_bytes(), type=ClaimRecord)
     except (FileNotFoundError, msgspec.MsgspecError):
@@ -225,14 +228,14 @@ def _write(root: Path, record: ClaimRecord) -> None:
 
 
 def ancestors(pid: int) -> Iterator[int]:
-    """A process and those that it descends from."""
+    """Yield a process and its ancestors."""
     while pid and (fields := _stat(pid)):
         yield pid
         pid = int(fields[1])
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat from the state on: state, parent, ...; empty when there is no such process."""
+    """Return the fields of /proc/<pid>/stat from the state on: state, parent, ...; empty when there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,6 @@
-"""Which codes of the live snapshot the build that is about to replace it no longer holds: ISRCs, ISWCs, barcodes.
+"""Codes of the live snapshot that the next build no longer holds: ISRCs, ISWCs, barcodes.
 
-Counted one by one, not as a difference of two sums: codes that are new must not hide those that are gone. What must not live here: how many
-may be lost (gate.py).
+Codes are compared one by one, not as a difference of two sums: new codes must not hide lost ones. gate.py says how many may be lost.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class CodeLoss:
 
 
 def code_losses(paths: BuildPaths) -> list[CodeLoss]:
-    """Compare with the live snapshot; empty when nothing is published."""
+    """Return the losses against the live snapshot; empty when nothing is published."""
     live = paths.current / "tables"
     found = []
     with open_workbench(paths, "code_loss") as bench:

@@ -1,7 +1,7 @@
-"""Credits under another name: an artist has one name in the catalog, and a credit that says another keeps it beside.
+"""Credits under another name. An artist has one name in the catalog, and a credit under another name keeps that name beside it.
 
-`P. Diddy` on a recording of Sean Combs is such a credit; `BEYONCE` on one of Beyoncé is not, because both names have one key. What must not
-live here: which name an artist has (artists.py), which credit a recording or release shows (recording_artists.py, releases.py).
+`P. Diddy` on a recording of Sean Combs is such a credit. `BEYONCE` on one of Beyoncé is not, because both names have one key. artists.py
+decides the name of an artist. recording_artists.py and releases.py decide the credits shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ OTHER_NAME = "other_name"
 
 
 def load_other_names(bench: Workbench, credits_sql: str) -> None:
-    """Make OTHER_NAME out of the credits that `credits_sql` selects as `artist_id`, `credited_as`: all pairs of names whose keys differ."""
+    """Make OTHER_NAME: all pairs of names whose keys differ.
+
+    `credits_sql` selects the credits as `artist_id`, `credited_as`.
+    """
     pairs = bench.frame(
         f"SELECT DISTINCT a.name, c.credited_as FROM ({credits_sql}) c JOIN artist a USING (artist_id) "
         "WHERE c.credited_as <> a.name ORDER BY ALL"

@@ -1,9 +1,9 @@
-"""How long a recording is: what most platforms say, each heard once.
+"""Duration of a recording: the median of the platforms, one value each.
 
-Median of each platform's records, then the median of the platforms. Platforms that lie further than AGREEING_MS from the best-supported
-value are left out: one with a hidden track or a wrong entry must not move the others, and two that contradict each other must not be
-averaged into a length that nobody measured. Videos count only where nothing else does: they have intros. What must not live here:
-rounding to seconds (recordings.py), what durations say about identity (pipeline/linkage/guards.py).
+Each platform's value is the median of its records. Platforms further than AGREEING_MS from the best-supported value are left out. One with
+a hidden track or a wrong entry must not move the others. Two that contradict each other must not be averaged into a length that nobody
+measured. Videos count only where nothing else does, because they have intros. recordings.py rounds to seconds; pipeline/linkage/guards.py
+uses durations as evidence of identity.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from pipeline.build.priorities import RECORDING_DURATION, rank_sql
 
 AGREEING_MS = 4_000
-"""Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
+"""Largest distance of two platforms that agree. Encoder delay, trailing silence and whole seconds make up to 3 s in real quadruples, 4 with
+jitter."""
 
 DURATION_OF_PLATFORM = """
 WITH timed AS (
@@ -23,7 +24,7 @@ UNION ALL
 SELECT recording_id, platform, ms, records
 FROM timed ANTI JOIN (SELECT recording_id FROM timed WHERE NOT is_video) USING (recording_id) WHERE is_video
 """
-"""Reads `member`; kept as `duration_of_platform`."""
+"""Duration per platform; reads `member`, kept as `duration_of_platform`."""
 
 DURATION = f"""
 WITH spread AS (
@@ -47,4 +48,4 @@ FROM spread WHERE NOT is_split
 UNION ALL
 SELECT recording_id, ms, platforms::INT, CASE WHEN voices > 1 THEN 'majority' ELSE 'priority' END FROM agreed
 """
-"""recording_id, ms (may be a half), agreed (platforms near it), reason. No row when nobody knows."""
+"""recording_id, ms (may be a half), agreed (platforms near it), reason. No row when no platform knows a duration."""

@@ -1,7 +1,7 @@
-"""The figures of a build: counts and shares out of its tables, golden pairs and, for a simulated world, the truth.
+"""The figures of a build: counts and shares of its tables, golden pairs and, for a simulated world, the truth.
 
-Each topic of `build_figure` is one query below; add a figure where its topic is. Everything is an aggregate, so that memory does not
-grow with the catalog. What must not live here: comparing with another build (gate.py, id_drift.py) and costs, which no table holds.
+Each topic of `build_figure` is one query below. Add a figure to the query of its topic. Every query is an aggregate, so that memory does
+not grow with the catalog. gate.py and id_drift.py compare builds. Costs are not here, because no table holds them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Figures = dict[tuple[str, str], float]
 
 WIDE_SPAN_MS = 15_000
 WIDE_SPAN_SHARE = 0.12
-"""Durations of one recording that lie further apart than both: two recordings under one id, or a wrong duration."""
+"""Share of the longest duration. A span of durations beyond both limits means two recordings under one id, or a wrong duration."""
 TRUTH_FIGURES = ("precision", "recall", "true_pairs", "mixed_per_million")
 TRUTH_ENTITIES = ("artists", "releases", "labels")
 
 
 def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
-    """Compute the figures and write `build_figure`; `truth`: the folder of the simulated world that was built, if it was one."""
+    """Compute the figures and write `build_figure`; `truth` is the folder of the simulated world that was built, if any."""
     figures: Figures = {}
     with open_workbench(paths, "figures") as bench:
         for topic, name, value in _counted(bench, paths):
@@ -52,7 +52,10 @@ def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
 
 
 def published_figures(paths: BuildPaths) -> Figures:
-    """The figures of the live snapshot; empty when nothing is published, its number of recordings alone when it was published without."""
+    """Return the figures of the live snapshot.
+
+    They are empty when nothing is published. A snapshot published without figures gives its number of recordings alone.
+    """
     folder, recording = (paths.current / "tables" / name for name in ("build_figure", "recording"))
     if not folder.is_dir():
         return {("rows", "recording"): float(row_count(recording))} if recording.is_dir() else {}
@@ -88,7 +91,7 @@ def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, fl
 
 
 def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
-    """Rows per staging table and platform, and how many of them have a value in each column (see dumps/staging/staging_profile.py)."""
+    """Yield the rows per staging table and platform, and how many have a value in each column (dumps/staging/staging_profile.py)."""
     for platform in INPUTS:
         profile = staged_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
         yield from (("staged", f"{platform}.{table}", rows) for table, rows in profile.rows.items())
@@ -96,7 +99,7 @@ def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
 
 
 def _nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:
-    """Share of rows without a value, for each column that may be without: null, or an empty list."""
+    """Yield the share of rows without a value (null or an empty list), for each column that may lack one."""
     empty = [(c.name, f'count(*) FILTER ("{c.name}" IS NULL)') for c in TABLES[name].columns if c.nullable]
     empty += [(c.name, f'count(*) FILTER (len("{c.name}") = 0)') for c in TABLES[name].columns if c.type == TEXT_LIST]
     if not empty:

@@ -1,9 +1,9 @@
-"""Which fingerprints stand for which recording: days put together, merges followed, links weighed against one another.
+"""Fingerprints of each recording: days put together, merges followed, links weighed against one another.
 
-Writes recording_fingerprint and fingerprint_conflict. Of the rows of one id those of the latest day count. A fingerprint track goes to one
-recording: the one that most users said it is, unless its length is another one; what it was also said to be is kept as a conflict. A
-recording gets one fingerprint of each of its tracks, an operator's own files first. What must not live here: the index that is made of the
-chosen ones (recognition.py).
+The module writes recording_fingerprint and fingerprint_conflict. Of the rows of one id those of the latest day count. A fingerprint track
+goes to the recording that most users named, unless its length differs too much. The other recordings named for it are kept as conflicts. A
+recording gets one fingerprint of each of its tracks, an operator's own files first. recognition.py makes the index of the chosen
+fingerprints.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_FINGERPRINTS = 3
-"""Of one recording: masters of it that sound alike but not the same. Each more makes the index larger and finds less."""
+"""Fingerprints per recording: masters of it that sound alike but are not the same. Each more makes the index larger and finds less."""
 LARGEST_GAP_SECONDS = 20
-"""Further apart in length than any two copies of one recording (trailing silence, a hidden track cut off): another recording."""
+"""Largest gap in length between two copies of one recording (trailing silence, a hidden track cut off). A wider gap means another
+recording."""
 
 _LATEST = "QUALIFY row_number() OVER (PARTITION BY {} ORDER BY day DESC) = 1"
 
@@ -68,7 +69,7 @@ FROM said LEFT JOIN isrc_owner o ON o.isrc = said.isrc
 LEFT JOIN recording_member r ON r.platform = said.target_platform AND r.external_id = said.external_id
 WHERE coalesce(o.recording_id, r.recording_id) IS NOT NULL GROUP BY ALL
 """
-"""An operator's file is a track of its own."""
+"""Claims of an operator's files. Each file is a track of its own."""
 
 _WEIGHED = f"""
 WITH measured AS (
@@ -108,7 +109,7 @@ SELECT * EXCLUDE (track, gap) FROM (
 
 
 def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
-    """Write recording_fingerprint and fingerprint_conflict; row counts and what was left aside."""
+    """Write recording_fingerprint and fingerprint_conflict; return row counts and the counts of omitted rows."""
     with open_workbench(paths, "fingerprints") as bench:
         links = bench.frame(_MERGE)
         merged = followed_merges(links)
@@ -130,7 +131,9 @@ def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
 
 
 def followed_merges(links: pl.DataFrame) -> pl.DataFrame:
-    """old_id -> new_id with chains followed to their end; what leads into a circle stands for itself and is left out.
+    """Return old_id -> new_id with chains followed to their end.
+
+    Ids that lead into a circle stand for themselves and are left out.
 
     Args:
         links: old_id, new_id (int64), old_id distinct.

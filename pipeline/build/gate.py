@@ -1,7 +1,7 @@
-"""The gate: may this build replace the live catalog? Each question is one verdict; the first that is answered no stops the publish.
+"""The gate: may this build replace the live catalog? Each question is one verdict; the first failed verdict stops the publish.
 
 A verdict compares figures of the build with those of the live snapshot and with limits that an operator can set. Its message says what
-happened and what to do at 3 a.m. What must not live here: computing figures (figures.py), Dagster (pipeline/defs/quality_assets.py).
+happened and what to do at 3 a.m. figures.py computes the figures; pipeline/defs/quality_assets.py binds the verdicts to Dagster.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pipeline.build.id_drift import IdDrift
 
 SLACK = 20
-"""Recordings or codes more than yesterday that say nothing yet, however small the catalog."""
+"""Growth in recordings or codes since yesterday that has no meaning yet, however small the catalog."""
 ROUNDING = 1e-9
 _WHOLE = {"mixed": ("rows", "recording"), "conflicts": ("rows", "isrc_owner")}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a build may do to the catalog; see `pipeline.settings.Settings`."""
+    """The limits of change to the catalog by one build; see `pipeline.settings.Settings`."""
 
     shrink: float = 0.2
     precision: float = 0.98
@@ -42,13 +42,13 @@ class Limits:
 
     @property
     def may_shrink(self) -> bool:
-        """Whether the operator lets a smaller catalog through, and with it what stood in the part that is gone."""
+        """Return whether the operator accepts a smaller catalog, and with it the loss of the records in the missing part."""
         return self.shrink >= 1 or self.loss >= 1 or self.rows <= 0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One question answered: `message` says why not, or what was found in order."""
+    """The answer to one question. `message` gives the reason of a refusal, or the values found in order."""
 
     name: str
     passed: bool
@@ -66,11 +66,14 @@ QUESTIONS = {
     "codes_stay": "ISRCs, ISWCs and barcodes of the live snapshot are still there (setting largest_loss)",
     "ids_stay": "few records stand under another id than in the live snapshot (setting largest_move)",
 }
-"""Name of each verdict -> what it asks; the checks of the asset."""
+"""Name of each verdict -> its question. The asset has a check for each."""
 
 
 def verdicts(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits, codes: Sequence[CodeLoss] = ()) -> list[Verdict]:
-    """One verdict per question, in the order of QUESTIONS. `before` and `codes` are empty and `drift` None when nothing is published."""
+    """Return one verdict per question, in the order of QUESTIONS.
+
+    When nothing is published, `before` and `codes` are empty and `drift` is None.
+    """
     return [
         _shrink(now, before, limits),
         _golden(now, before, limits),
@@ -98,7 +101,10 @@ def _shrink(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 
 def _golden(now: Figures, before: Figures, limits: Limits) -> Verdict:
-    """The same pairs are compared: a pair that is new in the file, or changed its judgement, is measured by the floor alone."""
+    """Compare the pairs that both builds know.
+
+    A pair that is new in the file, or whose judgement changed, is measured by the floor alone.
+    """
     failed_before = {name for (topic, name), right in before.items() if topic == "golden_pair" and not right}
     known = {name for topic, name in before if topic == "golden_pair"}
     wrong = sorted(name for (topic, name), right in now.items() if topic == "golden_pair" and not right)
@@ -132,7 +138,7 @@ def _truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 
 def _rates(topic: str, now: Figures, before: Figures, limits: Limits) -> Iterator[str]:
-    """What fell. Another night of a small world may lie three standard errors lower by chance."""
+    """Yield a message for each rate that fell. Another night of a small world may lie three standard errors lower by chance."""
     for name, floor in (("precision", limits.precision), ("recall", limits.recall)):
         value, was = now[topic, name], before.get((topic, name), 0.0)
         chance = 3 * sqrt(was * (1 - was) / before[topic, "true_pairs"]) if before.get((topic, "true_pairs")) else 0.0
@@ -147,7 +153,7 @@ def _said(topic: str, figures: Figures) -> str:
 
 
 def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) -> Verdict:
-    """Each figure of the topic grew at most by the factor `jump`, the size of the catalog taken into account, SLACK aside."""
+    """Check that each figure of the topic grew at most by the factor `jump`, the catalog's size taken into account, SLACK aside."""
     whole = _WHOLE[topic]
     growth = now.get(whole, 0.0) / before[whole] if before.get(whole) else 1.0
     found = {figure: value for (of, figure), value in sorted(now.items()) if of == topic}
@@ -169,7 +175,7 @@ def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) 
 
 
 def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
-    """What staging asks of a dump is asked once more against what is live: staging may have been let through, or begun anew."""
+    """Check each platform's dump against the live snapshot, as staging did. Staging may have been overruled, or begun anew."""
     name = "platforms_keep_their_values"
     drift = DriftLimits(0.0, 1.0) if limits.shrink >= 1 else DriftLimits(limits.rows, limits.loss)
     were, are = _profiles(before), _profiles(now)
@@ -188,7 +194,7 @@ def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 
 def _profiles(figures: Figures) -> dict[str, Profile]:
-    """The figures of staging by platform."""
+    """Return the figures of staging by platform."""
     found: dict[str, Profile] = {}
     for (topic, name), value in figures.items():
         if topic in ("staged", "filled"):

@@ -1,6 +1,6 @@
-"""How far the sources' genre strings are understood, by platform and by main: table genre_coverage, and the figures of its page.
+"""Coverage of the sources' genre strings by the rules, by platform and by main: table genre_coverage, and the figures of its page.
 
-What must not live here: how the page looks (pipeline/report/genre_page.py).
+pipeline/report/genre_page.py draws the page.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_UNCLASSIFIED = 50
-"""Strings that the page names: those whose rule would pay most."""
+"""Most strings that the page names. They are those whose rule would concern most recordings."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """One row of the table: counts of recordings, see there. `key`: a platform or a main."""
+    """One row of table genre_coverage: counts of recordings. `key` is a platform or a main."""
 
     key: str
     known: int
@@ -44,14 +44,17 @@ class GenreCoverage:
 
 
 def write_coverage(bench: Workbench) -> int:
-    """Write genre_coverage out of the steps node, heard, opinion and decided of the genre stage; recordings with a genre."""
+    """Write genre_coverage from the steps node, heard, opinion and decided of the genre stage.
+
+    Return the number of recordings with a genre.
+    """
     bench.write("genre_coverage", _COVERAGE)
     found: int = bench.frame("SELECT coalesce(max(stood_count), 0) AS n FROM genre_coverage WHERE platform = '' AND main = ''")["n"].item()
     return found
 
 
 def genre_coverage(paths: BuildPaths) -> GenreCoverage:
-    """The figures of the last build; FileNotFoundError before the genres were built."""
+    """Return the figures of the last build; FileNotFoundError before the genres were built."""
     rows = read_table(TABLES["genre_coverage"], paths.table("genre_coverage"))
     counts = ("recording_count", "told_count", "said_count", "stood_count")
     every = {(row["platform"], row["main"]): tuple(row[name] for name in counts) for row in rows.iter_rows(named=True)}

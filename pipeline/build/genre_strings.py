@@ -1,7 +1,7 @@
-"""What the sources say, string by string: each distinct string classified once, then hung on the entities that carry it.
+"""Genre strings of the sources: each distinct string is classified once, then attached to the entities that carry it.
 
-Makes the steps string, string_tag, unknown_string and entity_string on a workbench. What a string means is the business of the genre
-rules; who is believed, of genres.py.
+The module makes the steps string, string_tag, unknown_string and entity_string on a workbench. The genre rules say what a string means;
+genres.py decides which platform is believed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
 
 LEAST_SHARE_OF_VOTES = 0.1
-"""Of the entity's top tag: rarer ones are slips and jokes (as Picard and beets do)."""
+"""Least votes of a tag, as a share of the votes of the entity's top tag. Rarer ones are slips and jokes (as Picard and beets do)."""
 
 
 def hang_strings(bench: Workbench, classifier: Classifier) -> None:
@@ -33,7 +33,7 @@ def hang_strings(bench: Workbench, classifier: Classifier) -> None:
 
 
 def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ask the classifier once per distinct string.
+    """Classify each distinct string once.
 
     Args:
         strings: string_id, platform, parent (empty: none), genre; distinct.
@@ -73,4 +73,5 @@ SELECT v.* FROM voted v JOIN string s USING (string_id) ANTI JOIN (
 ) narrower ON narrower.platform = v.platform AND narrower.entity_kind = v.entity_kind AND narrower.entity_id = v.entity_id
     AND narrower.genre = s.genre
 """
-"""Where a source gives a genre and one below it, the lower one counts: `Hard Dance / Hardcore` with `Hardstyle` is Hardstyle."""
+"""Strings per entity. If a source gives a genre and one below it, the lower counts: `Hard Dance / Hardcore` with `Hardstyle` is Hardstyle.
+"""

@@ -1,7 +1,7 @@
-"""Approved suggestions of callers, hung on the recordings that they concern: the top of the genre chain.
+"""Approved suggestions of callers, attached to the recordings that they concern: the top of the genre chain.
 
-A suggestion names a recording or an artist by the catalog's own id (retired ids lead on to what they became) or a recording by its ISRC.
-What must not live here: who approves (the account store) and whether the genre exists (`pipeline/dumps/platforms/suggestions.py`).
+A suggestion names a recording or an artist by the catalog's own id, or a recording by its ISRC. Retired ids lead to their successors. The
+account store approves suggestions; `pipeline/dumps/platforms/suggestions.py` checks that the genre exists.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Genres: what the sources' strings mean, and who is believed about a recording.
+"""Genres: each platform's opinion about a recording, and the choice among the opinions.
 
-Writes genre, recording_genre, unclassified_genre_string and genre_coverage. Each platform has one opinion, that of its most direct level
-(recording before release before artist). An approved suggestion decides alone; else every main that two platforms share stands; else the
-first platform of the chain speaks alone. What a string means is the business of the genre rules, never of a query here.
+The module writes genre, recording_genre, unclassified_genre_string and genre_coverage. Each platform has one opinion, that of its most
+direct level (recording before release before artist). An approved suggestion decides alone. Without one, every main that two platforms
+share counts. Without such a main, the first platform of the chain decides alone. The genre rules say what a string means, never a query
+here.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 ENOUGH_VOICES = 2
-"""So many platforms that share a main outvote the first of the chain: of recordings with a lone voice each tenth main is wrong, of shared
-ones each sixtieth (two simulated worlds)."""
+"""Platforms that must share a main to outvote the first of the chain. A main of one platform is wrong in a tenth of cases, a shared one in
+a sixtieth (two simulated worlds)."""
 MOST_GENRES = 6
-"""Per recording; artists carry up to 30 strings on one platform."""
+"""Genres per recording. Artists carry up to 30 strings on one platform."""
 
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
-    """Write the four tables; returns row counts, and of how many recordings the genre is known."""
+    """Write the four tables; return row counts and the number of recordings whose genre is known."""
     book = compile_book(load_book(paths.rules or FOLDER))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), genre_rows(book.taxonomy))}
     with open_workbench(paths, "genres") as bench:
@@ -52,7 +53,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
 
 
 def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
-    """Rows of table `genre`."""
+    """Return the rows of table `genre`."""
     return pl.DataFrame(
         {
             "genre_id": node.id,
@@ -69,7 +70,7 @@ def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
 
 
 def _tree(taxonomy: Taxonomy) -> pl.DataFrame:
-    """genre_id, main_id, name, yields: a bit per main (1 << main_id) beside which the node says nothing."""
+    """Return genre_id, main_id, name, yields: a bit per main (1 << main_id) beside which the node says nothing."""
     rows = [(node.id, node.main_id, node.name, sum(1 << taxonomy.by_name[name].id for name in node.yields_to)) for node in taxonomy.nodes]
     schema = {"genre_id": pl.Int32, "main_id": pl.Int32, "name": pl.String, "yields": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -90,7 +91,7 @@ FROM (
     FROM source_recording
 ) JOIN recording_member m USING (platform, external_id)
 """
-"""Where a genre string may hang that concerns a recording; level 0 is the most direct."""
+"""Entities whose genre strings concern a recording; level 0 is the most direct."""
 
 _HEARD = f"""
 SELECT p.recording_id, p.platform, p.level, e.string_id, count(*) AS support, min(e.position) AS position
@@ -111,10 +112,10 @@ WITH nearest AS (
 SELECT n.* FROM node n JOIN nearest d USING (recording_id, platform)
 WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.top
 """
-"""What each platform says at its most direct level."""
+"""The opinion of each platform, taken from its most direct level."""
 
 _RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
-"""Who is asked first: the chain, and the chain again for what is known of artists only."""
+"""Rank of a platform in the chain. Facts known of artists only rank behind the whole chain, in the same order."""
 
 _OPINION = f"""
 WITH own AS (
@@ -126,7 +127,8 @@ SELECT s.*, {_RANK} AS rank
 FROM strong s JOIN own o USING (recording_id, platform) JOIN said d USING (recording_id) JOIN tree t USING (genre_id)
 WHERE (t.yields & (o.mains | d.mains)) = 0
 """
-"""Without umbrellas: `Electronic` says nothing beside a House that the platform itself or, of the recording or release, another says."""
+"""Opinions without umbrellas: `Electronic` says nothing beside a House from the same platform, or from another one for the recording or
+release."""
 
 _DECIDED = f"""
 WITH voice AS (
@@ -138,7 +140,7 @@ SELECT v.* FROM voice v JOIN verdict d USING (recording_id)
 WHERE CASE WHEN d.first > {GENRE.index(SUGGESTION)} AND d.loudest >= {ENOUGH_VOICES} THEN v.voices >= {ENOUGH_VOICES}
     ELSE v.rank = d.first END
 """
-"""The mains of each recording: the suggested ones; else those of enough voices; else those of the first in the chain."""
+"""The mains of each recording: the suggested ones; else those that enough platforms share; else those of the first in the chain."""
 
 _RECORDING_GENRE = f"""
 WITH picked AS (
@@ -156,7 +158,8 @@ SELECT o.recording_id, o.genre_id, o.position, o.best.platform AS platform,
 FROM ordered o JOIN tree t USING (genre_id) LEFT JOIN string s ON s.string_id = o.best.evidence.string_id
 WHERE position < {MOST_GENRES}
 """
-"""Of each main what its first platform says, and what several agree on; a suggestion has no string but its node's name."""
+"""Rows of recording_genre: of each main the genre of its first platform, and the genres that several share. A suggestion has its node's
+name as string."""
 
 _UNCLASSIFIED = """
 SELECT s.platform, s.parent, s.genre, count(DISTINCT h.recording_id)::INT AS recording_count,

@@ -1,7 +1,7 @@
-"""What became of the recording ids of the live snapshot in the build that is about to replace it.
+"""Drift of recording ids: the fate of the live snapshot's ids in the build that is about to replace it.
 
-Ids that went are counted from the two `recording` tables (integers); which records moved needs both memberships, joined by DuckDB, which
-spills. What must not live here: how ids are given (pipeline/linkage/registry.py), how many moves are too many (gate.py).
+Lost ids are counted from the two `recording` tables (integers). Moved records need both memberships; DuckDB joins them and spills.
+pipeline/linkage/registry.py gives the ids; gate.py says how many moves are too many.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class IdDrift:
     """Recordings and source records, counted."""
 
     kept: int
-    """Ids that live on."""
+    """Ids that remain."""
     new: int
     """Ids that are new; `split` of them took records from an older one."""
     split: int
@@ -32,11 +32,11 @@ class IdDrift:
     records: int
     """Source records that both builds know."""
     moved: int
-    """Of these, those that stand under another id now."""
+    """Source records, of these, that belong to another id now."""
 
 
 def id_drift(paths: BuildPaths) -> IdDrift | None:
-    """Compare with the live snapshot; None when nothing is published."""
+    """Return the drift against the live snapshot; None when nothing is published."""
     live = paths.current / "tables"
     if not (live / "recording_member").is_dir():
         return None

@@ -1,14 +1,15 @@
-"""Which platform entities are one artist, or one label: clusters in which no platform stands twice.
+"""Groups of platform entities that are one artist, or one label: clusters with at most one entity per platform.
 
-Three steps, all pure functions over frames; nothing here knows what an artist is:
+The functions are pure functions over frames and know nothing about artists. They work in three steps:
 
-1. *Ties* (common work, links) join. Where that would put two entities of one platform together, the strongest ties win, one by one.
-2. Clusters that still bear one name are weighed against each other (`likeness`): what both have in common, what both have otherwise, how
-   much both did without ever meeting. A name alone joins only those of whom little is known, and whom nobody tells apart.
-3. Placeholders of one key are one entity and join nobody else. What is known by its name alone, or has no works, binds nobody together: it
-   is *attached* to the one that bears the name, or to the bearer with which it has most in common.
+1. *Ties* (common work, links) join entities. Where a join would put two entities of one platform together, the strongest ties win, one by
+   one.
+2. Clusters that still bear one name are weighed against each other (`likeness`): common facts, differing facts, and works that never meet.
+   A name alone joins only clusters of which little is known and which nobody tells apart.
+3. Placeholders of one key are one entity and join nobody else. An entity known by its name alone, or without works, joins no two others.
+   It is *attached* to the only bearer of the name, or to the bearer with which it has most in common.
 
-What must not live here: SQL, and where evidence comes from (artist_evidence.py, labels.py).
+artist_evidence.py and labels.py bring the evidence and hold the SQL.
 """
 
 from __future__ import annotations
@@ -18,31 +19,31 @@ import polars as pl
 from pipeline.linkage.connected_components import label_components
 
 NAME_ALONE = 2.0
-"""Odds (in bits, as all that follow) that two bearers of a name are one of whom nothing else is known."""
+"""Odds, in bits like all that follow, that two bearers of a name are one if nothing else is known."""
 TOLD_APART = -3.0
-"""The name has several bearers on some platform, or a number there."""
+"""Odds added where the name has several bearers on some platform, or a number there."""
 APART_PER_WORK = -0.25
 LEAST_FOR_WORKS = -4.0
-"""For each work of the one with fewer, none of which the other has; and what that comes to at most."""
+"""Lower limit of the odds against a pair without common works; each work of the cluster with fewer works adds APART_PER_WORK."""
 LINKED_NAMES = -1.0
-"""Instead of `NAME_ALONE`, where one is called otherwise and only lists the other's name among its own."""
+"""Odds in place of `NAME_ALONE` if the names differ and one cluster only lists the other's name."""
 IN_COMMON = {"collaborator": 4.0, "release": 4.0, "label": 3.0, "title": 1.5, "registrant": 1.5, "genre": 1.0, "work": 1.5}
-"""A rare thing in common, by kind; two of a kind count twice, more no more."""
+"""Odds added for one rare thing in common, by kind. Two of a kind count twice; further ones add nothing."""
 NOTHING_IN_COMMON = {"label": -1.5, "registrant": -1.0, "genre": -1.5}
-"""Both are known to have some, and none in common. Collaborators and titles differ from work to work anyway."""
+"""Odds added where both are known to have some of a kind, and none in common. Collaborators and titles differ from work to work anyway."""
 MOST_BEARERS = 40
-"""Clusters of one name that are compared: beyond, the name is a word."""
+"""Most clusters of one name that are compared. A name with more bearers is a plain word."""
 COMMON_THING = 200
-"""Entities of a build: what more than these have says half as much."""
+"""Bearers in a build beyond which a common thing counts half."""
 
 
 def group_nodes(nodes: pl.DataFrame, ties: pl.DataFrame, likeness: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Node -> group (the smallest node of the group).
+    """Return node -> group (the smallest node of the group).
 
     Args:
         nodes: node (i64, distinct), platform, key, is_placeholder. Placeholders of one key are one entity always.
-        ties: node_a, node_b, strength (> 0), once per pair; ties to placeholders are passed over.
-        likeness: what `likeness` says of the clusters that ties alone make; null: the name joins nothing.
+        ties: node_a, node_b, strength (> 0), once per pair; ties to placeholders are ignored.
+        likeness: the result of `likeness` for the clusters that ties alone make; null: the name joins nothing.
     """
     placeholders = nodes.filter("is_placeholder").select("node", group=pl.col("node").min().over("key"))
     rest = nodes.filter(~pl.col("is_placeholder")).select("node", "platform").sort("node")
@@ -53,12 +54,12 @@ def group_nodes(nodes: pl.DataFrame, ties: pl.DataFrame, likeness: pl.DataFrame 
 
 
 def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.DataFrame:
-    """Groups of `groups` and, beside them, of nodes that may bind nobody: node, group.
+    """Return `groups` together with the nodes that may join no two others: node, group.
 
     Args:
         groups: node, group.
-        nodes: node, key, is_loose, is_placeholder; those that are loose and no placeholders are attached, the others stand in `groups`.
-            Loose ones of a name that nobody else bears are one.
+        nodes: node, key, is_loose, is_placeholder. Loose nodes that are no placeholders are attached; the others are in `groups`.
+            Loose nodes of a name that nobody else bears are one.
         ties: node_a, node_b, strength.
     """
     told_apart = shared_names(nodes.filter(~pl.col("is_bare"), ~pl.col("is_placeholder")))["key"].implode()
@@ -92,7 +93,9 @@ def _among(edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def apart_by_platform(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Components in which no platform stands twice: node, group. Negative strengths forbid, positive ones join, the strongest first.
+    """Return components in which each platform occurs once at most: node, group.
+
+    Negative strengths forbid a join; positive ones join, the strongest first.
 
     Args:
         nodes: node, platform, sorted by node.
@@ -142,14 +145,20 @@ def _greedy(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -
 
 
 def shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The names (column `key`) that somebody tells apart; `nodes`: platform, key, is_numbered (the platform itself says `one of many`)."""
+    """Return the names (column `key`) that some platform tells apart.
+
+    Columns of `nodes`: platform, key, is_numbered (the platform itself numbers the bearers).
+    """
     twice = nodes.group_by("key", "platform").len().filter(pl.col("len") > 1).select("key")
     numbered = nodes.filter("is_numbered").select("key")
     return pl.concat([twice, numbered]).unique().sort("key")
 
 
 def namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
-    """Clusters that bear one name: node_a < node_b (smallest nodes), key_a, key_b; of `nodes` (node, key) and `clusters` (node, group)."""
+    """Return clusters that bear one name: node_a < node_b (smallest nodes), key_a, key_b.
+
+    Columns: node, key of `nodes`; node, group of `clusters`.
+    """
     bearers = nodes.join(clusters, on="node").select("key", node="group").unique()
     bearers = bearers.filter(pl.len().over("key").is_between(2, MOST_BEARERS))
     pairs = bearers.join(bearers, on="key", suffix="_b").filter(pl.col("node") < pl.col("node_b"))
@@ -161,13 +170,13 @@ def namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
 
 
 def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told_apart: pl.DataFrame) -> pl.DataFrame:
-    """How far pairs of clusters look like one entity: node_a, node_b (the clusters), strength (bits; below 0: they are two).
+    """Return the odds that pairs of clusters are one entity: node_a, node_b (the clusters), strength (bits; below 0: they are two).
 
     Args:
         pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name.
         facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` stands for a single common work that alone joins nothing.
-        works: node, works: how many each has.
-        told_apart: key: names that somebody knows twice.
+        works: node, works: the number of works of each cluster.
+        told_apart: key: names that some platform gives to two artists.
     """
     spread = facts.group_by("kind", "value").agg(bearers=pl.col("node").n_unique())
     rarity = pl.when(pl.col("bearers") > COMMON_THING).then(0.5).otherwise(1.0)
@@ -211,6 +220,9 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
 
 
 def components(nodes: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
-    """Connected components: node, group (the smallest node of the component). `nodes` sorted; `edges`: node_a, node_b, both in `nodes`."""
+    """Return connected components: node, group (the smallest node of the component).
+
+    `nodes` are sorted; `edges` have node_a and node_b, both in `nodes`.
+    """
     labels = label_components(nodes.to_numpy(), edges["node_a"].to_numpy(), edges["node_b"].to_numpy())
     return pl.DataFrame({"node": nodes, "group": labels}, schema={"node": pl.Int64, "group": pl.Int64})
