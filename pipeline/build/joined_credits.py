@@ -1,6 +1,7 @@
-"""Names of several artists in one string (`A & B feat. C`) without ids: cut as linkage cuts them, shown as they were written.
+"""Names of several artists in one string (`A & B feat. C`) without ids, cut as linkage cuts them and shown as they were written.
 
-Whether and where a name is cut: `pipeline.linkage.credits.build_name_table` alone decides; here are their names and roles.
+`pipeline.linkage.credits.build_name_table` alone decides whether and where a name is cut. This module adds the names and roles of the
+parts.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _BETWEEN = r"(?i)\s*[,;/+&\u00d7]\s*|\s+(?:and|x|vs\.?|with|meets|pres\.?|presen
 
 
 def joined_names(names: pl.DataFrame) -> pl.DataFrame:
-    """The names that are to be cut: name, place (from 0), part, role (`featured` behind `feat.`, else null).
+    """Return the names that are to be cut: name, place (from 0), part, role (`featured` behind `feat.`, else null).
 
-    A part is named as it was written; where it cannot be found again (`Tyler, The Creator`), as the artist of that key is called elsewhere.
+    A part is named as it was written. If it cannot be found again (`Tyler, The Creator`), it gets the usual name of the artist of that key.
 
     Args:
         names: name (distinct), key, has_id: every name of the build; `key` as `artist_key` gives it.
@@ -41,7 +42,7 @@ def joined_names(names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pieces(names: pl.DataFrame) -> pl.DataFrame:
-    """name, piece, key, is_guest: what stands between the joints of each name."""
+    """Return the parts between the joints of each name: name, piece, key, is_guest."""
     text = pl.col("name").str.replace_all(_BEFORE_GUESTS, f"{_CUT}{_GUESTS}").str.replace_all(_BETWEEN, _CUT)
     pieces = names.select("name", piece=text.str.split(_CUT)).explode("piece", empty_as_null=False)
     pieces = pieces.with_columns(is_guest=pl.col("piece").str.starts_with(_GUESTS).cum_max().over("name"))

@@ -1,8 +1,7 @@
 """Labels: one canonical label per group of platform labels; a platform that gives only a name has the label `name:<key>`.
 
 Placeholders (Not On Label, [no label]) are no labels: a release on them has none. `count_label_releases` fills the counts once releases
-stand. Labels known by
-name only bind nobody together. Who is who is decided in identity.py.
+exist. Labels known by name only join no two others. identity.py decides which platform labels are one.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 NO_LABEL = "^(not on label|no label|none|unknown label|unsigned|self released|self release|independent)($| )"
-"""Normal forms that say that there is no label."""
+"""Pattern of the normal forms that mean `no label`."""
 
 TIE = 1_000.0
-"""Common recordings decide before any likeness."""
+"""Strength of a tie. Common recordings decide before any likeness."""
 
 _LABELLED = """
 SELECT platform, release_id, label_id, label_name, label_id IS NULL AS is_name_only, is_compilation
@@ -36,7 +35,7 @@ WHERE trim(coalesce(label_name, '')) <> '' OR label_id IS NOT NULL
 
 
 def build_labels(paths: BuildPaths) -> dict[str, int]:
-    """Write label_source and label (counts still 0); returns row counts."""
+    """Write label_source and label (counts still 0), and return row counts."""
     with open_workbench(paths, "labels") as bench:
         bench.keep("labelled", _LABELLED)
         bench.load("name_key", _name_keys(bench))
@@ -93,7 +92,7 @@ FROM shared a JOIN shared b USING (recording_id, key) WHERE a.node < b.node GROU
 _OPEN_RELEASED = """
 SELECT o."group" AS node, r.platform, r.release_id, r.external_id FROM released r JOIN open_node o USING (node) WHERE NOT r.is_compilation
 """
-"""A compilation says what other labels have."""
+"""Releases of open clusters without compilations. A compilation holds recordings of other labels."""
 _OPEN_WORKS = (
     "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, platform, release_id FROM open_released) GROUP BY node ORDER BY node"
 )
@@ -104,11 +103,11 @@ UNION
 SELECT node, 'registrant', isrc[1:5]
 FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_recording s USING (platform, external_id))
 """
-"""Labels of one name with the same artists are one."""
+"""Facts about open clusters. Labels of one name with the same artists are one."""
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
-    """node, group, source_key."""
+    """Return node, group, source_key."""
     nodes = bench.frame("SELECT *, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare FROM node ORDER BY node")
     bench.keep("released", _RELEASED)
     ties = bench.frame(_TIES)
@@ -137,7 +136,7 @@ FROM node_label l JOIN (
 
 
 def count_label_releases(paths: BuildPaths) -> None:
-    """Rewrite `label` with the counts out of release."""
+    """Rewrite `label` with the counts from release."""
     with open_workbench(paths, "label_counts") as bench:
         bench.keep(
             "counted",

@@ -1,8 +1,12 @@
-"""Links: where each recording is found on the platforms' own sites, and retired platform ids that still resolve.
+"""Links: addresses of each recording on the platforms' own sites, and retired platform ids that still resolve.
 
-Writes platform_link and external_redirect. A link comes from a record of the recording itself, or from what another record says: the URL
-relations of a recording; a catalog_a release that the recording's release is said to be; a video of a release that has only one track,
-for with more nobody says which one it shows. What a record says about a platform id that is a record of ours yields to linkage.
+The module writes platform_link and external_redirect. A link comes from a record of the recording itself, or from one of these relations:
+
+- A URL relation of a recording.
+- A catalog_a release that is given as the same as the recording's release.
+- A video of a release that has only one track. With more tracks no source says which one the video shows.
+
+A relation to a platform id that is a record of ours yields to linkage.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ ANTI JOIN (SELECT DISTINCT source, external_id FROM own WHERE source <> '{CATALO
 
 
 def build_links(paths: BuildPaths) -> dict[str, int]:
-    """Write platform_link and external_redirect; returns row counts."""
+    """Write platform_link and external_redirect, and return row counts."""
     with open_workbench(paths, "links") as bench:
         bench.keep("release_track", _TRACK)
         bench.keep("link", _PLATFORM_LINK)

@@ -1,6 +1,6 @@
-"""Whether the work folder still holds the tables that are published: asked before a part of the line is run again on its own.
+"""Check that the work folder still holds the published tables, before a part of the line is run again on its own.
 
-A build that stopped at the gate leaves tables behind that nobody judged; a part run over them would publish them.
+A build that stopped at the gate leaves tables that no gate accepted; a part run over them would publish them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StaleWorkError(Exception):
 
 
 def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
-    """StaleWorkError unless each of `tables` lies in the work folder as it was published, in the columns of today.
+    """Raise StaleWorkError unless each of `tables` lies in the work folder as it was published, in the columns of this program.
 
     NoSnapshotError before the first publish.
     """
@@ -47,12 +47,15 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
 
 
 def has_columns_of_today(manifest: Manifest) -> bool:
-    """Whether all tables of a snapshot have the columns that this program writes."""
+    """Return whether all tables of a snapshot have the columns that this program writes."""
     return manifest.tables.keys() <= TABLES.keys() and manifest.schema_version == schema_version(manifest.tables)
 
 
 def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
-    """Mostly the same files under two names; after a copy of the catalog their contents are compared."""
+    """Return whether both lists hold the same files.
+
+    Mostly they are one file under two names. After a copy of the catalog their contents are compared.
+    """
     if [path.name for path in working] != [path.name for path, _ in published]:
         return False
     return all(

@@ -1,6 +1,7 @@
-"""Normal forms by which artists, labels and release titles of different platforms are compared: the shared name keys, and what labels need.
+"""Normal forms of the names of artists, labels and release titles, for comparison between platforms.
 
-Run on distinct strings only. What must not live here: another way to fold characters (see catalog_store/name_keys).
+They are the shared name keys and the rules of labels and editions. Run them on distinct strings only. catalog_store/name_keys alone folds
+characters.
 """
 
 from __future__ import annotations
@@ -21,33 +22,42 @@ _REMASTER = r"\b(?:re-?master\w*|re-?issue)\b"
 _LARGER = (
     r"\b(?:deluxe|expanded|special|limited|collectors?|bonus|super|edition|version|tracks?|the|and|re-?master\w*|re-?issue|[0-9]{4})\b"
 )
-"""What says that there is more on a release, or nothing more than `Edition`."""
+"""Pattern of the words that mean a larger release, or nothing more than `Edition`."""
 
 
 def shown_name_sql(name: str, platform: str = "platform") -> str:
-    """SQL for a name as shown: without the number that catalog_a appends; other platforms' names are taken as they are."""
+    """Return SQL for a name as shown: without the number that catalog_a appends. Names of other platforms stay as they are."""
     return f"CASE WHEN {platform} = '{CATALOG_A}' THEN regexp_replace({name}, '{NUMBERED}', '') ELSE {name} END"
 
 
 def artist_key(name: pl.Expr) -> pl.Expr:
-    """`The Chemical Brothers`, `chemical brothers (2)` -> `chemicalbrothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`."""
+    """Return the key of an artist's name.
+
+    `The Chemical Brothers`, `chemical brothers (2)` -> `chemicalbrothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`.
+    """
     return compact_expr(name_key_expr(name))
 
 
 def label_key(name: pl.Expr) -> pl.Expr:
-    """`Interscope Records` -> `interscope`; `Music` -> `music`; words stay parted."""
+    """Return the key of a label's name, with its words apart.
+
+    `Interscope Records` -> `interscope`; `Music` -> `music`.
+    """
     return name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
 
 
 def release_key(title: pl.Expr) -> pl.Expr:
-    """`Around the World - Single` -> `aroundtheworld`; `(...)` and other titles of symbols only keep them."""
+    """Return the key of a release title; a title of symbols only, such as `(...)`, keeps them.
+
+    `Around the World - Single` -> `aroundtheworld`.
+    """
     folded = fold_expr(title).str.replace(_RELEASE_TAIL, "")
     words = compact_expr(extract_words_expr(folded))
     return pl.when(words == "").then(folded).otherwise(words)
 
 
 def edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
-    """A struct of `title_key`, `edition` and `is_remaster` out of a release's title and the words kept apart from it.
+    """Return a struct of `title_key`, `edition` and `is_remaster` from a release's title and its separate version.
 
     `Hit (Deluxe Version)` -> `hit`, `larger`; `Hit (20th Anniversary Edition)` -> `hit`, `larger 20th anniversary`; `Hit` with the version
     `Remastered` -> `hit`, ``, true. A bracket without such a word stays part of the title.

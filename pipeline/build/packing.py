@@ -1,21 +1,21 @@
 """Several criteria in one integer, the most important first, with the number of a source record behind them.
 
-`min` over one BIGINT picks the best record of each recording three times as fast as `min` over a struct with strings, in eight bytes.
-Equal criteria fall to the smaller record number, which is the order of (platform, external id). What must not live here: which
-criteria count (priorities.py and the modules of the fields).
+`min` over one BIGINT picks the best record of each recording three times as fast as `min` over a struct with strings, in eight bytes. If
+criteria are equal, the smaller record number wins; record numbers follow (platform, external id). priorities.py and the modules of the
+fields say which criteria count.
 """
 
 from __future__ import annotations
 
 RECORD_BITS = 34
-"""17 thousand million source records."""
+"""Bits of a record number: 17 thousand million source records."""
 CRITERIA_BITS = 63 - RECORD_BITS
 
 
 def packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
-    """SQL for a BIGINT that sorts by `criteria` (expression, bits), each a non-negative integer cut to its bits, then by `record`.
+    """Return SQL for a BIGINT that sorts by `criteria` (expression, bits), then by `record`.
 
-    ValueError when the criteria need more than CRITERIA_BITS.
+    Each criterion is a non-negative integer, cut to its bits. ValueError when the criteria need more than CRITERIA_BITS.
     """
     if sum(bits for _, bits in criteria) > CRITERIA_BITS:
         raise ValueError(f"{criteria}: more than {CRITERIA_BITS} bits")
@@ -27,10 +27,10 @@ def packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
 
 
 def record_sql(packed: str) -> str:
-    """SQL for the record number in a packed value."""
+    """Return SQL for the record number in a packed value."""
     return f"({packed} & {2**RECORD_BITS - 1})"
 
 
 def criteria_sql(packed: str) -> str:
-    """SQL for the criteria of a packed value, without the record number: 0 when all of them are 0."""
+    """Return SQL for the criteria of a packed value, without the record number: 0 when all of them are 0."""
     return f"({packed} >> {RECORD_BITS})"

@@ -1,8 +1,8 @@
-"""How popular a recording is, 0..1, over platforms whose own figures do not compare.
+"""Popularity of a recording, 0..1, over platforms whose own figures cannot be compared.
 
-The best rank that any platform gives counts nine parts, being on many platforms one part: a hit of one platform stays above a track that
-all platforms have and nobody hears, and among recordings without any figure the widespread ones come first. Integers inside (millionths),
-because a sum of floats depends on the order in which threads add.
+The best rank on any platform counts nine parts, the number of platforms one part. So a hit of one platform stays above an unheard track on
+all platforms. Among recordings without a rank the widespread ones come first. The sums are integers (millionths), because a sum of floats
+depends on the order in which threads add.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pipeline.build.priorities import platform_count_sql
 
 RANK_SHARE = 900_000
 BREADTH_SHARE = 100_000
-"""Millionths."""
+"""Share of the number of platforms, in millionths."""
 
 
 def popularity_sql() -> str:
-    """SQL aggregate over the source records (columns platform, popularity) of one recording."""
+    """Return an SQL aggregate over the source records (columns platform, popularity) of one recording."""
     return (
         f"({RANK_SHARE} * coalesce(max(CAST(round(popularity * 1e6) AS BIGINT)), 0) // 1000000 "
         f"+ {BREADTH_SHARE} * ({platform_count_sql()} - 1) // {len(CATALOG_PLATFORMS) - 1}) / 1e6"

@@ -1,7 +1,7 @@
-"""Who gave each field of a golden record, and why that source: one wide row per recording, one per release.
+"""Provenance of golden records: the source of each field and the reason for it, one wide row per recording and one per release.
 
-The choices are made elsewhere and come here as numbers of source records; here they get names. Reasons are the closed lists of
-catalog_store/tables/provenance.py (docs/design/build.md explains each). What must not live here: any choice between values.
+Other modules choose, and pass numbers of source records; this module looks up their names. Reasons are the closed lists of
+catalog_store/tables/provenance.py (docs/design/build.md explains each).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ LEFT JOIN source_release_number r ON r.release_number = c.date_release
 
 
 def _first_edition(field: str, chain: Chain, is_chosen: str) -> str:
-    """The edition that the chain asks first among those that say what was chosen."""
+    """Return the first edition, in the chain's order, of those with the chosen value."""
     order = packed_sql(("(NOT is_official)::INT", 1), (rank_sql(chain, "m.platform"), 3), record="node")
     columns = (("platform", "m.platform"), ("external_id", "m.release_id"))
     return ", ".join(f"arg_min({column}, {order}) FILTER (WHERE {is_chosen}) AS {field}_{name}" for name, column in columns)
@@ -89,4 +89,4 @@ SELECT r.release_id,
     {_first_edition("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
 FROM merged m JOIN release r ON r.release_id = m.id GROUP BY r.release_id
 """
-"""Reads `release` and `merged` (the editions of each release, as build_releases keeps them)."""
+"""Provenance of releases. Reads `release` and `merged` (the editions of each release, as build_releases keeps them)."""

@@ -1,4 +1,4 @@
-"""Named invariants over several tables: what no single table's spec can say. Each counts the rows that break it, like a table check.
+"""Named invariants over several tables, beyond the spec of any single table. Each counts the rows that break it, like a table check.
 
 Add one when a property of the whole line must hold before anything is published.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
-    """For one platform's staging tables: the books of the intake agree with what is really on disk."""
+    """Check one platform's staging tables: the counts of the intake agree with the rows on disk."""
     intake, reject = sql_source(folder / "intake"), sql_source(folder / "reject")
     staged = " UNION ALL ".join(
         f"SELECT '{table.name}' AS entity, count(*) AS n FROM {sql_source(folder / table.name)}"
@@ -50,7 +50,7 @@ def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
 
 
 def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
-    """Every source record is in exactly one recording; every code has its owner among those who claim it."""
+    """Check that every source record is in exactly one recording, and that every code's owner is among those who claim it."""
     members = sql_source(paths.table("recording_member"))
     records = _staged(paths, "source_recording")
     return [
@@ -65,7 +65,10 @@ def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
 
 
 def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
-    """A recording has members, a primary artist, at most one representative code, its own, and sources for its values."""
+    """Check each recording.
+
+    It has members, a primary artist, sources for its values, and at most one representative code, which is its own.
+    """
     recording, artist = sql_source(paths.table("recording")), sql_source(paths.table("recording_artist"))
     isrc, member = sql_source(paths.table("recording_isrc")), sql_source(paths.table("recording_member"))
     provenance = sql_source(paths.table("recording_provenance"))
@@ -103,7 +106,7 @@ def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
 
 
 def genre_invariants(paths: BuildPaths) -> list[TableCheck]:
-    """The canonical tree has its 25 mains (specification, 2.6)."""
+    """Check that the canonical tree has its 25 mains (specification, 2.6)."""
     return [
         TableCheck(
             "genre",

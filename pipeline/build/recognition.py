@@ -1,10 +1,10 @@
-"""The recognition index of a build: what was indexed before is taken over, what is new goes into a small segment beside it.
+"""The recognition index of a build: old segments are taken over, and new fingerprints go into a small segment beside them.
 
 A segment (format: audio_recognition/index/layout.py) is built of fingerprint keys, not of recording ids, and keeps them beside it in
-KEYS_FILE; which recording a key stands for now is a column of its own, written anew each night. So merges, splits and withdrawals cost one
-look-up per fingerprint, all other files of a segment are hard links to those of the live snapshot, and a whole index depends on the chosen
-fingerprints alone, not on what was published before. Segments are put together again by the rules of `planned`. What must not live here:
-which fingerprints count (fingerprints.py), what an index looks like inside.
+KEYS_FILE. A column of its own holds the recording of each key and is written anew each night. So merges, splits and withdrawals cost one
+look-up per fingerprint. All other files of a segment are hard links to those of the live snapshot. A whole index depends on the chosen
+fingerprints alone, not on earlier snapshots. `planned` holds the rules by which segments are put together again. fingerprints.py chooses
+the fingerprints.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_DELTAS = 6
-"""Each is searched by itself: with more they become one."""
+"""Most small segments. Each is searched by itself, so more of them become one."""
 LARGEST_DELTA_SHARE = 0.2
-"""Of the fingerprints that count: with more outside the base, or as many dead ones in it, the base is built anew."""
+"""Share of the fingerprints that count. With more of them outside the base, or as many dead ones in it, the base is built anew."""
 KEYS_FILE = "keys.npy"
 """int64: the fingerprint key of each ordinal of a segment, ascending."""
 IDS_FILE = "ids.npy"
@@ -57,9 +57,9 @@ class Plan:
 
 
 def build_recognition(paths: BuildPaths) -> dict[str, int]:
-    """Make the index at `paths.recognition` out of recording_fingerprint and the index of the live snapshot; what it came to.
+    """Make the index at `paths.recognition` from recording_fingerprint and the index of the live snapshot, and return its counts.
 
-    Without fingerprints it is an index that answers nothing. Asked to link everything anew, it takes nothing over.
+    Without fingerprints the index finds nothing. When everything is to be linked anew, no segment is taken over.
     """
     table = scan_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint"))
     chosen = table.select("fingerprint_key", "recording_id").sort("fingerprint_key").collect()
@@ -87,12 +87,12 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
 
 
 def indexed_fingerprints(folder: Path) -> int:
-    """Fingerprints that can be found in the index at `folder`, each segment opened and looked over."""
+    """Return the number of fingerprints in the index at `folder`; each segment is opened and checked."""
     return Index.open(folder).recordings
 
 
 def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) -> Plan:
-    """What to take over and what to build.
+    """Return the segments to take over and the one to build.
 
     Args:
         segments: name -> keys of each segment of the live snapshot, the base first.
@@ -122,7 +122,7 @@ def _live_index(paths: BuildPaths) -> Path:
 
 
 def _live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
-    """The keys of each segment of the live snapshot's index; nothing when there is none that this program can carry on."""
+    """Return the keys of each segment of the live snapshot's index; empty without an index that this program can read."""
     folder = _live_index(paths)
     try:
         return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
@@ -131,7 +131,7 @@ def _live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
 
 
 def _among(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of `wanted` stand in `known`, which is ascending."""
+    """Return a mask over `wanted` of the keys that are in `known`, which is ascending."""
     if not len(known):
         return np.zeros(len(wanted), dtype=np.bool_)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -151,7 +151,7 @@ def _take_over(old: Path, new: Path) -> None:
 
 
 def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
-    """Which recording each ordinal of the segment stands for now."""
+    """Write the present recording of each ordinal of the segment."""
     with ArrayWriter(segment / IDS_FILE, np.int64) as written:
         if not len(keys):
             written.append(np.full(len(segment_keys), VOID))
@@ -161,7 +161,10 @@ def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.
 
 
 def _batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
-    """The fingerprints of these keys (ascending), in the order of staging; of each file no more is read than row groups that hold some."""
+    """Yield the fingerprints of these keys (ascending), in the order of staging.
+
+    Only row groups that hold some of them are read in full.
+    """
     open_ones = np.ones(len(wanted), dtype=np.bool_)
     staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
     for part in chain.from_iterable(map(parts, staged)):

@@ -1,7 +1,7 @@
-"""Who made a recording, and as what: one list of artists out of the lists and titles of all source records.
+"""Artists of a recording and their roles: one list from the lists and titles of all source records.
 
-The list of the chosen record stands; titles and the other platforms correct its roles and add who is missing. What must not live here: who
-is one artist (artists.py), whom a title names (title_credits.py).
+The list of the chosen record counts. Titles and the other platforms correct its roles and add missing artists. artists.py decides which
+credits are one artist; title_credits.py finds names in titles.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pipeline.build.packing import packed_sql
 from pipeline.build.priorities import RECORDING_CREDITS, ROLELESS, rank_sql
 
 MOST_LISTED = 1023
-"""Longer lists count as this long."""
+"""Largest length that is told apart; longer lists count as this long."""
 
 CREDIT_KEY = packed_sql(
     ("is_video::INT", 1),
@@ -19,9 +19,9 @@ CREDIT_KEY = packed_sql(
     (rank_sql(RECORDING_CREDITS), 3),
     (f"{MOST_LISTED} - least(artist_count, {MOST_LISTED})", 10),
 )
-"""Of a row of `member`, least is best: no video, all artists with ids (a joined `A & B` is nobody), the chain, the longest list."""
+"""Rank of a row of `member`, least is best: no video, all artists with ids (a joined `A & B` is nobody), the chain, the longest list."""
 CREDIT_WITHOUT_FLAWS = 1 << 13
-"""Criteria below this: no video, no bare names."""
+"""Bound of the criteria: a value below this means no video, no bare names."""
 
 _UNLISTED = 1000
 """Place of artists who are not in the chosen list."""
@@ -73,8 +73,8 @@ SELECT c.recording_id, c.position, c.artist_id, a.name, o.credited_as, c.is_remi
     c.is_primary OR (c.position = 0 AND NOT bool_or(c.is_primary) OVER (PARTITION BY c.recording_id)) AS is_primary
 FROM ordered c JOIN artist a USING (artist_id) LEFT JOIN {OTHER_NAME} o ON o.name = a.name AND o.credited_as = c.name
 """
-"""The list of the chosen record, then guests whom only a title names, then remixers whom only others name.
+"""Artists of each recording: the list of the chosen record, then guests named by a title only, then remixers named by others only.
 
-`primary` in a list is a claim only for its first artist and beside roles that the list tells apart; else titles and others correct it. For
-the first artist of the chosen list a title alone can do so. Reads `credit_record` (recording_id, platform, external_id) and OTHER_NAME.
-"""
+`primary` is a claim only for the first artist of a list, and for others in a list that tells the role apart. Without a claim, titles and
+other platforms correct the role. For the first artist of the chosen list only a title can do so. Reads `credit_record` (recording_id,
+platform, external_id) and OTHER_NAME."""

@@ -1,8 +1,9 @@
-"""Golden recordings and their artists: the one title, credit list, code, duration and date that stand for all source records.
+"""Golden recordings and their artists: one title, credit list, code, duration and date for all source records of each.
 
-Writes recording, recording_isrc, recording_artist and recording_provenance and fills the counts of `artist`. Each field is chosen by a
-chain or a vote of its own (priorities.py and the module of the field); docs/design/build.md states the rules in a table. Choices are made
-over numbers of source records; who they are is looked up once, at the end (provenance.py). What must not live here: what is one recording.
+The module writes recording, recording_isrc, recording_artist and recording_provenance and fills the counts of `artist`. Each field is
+chosen by a chain or a vote of its own (priorities.py and the module of the field); docs/design/build.md states the rules in a table.
+Choices are made over numbers of source records; provenance.py looks up their ids once, at the end. Linkage decides which records are one
+recording.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
-    """Write recording_isrc, recording_artist, recording and recording_provenance, and the counts of artist; returns row counts."""
+    """Write recording_isrc, recording_artist, recording and recording_provenance, fill the counts of artist, and return row counts."""
     last_day = last_believable_day(paths)
     with open_workbench(paths, "recordings") as bench:
         bench.keep("member", _MEMBER.format(stamp=stamp_sql(last_day)))
@@ -66,7 +67,7 @@ SELECT m.recording_id, m.record, m.platform, m.external_id, r.title, r.version, 
 FROM source_recording r JOIN (SELECT row_number() OVER () AS record, * FROM recording_member) m USING (platform, external_id)
 JOIN atom_member a USING (platform, external_id)
 """
-"""Numbered in the order of the table, (platform, external id), whatever the order of the dumps."""
+"""Source records, numbered in the order of the table, (platform, external id), whatever the order of the dumps."""
 
 _RELEASE_NUMBER = """
 SELECT row_number() OVER (ORDER BY platform, release_id) AS release_number, platform, release_id, is_official,
@@ -84,7 +85,7 @@ FROM (
 
 
 def _shown_before(paths: BuildPaths) -> str:
-    """The codes that the live snapshot shows; none before the first publish."""
+    """Return SQL for the codes that the live snapshot shows; none before the first publish."""
     live = paths.current / "tables" / "recording"
     source = sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
     return f"SELECT recording_id, isrc FROM {source} WHERE isrc IS NOT NULL"

@@ -1,10 +1,10 @@
-"""Which of many dates is the release date (contract A14, F3).
+"""Choice of the release date among many dates (contract A14, F3).
 
-The earliest date that is known to the day, 1 January aside: that day is most often a year in disguise. Against it stands an older date
-known to the month or year only, as old vinyl has in the catalogs: it wins when it is at least a year older even at its latest and is
-believed, that is, an edited catalog says so or two platforms do. Inside one year the finer date wins; a 1 January that elsewhere is a bare
-year counts as the bare year. Fillers and dates long after the dumps are no dates. docs/design/decisions tells why. What must not live here:
-reading dates (see pipeline/dumps/fields/dates.py).
+The earliest date that is known to the day is chosen, except a 1 January: that day is most often a year in disguise. An older date known to
+the month or year only may win, as old vinyl has in the catalogs. It wins when it is at least a year older even at its latest, and when an
+edited catalog or two platforms give it. Inside one year the finer date wins. A 1 January that elsewhere is a bare year counts as the bare
+year. Fillers and dates long after the dumps are no dates. docs/design/decisions gives the reasons. pipeline/dumps/fields/dates.py reads the
+dates.
 """
 
 from __future__ import annotations
@@ -21,28 +21,31 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 FILLERS = ("1900-01-01", "1904-01-01", "1970-01-01")
-"""Days on which computers begin to count; as a year alone (`1970`) they are dates like others."""
+"""Days on which computers begin to count. As a year alone (`1970`) they are dates like others."""
 ANNOUNCED_DAYS = 366
-"""Releases are announced months ahead; what lies further beyond the newest dump stands for `unknown`."""
+"""Days after the newest dump up to which a date is believed. Releases are announced months ahead; a later date stands for `unknown`."""
 EDITED: tuple[str, ...] = (CATALOG_A, CATALOG_B)
-"""Platforms on which people enter the year of the record in their hands; shops enter the day on which they began to sell it."""
+"""Platforms on which people enter the year of the record in their hands. Shops enter the day on which they began to sell it."""
 LEAST_VOICES = 2
 """Platforms that must agree on an older year when none of them is edited."""
 
 _FULL, _MONTH, _YEAR, _NEW_YEAR = range(4)
-"""What is known: the day; the month; the year; a 1 January that claims to be a day."""
+"""Precision of a date: the day; the month; the year; a 1 January given as a day."""
 _IS_FILLER = "({date} IN (" + ", ".join(f"'{day}'" for day in FILLERS) + ") AND {precision} = 'day')"
 
 
 def last_believable_day(paths: BuildPaths) -> str:
-    """`YYYY-MM-DD`: ANNOUNCED_DAYS after the newest landed dump; no clock, so that a rebuild says the same."""
+    """Return `YYYY-MM-DD`, ANNOUNCED_DAYS after the newest landed dump. No clock is read, so that a rebuild gives the same."""
     landed = (paths.root / "landing").glob("*/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*/")
     days = [date.fromisoformat(folder.name[:10]) for folder in landed]
     return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
 
 
 def stamp_sql(last_day: str, date: str = "release_date", precision: str = "release_date_precision") -> str:
-    """SQL for a date with its precision as one integer that sorts by date; null when there is none to believe. See `date_sql`."""
+    """Return SQL for a date with its precision as one integer that sorts by date.
+
+    It is null when there is no date to believe. See `date_sql`.
+    """
     known = (
         f"CASE {precision} WHEN 'month' THEN {_MONTH} WHEN 'year' THEN {_YEAR} ELSE CASE WHEN {date} LIKE '%-01-01' "
         f"THEN {_NEW_YEAR} ELSE {_FULL} END END"
@@ -52,19 +55,19 @@ def stamp_sql(last_day: str, date: str = "release_date", precision: str = "relea
 
 
 def date_sql(stamp: str) -> str:
-    """SQL for the `YYYY-MM-DD` of a stamp."""
+    """Return SQL for the `YYYY-MM-DD` of a stamp."""
     digits = f"(({stamp} >> 2)::VARCHAR)"
     return f"{digits}[1:4] || '-' || {digits}[5:6] || '-' || {digits}[7:8]"
 
 
 def precision_sql(stamp: str) -> str:
-    """SQL for the precision of a stamp."""
+    """Return SQL for the precision of a stamp."""
     return f"CASE {stamp} & 3 WHEN {_MONTH} THEN 'month' WHEN {_YEAR} THEN 'year' ELSE 'day' END"
 
 
 RELEASE_RECORD = "2 * release_number + 1"
 MEMBER_RECORD = "2 * record"
-"""Both kinds of sources of a date in one number: even ones are source records, odd ones source releases."""
+"""Numbers for both kinds of sources of a date: even ones are source records, odd ones source releases."""
 
 DATED = f"""
 SELECT recording_id, stamp, bit_or(1 << {rank_sql(CATALOG_PLATFORMS)}) AS platforms,
@@ -74,7 +77,7 @@ FROM (
     UNION ALL SELECT recording_id, stamp, platform, {RELEASE_RECORD} FROM on_release WHERE stamp IS NOT NULL AND is_official
 ) GROUP BY ALL
 """
-"""Every date of every recording once, with who says so; reads `member` and `on_release`, kept as `dated`."""
+"""Every date of every recording once, with the platforms that give it; reads `member` and `on_release`, kept as `dated`."""
 
 _STAMP_YEAR = "(stamp >> 2) // 10000"
 _LATEST = f"CASE stamp & 3 WHEN {_MONTH} THEN (stamp >> 2) - 1 + 31 ELSE {_STAMP_YEAR} * 10000 + 1231 END"
@@ -102,13 +105,14 @@ WITH full_date AS (
 SELECT recording_id, stamp, reason, bit_count(d.platforms)::INT AS agreed, {record_sql("d.source")} AS source
 FROM chosen JOIN dated d USING (recording_id, stamp)
 """
-"""recording_id, stamp, reason, agreed (platforms that say exactly this), source (see MEMBER_RECORD). No row without a date."""
+"""recording_id, stamp, reason, agreed (platforms with exactly this date), source (see MEMBER_RECORD). No row without a date."""
 
 
 def earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
-    """SQL aggregate for dates of one release: a struct with the chosen date `d` and its precision `p` over the rows `where` holds.
+    """Return an SQL aggregate for dates of one release: a struct with the chosen date `d` and its precision `p`.
 
-    Editions of one release lie a year apart at most, so no older year stands against a full date. Null when they have no date.
+    It covers the rows for which `where` holds. Editions of one release lie a year apart at most, so no older year competes with a full
+    date. Null when they have no date.
     """
     is_disguised = f"({precision} <> 'day' OR {date} LIKE '%-01-01')"
     year = f"CASE WHEN {is_disguised} THEN {date}[1:4] ELSE {date} END"
@@ -120,5 +124,5 @@ def earliest_date_sql(date: str = "release_date", precision: str = "release_date
 
 
 def order_key_sql(date: str = "release_date", precision: str = "release_date_precision") -> str:
-    """SQL text that sorts a partial date behind all full dates of its period; null when there is no date."""
+    """Return SQL for text that sorts a partial date behind all full dates of its period; null when there is no date."""
     return f"CASE {precision} WHEN 'year' THEN {date}[1:4] || '-99' WHEN 'month' THEN {date}[1:7] || '-99' ELSE {date} END"

@@ -1,9 +1,14 @@
 """Releases: one release per product, merged over platforms, and the recordings on each.
 
-Platform releases are one when they carry the same barcode (and agree in title or tracks), or have the same artist, the same title, years at
-most one apart and mostly the same tracks, unless two barcodes or the kind of edition say otherwise. Writes release_source, release,
-release_provenance and recording_release and fills the counts of `label`. What must not live here: which date wins (release_dates.py), who
-is asked first (priorities.py).
+Platform releases are one when they carry the same barcode and agree in title or tracks. They are also one when all of these hold, unless
+two barcodes or the kind of edition contradict:
+
+- They have the same artist and the same title.
+- Their years are at most one apart.
+- They have mostly the same tracks.
+
+The module writes release_source, release, release_provenance and recording_release and fills the counts of `label`. release_dates.py
+chooses dates; priorities.py orders the platforms.
 """
 
 from __future__ import annotations
@@ -38,12 +43,12 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 LEAST_SHARED_TRACKS = 0.5
-"""Of the longer track list: a single is not the album of the same title."""
+"""Least common tracks, as a share of the longer track list: a single is not the album of the same title."""
 MOST_YEARS_APART = 1
-"""A reissue of later years is a product of its own; around New Year platforms differ by one."""
+"""Largest distance in years. A reissue of later years is a product of its own; around New Year platforms differ by one."""
 
 UNPLACED = 32_767
-"""Stands for an unknown disc or track number while the smallest is sought: the largest of its type."""
+"""Value of an unknown disc or track number in the search for the smallest: the largest of its type."""
 
 _RELEASE_TRACK = f"""
 SELECT platform, release_id, recording_id,
@@ -58,7 +63,7 @@ GROUP BY ALL
 
 
 def build_releases(paths: BuildPaths) -> dict[str, int]:
-    """Write release_source, release and recording_release, and the counts of label; returns row counts."""
+    """Write release_source, release and recording_release, fill the counts of label, and return row counts."""
     with open_workbench(paths, "releases") as bench:
         bench.keep("release_track", _RELEASE_TRACK)
         bench.load("name_form", _name_forms(bench))
@@ -85,7 +90,7 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
 
 
 def _name_forms(bench: Workbench) -> pl.DataFrame:
-    """text, artist_key, label_key of every distinct string that stands in one of these places."""
+    """Return text, artist_key, label_key of every distinct name of an artist or a label."""
     texts = bench.frame(
         "SELECT DISTINCT text FROM (SELECT label_name AS text FROM source_release UNION ALL SELECT artists[1].name FROM source_release) "
         "WHERE text IS NOT NULL ORDER BY text"
@@ -100,7 +105,7 @@ def _name_forms(bench: Workbench) -> pl.DataFrame:
 
 
 def _title_forms(bench: Workbench) -> pl.DataFrame:
-    """title, version, title_key, edition, is_remaster of every distinct pair."""
+    """Return title, version, title_key, edition, is_remaster of every distinct pair."""
     titles = bench.frame("SELECT DISTINCT title, version FROM source_release ORDER BY title, version")
     return titles.with_columns(form=edition_form(pl.col("title"), pl.col("version"))).unnest("form")
 
@@ -109,7 +114,7 @@ _REMASTERED = """
 SELECT t.platform, t.release_id FROM source_release_track t JOIN source_recording s USING (platform, external_id)
 GROUP BY ALL HAVING avg((contains(lower(s.title), 'remaster') OR contains(lower(coalesce(s.version, '')), 'remaster'))::INT) > 0.5
 """
-"""Some platforms say it of the tracks alone."""
+"""Releases with mostly remastered tracks. Some platforms mark the tracks alone."""
 
 _OWN_ARTISTS = """
 SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
@@ -165,11 +170,11 @@ believed AS (
 )
 SELECT * REPLACE (CASE WHEN node NOT IN (SELECT node FROM doubted) OR node IN (FROM believed) THEN gtin END AS gtin) FROM edition
 """
-"""A barcode that its bearers do not agree on, in title or tracks, says nothing of those who stand alone with it."""
+"""Editions with trusted barcodes. If the bearers of a barcode disagree in title and tracks, those who stand alone with it lose it."""
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
-    """node, group, source_key."""
+    """Return node, group, source_key."""
     bench.keep("overlap", _OVERLAP)
     edges = bench.frame(f"({_SAME_PRODUCT}) UNION ({_SAME_BARCODE}) ORDER BY ALL")
     nodes = bench.frame("SELECT node, gtin, platform || ':' || release_id AS source_key FROM edition ORDER BY node")
@@ -187,7 +192,7 @@ FROM track a
 JOIN track b ON a.recording_id = b.recording_id AND a.artist_id = b.artist_id AND a.title_key = b.title_key AND a.edition = b.edition
 WHERE a.node < b.node GROUP BY ALL
 """
-"""Only releases of one artist, title and kind of edition that share a recording are ever compared."""
+"""Pairs of releases of one artist, title and kind of edition that share a recording. Only these are ever compared."""
 
 _SAME_PRODUCT = f"""
 SELECT o.node_a, o.node_b FROM overlap o JOIN edition a ON a.node = o.node_a JOIN edition b ON b.node = o.node_b
@@ -213,8 +218,8 @@ pair AS (
 SELECT node_a, node_b FROM pair LEFT JOIN counted USING (node_a, node_b)
 WHERE is_titled_alike OR coalesce(shared, 0) >= {LEAST_SHARED_TRACKS} * tracks
 """
-"""Barcodes are mistyped and reused: one that agrees in neither title nor tracks joins nothing. Compared with one centre per barcode, so
-that a filler barcode on thousands of releases costs thousands of comparisons, not millions."""
+"""Pairs of releases with one barcode. Barcodes are mistyped and reused: one that agrees in neither title nor tracks joins nothing. Each is
+compared with one centre per barcode, so that a filler barcode on thousands of releases costs thousands of comparisons, not millions."""
 
 _BARCODE_PARTNER = """
 SELECT p.node, arg_min(b.gtin, struct_pack(
@@ -230,7 +235,7 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
     """Split groups in which releases without a barcode have joined releases of different barcodes.
 
     Args:
-        groups: node, group, gtin (null: none), and what else shall be kept.
+        groups: node, group, gtin (null: none), and further columns, which are kept.
         partners: node, partner_gtin: the barcode of the most similar release that has one.
 
     Returns:
@@ -254,7 +259,7 @@ FROM (
 
 
 def _first(field: str, chain: tuple[str, ...]) -> str:
-    """The field of the first platform of `chain` that has it: official editions first, then by id."""
+    """Return SQL for the field of the first platform of `chain` that has it: official editions first, then by id."""
     return f"arg_min({field}, struct_pack(a := NOT is_official, b := {rank_sql(chain)}, c := release_id))"
 
 

@@ -1,20 +1,22 @@
-"""Which of a recording's codes it shows: support first, then the code of last night, then the likeliest original.
+"""The representative ISRC of a recording: support first, then the code of last night, then the likeliest original.
 
 The contract (B2) asks for most sources, earliest year, alphabet, and for stability. A code registered first most often belongs to the first
-release; codes of re-registered back catalogue come later. Between codes that equally many platforms carry, the one shown last night stays:
-a code that gains or loses one platform must not make the track flip to and fro. What must not live here: who owns a code (linkage).
+release; codes of re-registered back catalogue come later. Between codes with equally many platforms the one shown last night stays.
+Otherwise a code that gains or loses one platform would make the track flip to and fro. Linkage decides the owner of a code.
 """
 
 from __future__ import annotations
 
 LAST_YEAR_OF_2000S = 39
-"""Year digits of an ISRC: 40-99 are 19xx (the code is from 1986, catalogues were coded backwards), 00-39 are 20xx."""
+"""Last year digits of the 2000s in an ISRC. 40-99 are 19xx (the code is from 1986, catalogues were coded backwards), 00-39 are 20xx."""
 
 _YEAR = f"CASE WHEN isrc[6:7]::INT > {LAST_YEAR_OF_2000S} THEN 1900 ELSE 2000 END + isrc[6:7]::INT"
 
 
 def representative_sql(last_day: str) -> str:
-    """recording_id, isrc, agreed (platforms), reason; reads `isrc_owner` and `shown_before` (recording_id, isrc).
+    """Return SQL for recording_id, isrc, agreed (platforms), reason.
+
+    It reads `isrc_owner` and `shown_before` (recording_id, isrc).
 
     Args:
         last_day: `YYYY-MM-DD`; a code that claims a later year is mistyped and comes after all others of its support.

@@ -1,8 +1,8 @@
-"""Whom a title names: its guests (`Song (feat. X & Y)`) and the makers of its version (`Song - X Remix`, `Song [X's VIP Mix]`).
+"""Names in titles: guests (`Song (feat. X & Y)`) and the makers of a version (`Song - X Remix`, `Song [X's VIP Mix]`).
 
-Segments are set off and read by the shared name keys; here their names are found as written and cut where several are joined. Much looks
-like a name and is none (`Sunset Mix`, `Club Edit`, `with Strings`), so each name says whether it is sure: others count only where a
-platform lists that artist on the recording. Each distinct segment is read once. What must not live here: what a version word means.
+The shared name keys separate and read the segments. This module finds their names as written and cuts joined ones. Many segments look like
+a name and are none (`Sunset Mix`, `Club Edit`, `with Strings`), so each name has a mark `is_sure`. Unsure names count only where a platform
+lists that artist on the recording. Each distinct segment is read once. catalog_store/name_keys says what a version word means.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SEGMENTS_PER_SLICE = 100_000
-"""Segments read at a time: their readings take some 100 MB."""
+"""Segments read at a time; their readings take some 100 MB."""
 KEPT_NAMES = 65_536
-"""Names of which the key is kept: each is asked for several times."""
+"""Names whose key is cached, because each is asked for several times."""
 SURE_MAKER_WORDS = frozenset({"remix", "rmx", "rework", "reworked", "refix", "bootleg", "flip"})
-"""Words that always name a maker; `Edit`, `Mix`, `Dub` mostly name a use."""
+"""Words that always name a maker. `Edit`, `Mix` and `Dub` mostly name a use."""
 SURE_GUEST_WORDS = frozenset({"feat", "ft", "featuring"})
 _MADE_KINDS = frozenset({"remix", "edit"})
 _USE = """
@@ -38,7 +38,7 @@ version classic underground hard uplifting progressive electro dubstep breakbeat
 bonus single album alternate alternative the a and of unreleased limited anniversary vip digital mixed intro outro hype dj us uk eu euro
 """
 _USE_WORDS = frozenset(_USE.split())
-"""Before `Remix` they tell its use or style, alone or behind the maker's name: `Club Remix`, `X Summer Remix`."""
+"""Words for a use or style before `Remix`, alone or behind the maker's name: `Club Remix`, `X Summer Remix`."""
 _BETWEEN_NAMES = frozenset({"the", "and", "x", "vs", "s"})
 _JOINT = re.compile(r"(?i)\s*[,;/&+]\s*|\s+(?:and|x|vs\.?|feat\.?|ft\.?|featuring|with)\s+")
 _FIRST_WORD = re.compile(r"^\W*\w+\W*")
@@ -47,7 +47,7 @@ _EDGES = " ,;:&+/-'\"\u2018\u2019\u201c\u201d."
 
 
 class Named(NamedTuple):
-    """One artist whom a title names."""
+    """An artist named in a title."""
 
     name: str
     role: str
@@ -55,7 +55,7 @@ class Named(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """One segment: its names, still joined, as written. `bare` is a maker's name without words of use and possessive; may be empty."""
+    """A segment and its names, still joined, as written. `bare` is a maker's name without words of use and possessive; it may be empty."""
 
     role: str
     whole: str
@@ -64,11 +64,11 @@ class _Reading(NamedTuple):
 
 
 def names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """The artists whom titles name.
+    """Return the artists named in titles.
 
     Args:
         titles: title, version; distinct.
-        known: key (distinct), name: the normal form of each artist that a platform knows by id, and how the artist is shown.
+        known: key (distinct), name: the normal form and the display name of each artist that a platform knows by id.
 
     Returns:
         title, version, place (0, 1 ... in a title), name, role (featured, remixer), is_sure.
@@ -86,7 +86,7 @@ _NOTHING = pl.DataFrame(schema={"segment": pl.String, "name": pl.String, "role":
 
 
 def _names_in(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """segment, name, role, is_sure of distinct segments."""
+    """Return segment, name, role, is_sure of distinct segments."""
     readings = [(segment, reading) for segment in distinct["segment"] if (reading := _read(segment))]
     keys = {_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _runs(joined)}
     candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})
@@ -116,7 +116,7 @@ def _read(segment: str) -> _Reading | None:
 
 
 def _written(text: str, maker: str) -> list[str] | None:
-    """The words of the segment that make up the name that its reading gave without spaces and joints."""
+    """Return the words of the segment that form the name, which its reading gives without spaces and joints."""
     tokens = [token.strip(_EDGES) or token for token in text.split()]
     bare = ["".join(word for word in extract_words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
     for first in range(len(tokens)):
@@ -146,7 +146,7 @@ def _names(reading: _Reading, known: Mapping[str, str]) -> Iterator[Named]:
 
 
 def _known_names(joined: str, known: Mapping[str, str]) -> tuple[list[str], bool]:
-    """Known names in `A, B & C`, the longest first at each place, and whether nothing else stands there."""
+    """Return known names in `A, B & C`, the longest first at each place, and whether the text holds nothing else."""
     names: list[str] = []
     end, is_complete = 0, bool(joined)
     for first, behind, text in _runs(joined):
@@ -161,7 +161,7 @@ def _known_names(joined: str, known: Mapping[str, str]) -> tuple[list[str], bool
 
 
 def _runs(joined: str) -> list[tuple[int, int, str]]:
-    """All runs of parts of `A, B & C` as (first, behind, text), the longest first at each place."""
+    """Return each run of parts of `A, B & C` as (start, end, text), the longest first at each place."""
     if not _JOINT.search(joined):
         return [(0, 1, joined)] if joined else []
     parts = _parts(joined)
@@ -173,7 +173,7 @@ def _runs(joined: str) -> list[tuple[int, int, str]]:
 
 
 def _parts(joined: str) -> list[tuple[int, int]]:
-    """Where each part of `A, B & C` begins and ends."""
+    """Return the start and end of each part of `A, B & C`."""
     cuts = [(0, 0), *(joint.span() for joint in _JOINT.finditer(joined)), (len(joined), len(joined))]
     return [(before[1], behind[0]) for before, behind in pairwise(cuts) if before[1] < behind[0]]
 

@@ -1,8 +1,8 @@
-"""The one title of a recording: what most platforms spell, as the first of the chain shows it.
+"""Title of a recording: the spelling of most platforms, in the form of the first of the chain.
 
-A mistyped title is outvoted when more platforms spell it otherwise, then one in capitals or small letters throughout when as many write it
-with both; among the others the chain decides, then the most frequent display form. Bootlegs and videos donate a title only when nobody else
-has one. What must not live here: what a title means (catalog_store/name_keys).
+A mistyped title is outvoted when more platforms spell it otherwise. Then a title in capitals or small letters throughout is outvoted when
+as many platforms write it with both. Among the others the chain decides, then the most frequent display form. Bootlegs and videos donate a
+title only when no other record has one. catalog_store/name_keys says what a title means.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ CASE WHEN trim(coalesce(version, '')) = '' OR lower(trim(version)) IN ('original
     OR contains(lower(title), lower(trim(version))) THEN trim(title)
     ELSE trim(title) || ' (' || trim(version) || ')' END
 """
-"""The standard version carries no words of its own; a version that the title already holds is not said twice."""
+"""Display title with its version. The standard version has no words of its own; a version that the title already holds is not repeated."""
 
 _NAME = r"regexp_replace(title, '\s*([(\[]| - ).*$', '')"
-"""The title without brackets and what follows a dash: versions and guests are written as each platform likes."""
+"""Title without brackets and without the text after a dash: platforms write versions and guests in their own ways."""
 _BOTH, _SMALL, _CAPITAL = range(3)
 _LETTERS = (
     f"CASE WHEN lower({{name}}) = upper({{name}}) THEN {_BOTH} WHEN {{name}} = lower({{name}}) THEN {_SMALL} "
@@ -68,7 +68,7 @@ _KEY = packed_sql(
     ("length(title)", 13),
 )
 TITLE_WITHOUT_FLAWS = 1 << 27
-"""Criteria below this: no video, no bootleg."""
+"""Bound of the criteria: a value below this means no video, no bootleg."""
 _WITHOUT_VOTE = ~(1 << 26 + RECORD_BITS)
 
 TITLE = f"""
@@ -82,4 +82,4 @@ WITH best AS (
 SELECT c.*, a.agreed FROM chosen c
 JOIN (SELECT recording_id, title, {platform_count_sql()}::INT AS agreed FROM titled GROUP BY ALL) a USING (recording_id, title)
 """
-"""recording_id, choice (packed), is_voted (the chain alone would have taken another), title, platform, agreed (platforms of this title)."""
+"""recording_id, choice (packed), is_voted (the chain alone prefers another), title, platform, agreed (platforms of this title)."""

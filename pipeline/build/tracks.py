@@ -1,7 +1,7 @@
 """The nested `track`: a recording with its releases, artists and genres, put together per range of ids.
 
-Nested in Polars, range by range: DuckDB's `list(struct)` over everything takes seven times the time and holds it all in memory. What must
-not live here: any choice between values; everything nested here stands in a flat table already.
+Polars nests range by range. DuckDB's `list(struct)` over everything takes seven times the time and holds it all in memory. This module
+chooses between no values; every nested value is in a flat table already.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 IDS_PER_RANGE = 250_000
-"""Recordings nested at a time: some 300 MB with their releases."""
+"""Recordings nested at a time; with their releases they take some 300 MB."""
 
 _RELEASE_FIELDS = (
     "release_id",
@@ -51,7 +51,7 @@ FROM recording_genre g JOIN genre n USING (genre_id) ORDER BY g.recording_id, g.
 
 
 def build_tracks(paths: BuildPaths) -> dict[str, int]:
-    """Write track; returns its row count."""
+    """Write track and return its row count."""
     with open_workbench(paths, "tracks") as bench:
         scratch = paths.root / "work" / "spill" / "tracks"
         releases = _lay_aside(bench, _RELEASES, scratch / "releases")
@@ -61,7 +61,7 @@ def build_tracks(paths: BuildPaths) -> dict[str, int]:
 
 
 def _lay_aside(bench: Workbench, sql: str, folder: Path) -> list[Path]:
-    """The sorted result in files of a known id range each, so that a range reads only its own."""
+    """Write the sorted result in files of a known id range each, so that a range reads only its own."""
     folder.mkdir(parents=True)
     files = []
     for number, frame in enumerate(gathered(stream(bench.connection, sql), IDS_PER_RANGE)):
@@ -74,7 +74,7 @@ def _lay_aside(bench: Workbench, sql: str, folder: Path) -> list[Path]:
 
 
 def _nested(paths: BuildPaths, releases: list[Path], genres: list[Path]) -> Iterator[pl.DataFrame]:
-    """Tracks in id order, a frame per IDS_PER_RANGE recordings."""
+    """Yield tracks in id order, a frame per IDS_PER_RANGE recordings."""
     for part in parts(paths.table("recording")):
         recordings = pl.read_parquet(part)
         for start in range(0, recordings.height, IDS_PER_RANGE):
@@ -85,7 +85,7 @@ def _nested(paths: BuildPaths, releases: list[Path], genres: list[Path]) -> Iter
 
 
 def nest(recordings: pl.DataFrame, releases: pl.DataFrame, artists: pl.DataFrame, genres: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `track`, in the order of `recordings`.
+    """Return rows of `track`, in the order of `recordings`.
 
     Args:
         recordings: rows of `recording`, sorted by id.

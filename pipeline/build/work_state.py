@@ -1,13 +1,14 @@
-"""What the tables of the work folder were made from, so that no step builds on tables that do not belong together.
+"""Records of the inputs of each table in the work folder, so that no step builds on tables that do not belong together.
 
-A record per written table, `<root>/work/state/<layer>/<table>.json` (`TableState`): a version of its own, the versions of what its step
-read, the live snapshot at that time, its parts. The record is emptied before a step writes and filled after its checks have passed, so a
-killed or failed step leaves a table that nothing builds on. A snapshot carries the versions of its tables as `work_state.json`: tables of
-a snapshot that was rolled back are known by it. The staging tables of a platform count as one table, whose version lies in their folder.
+Each written table has a record, `<root>/work/state/<layer>/<table>.json` (`TableState`): its own version, the versions of its step's
+inputs, the live snapshot at that time, its parts. The record is emptied before a step writes and filled after its checks have passed. So a
+killed or failed step leaves a table that no step builds on.
 
-A catalog built before there were records has none: when all its tables are those of the live snapshot, they are adopted as such.
+A snapshot carries the versions of its tables as `work_state.json`, by which tables of a rolled-back snapshot are recognised. The staging
+tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
+its tables are those of the live snapshot, they are adopted.
 
-Costs milliseconds a step: no table is opened. What must not live here: Dagster, the claim on the catalog (claim.py).
+A step pays milliseconds: no table is opened. This module knows neither Dagster nor the claim on the catalog (claim.py).
 """
 
 from __future__ import annotations
@@ -38,30 +39,30 @@ if TYPE_CHECKING:
 Shape = TypeVar("Shape")
 
 ATTACHMENT = "work_state.json"
-"""In a snapshot: {table: version}."""
+"""File in a snapshot with {table: version}."""
 STAGING = "staging/"
 _ADOPTED = "adopted.json"
 _REMEDY = "or run the job nightly_build"
 
 
 class TableState(msgspec.Struct, frozen=True):
-    """What is known of a written table; without a `version` it is being written, or its step was killed or failed."""
+    """The record of a written table. Without a `version` the table is being written, or its step was killed or failed."""
 
     run_id: str
     at: str
     version: str | None = None
     made_from: dict[str, str] = {}
-    """Table -> version of what the step read."""
+    """Input table -> version that the step read."""
     live: str | None = None
-    """The live snapshot when it was made; None before the first one. Says nothing of staging tables."""
+    """The live snapshot when the table was made; None before the first one. It has no meaning for staging tables."""
     parts: dict[str, int] = {}
-    """File name -> bytes."""
+    """Name of each part -> its size in bytes."""
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """Tables without a record are those of the snapshot `live`, made from these versions of staging tables.
+    """Proof that tables without a record are those of the snapshot `live`, made from these versions of staging tables.
 
-    Suggestions may be staged anew since: only genres are made from them, and those anew each time.
+    Suggestions may be staged anew since then, because only genres are made from them, anew each time.
     """
 
     live: str
@@ -70,7 +71,7 @@ class Adopted(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Started:
-    """A step that has begun: what it writes, and what it read in which version."""
+    """A step that has begun: the tables it writes, and the versions of the tables it read."""
 
     tables: tuple[str, ...]
     made_from: dict[str, str]
@@ -87,14 +88,14 @@ class WorkState:
         self._folder = paths.root / "work" / "state"
 
     def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> Started:
-        """Check what the step reads and forget what it will write. StaleWorkError when something upstream does not hold."""
+        """Check the step's inputs and forget its tables. StaleWorkError when a table upstream is not valid."""
         started = Started(tuple(tables), self.require(inputs), self._live())
         for table in started.tables:
             self._write(table, TableState(self._run_id, _now()))
         return started
 
     def finish(self, started: Started) -> None:
-        """Remember that the step has written its tables and its checks have passed."""
+        """Record that the step has written its tables and its checks have passed."""
         if self._live() != started.live:
             raise StaleWorkError(
                 f"the live snapshot changed from {started.live} to {self._live()} while {started.tables[0]} was written: "
@@ -107,12 +108,15 @@ class WorkState:
             self._write(table, state)
 
     def require(self, tables: Iterable[str]) -> dict[str, str]:
-        """The versions of `tables`, after checking that they and all they were made from are whole, belong together and to what is live."""
+        """Return the versions of `tables`, after a check of them and of all their inputs.
+
+        Each must be whole, and belong to the others and to the live snapshot.
+        """
         check = _Check(self, self._live())
         return {table: check.version(table) for table in tables}
 
     def read(self, table: str) -> TableState | None:
-        """The record of a table; of one without, what was adopted."""
+        """Return the record of a table; for a table without one, the adopted record."""
         state = _decoded(self._file(table), TableState)
         if state is not None or (adopted := self._adopted()) is None:
             return state
@@ -122,24 +126,27 @@ class WorkState:
         return TableState(adopted.live, "", adopted.live, made_from, adopted.live)
 
     def published_with(self) -> dict[str, dict[str, str]]:
-        """Of every snapshot the versions of its tables, as far as it tells them."""
+        """Return the versions of the tables of every snapshot; empty for a snapshot without `work_state.json`."""
         manifests = self._paths.snapshots.glob(f"[!.]*/{MANIFEST}")
         return {file.parent.name: _decoded(file.with_name(ATTACHMENT), dict[str, str]) or {} for file in manifests}
 
     def write_attachment(self, versions: Mapping[str, str]) -> Path:
-        """The file that a snapshot of tables in these versions carries."""
+        """Write the versions of tables as the file that their snapshot carries, and return the file."""
         file = self._folder / ATTACHMENT
         _write_whole(file, msgspec.json.format(msgspec.json.encode(dict(sorted(versions.items()))), indent=1))
         return file
 
     def is_as_written(self, table: str, state: TableState) -> bool:
-        """Whether the parts of a table are those that its step wrote, by name and size; of staging tables, whether they are the same."""
+        """Return whether the parts of a table are those that its step wrote, by name and size.
+
+        Staging tables are compared by their version.
+        """
         if table.startswith(STAGING):
             return staging_version(self._paths, table) == state.version
         return not state.parts or self._parts(table) == state.parts
 
     def _parts(self, table: str) -> dict[str, int]:
-        """Of staging none: its version lies beside its parts."""
+        """Return the sizes of a table's parts; empty for staging, whose version lies beside its parts."""
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}
@@ -156,7 +163,10 @@ class WorkState:
         _write_whole(self._file(table), msgspec.json.encode(state))
 
     def _adopted(self) -> Adopted | None:
-        """What was adopted; adopts a catalog without any record of a table behind staging, when its work is what is live."""
+        """Return the adopted tables, or None.
+
+        A catalog whose tables behind staging have no record is adopted, if its work folder holds the live snapshot.
+        """
         if (adopted := _decoded(self._folder / _ADOPTED, Adopted)) is not None:
             return adopted
         if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in self._folder.rglob("*.json")):
@@ -177,7 +187,7 @@ class WorkState:
 
 
 class _Check:
-    """One walk over tables and all that they were made from."""
+    """A walk over tables and all their inputs."""
 
     def __init__(self, work: WorkState, live: str | None) -> None:
         self._work = work
@@ -189,7 +199,7 @@ class _Check:
         return self._work.published_with()
 
     def version(self, table: str) -> str:
-        """The version of a table that can be built upon."""
+        """Return the version of a table that can be built upon."""
         if table not in self._versions:
             self._versions[table] = self._checked(table)
         return self._versions[table]
@@ -215,7 +225,7 @@ class _Check:
         return state.version
 
     def _require_base(self, table: str, version: str, live: str | None) -> None:
-        """Published tables belong to the live snapshot; others were made while it was live."""
+        """Require the table to belong to the live snapshot if it was published, else to have been made while that was live."""
         homes = [name for name, versions in self._published.items() if versions.get(table) == version or name == version]
         if self._live not in homes if homes else live != self._live:
             belongs = f"that of {', '.join(sorted(homes))}" if homes else f"made while {live or 'none'} was live"
@@ -226,7 +236,10 @@ class _Check:
 
 
 def staging_version(paths: BuildPaths, table: str) -> str:
-    """The version of a platform's staging tables, `staging/<platform>`: changes when they are written anew, not when they are copied."""
+    """Return the version of a platform's staging tables, `staging/<platform>`.
+
+    It changes when they are written anew, not when they are copied.
+    """
     folder = paths.staging(table.removeprefix(STAGING))
     if not folder.is_dir():
         return "none"

@@ -1,7 +1,7 @@
-"""One DuckDB connection over everything that the stages before have written, and the way a query becomes a table.
+"""DuckDB connection of a stage over the tables of all earlier stages, with a method that turns a query into a table.
 
-A view per staging table (all platforms together), per linkage and per catalog table that exists; the tables of a stage are written through
-`write`, in their declared order. What must not live here: any question about the data.
+The connection has a view per staging table (all platforms together), and per linkage and catalog table that exists. `write` writes the
+tables of a stage in their declared order. This module knows no query about the data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 ROWS_PER_PART = 1_000_000
-"""Narrow rows: one part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
+"""Rows of one part. Rows are narrow: a part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
 
 
 class Workbench:
@@ -48,7 +48,7 @@ class Workbench:
                 connection.execute(table.ddl())
 
     def _show_input(self, table: Table, source: str) -> None:
-        """Show a table that is there. One that vanishes meanwhile is replaced by a step side by side: none that this one reads."""
+        """Show an existing table. If it vanishes meanwhile, a parallel step replaces it, and this step does not read it."""
         with suppress(duckdb.IOException):
             self._show(table, source)
 
@@ -69,7 +69,7 @@ class Workbench:
         self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
 
     def drop(self, name: str) -> None:
-        """Forget a step that nothing after this reads: what is held is what spills."""
+        """Drop a step that no later query reads, because held steps spill."""
         self.connection.execute(f'DROP TABLE "{name}"')
 
     def load(self, name: str, rows: pl.DataFrame) -> None:
@@ -79,14 +79,14 @@ class Workbench:
         self.connection.unregister("_loaded")
 
     def frame(self, sql: str) -> pl.DataFrame:
-        """The whole result of `sql`: for columns that are meant to fit into memory (ids, keys, counts)."""
+        """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
         return frame(self.connection, sql)
 
     def write(self, name: str, sql: str) -> int:
-        """Write the result of `sql` as table `name`, sorted by the table's order, and show it to later queries; rows written.
+        """Write the result of `sql` as table `name`, in the table's order, show it to later queries and return the row count.
 
-        The columns of `sql` must be those of the table (absent nullable ones become null), and its rows unique in the order's columns
-        as far as bytes shall be reproducible.
+        The columns of `sql` must be those of the table (absent nullable ones become null). For reproducible bytes its rows must be unique
+        in the order's columns.
         """
         table = TABLES[name]
         order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
@@ -97,7 +97,7 @@ class Workbench:
 
 
 def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of exactly `rows` rows (the last one less): parts do not depend on how the engine cut its batches."""
+    """Yield the same rows in frames of exactly `rows` rows (the last one less): parts do not depend on the engine's batches."""
     waiting: list[pl.DataFrame] = []
     count = 0
     for block in frames:
@@ -115,7 +115,7 @@ def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame
 
 @contextmanager
 def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
-    """The workbench of `stage`; what it spilled is removed when it closes."""
+    """Open the workbench of `stage`; its spilled data is removed when it closes."""
     spill = paths.root / "work" / "spill" / stage
     shutil.rmtree(spill, ignore_errors=True)
     try:

@@ -1,6 +1,7 @@
-"""Works: which ISWC each recording performs (n:m), by ISRC and by platform records, retired record ids followed.
+"""Works: the ISWCs that each recording performs (n:m), by ISRC and by platform records, with retired record ids followed.
 
-Writes work and work_recording. An ISRC counts for the recording that owns it; a work without any recording of ours stays in `work`.
+The module writes work and work_recording. An ISRC counts for the recording that owns it. A work without any recording of ours stays in
+`work`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ JOIN recording_member m ON m.platform = s.recording_platform AND m.external_id =
 
 
 def build_works(paths: BuildPaths) -> dict[str, int]:
-    """Write work and work_recording; returns row counts."""
+    """Write work and work_recording, and return row counts."""
     with open_workbench(paths, "works") as bench:
         bench.keep("performance", _PERFORMANCE)
         return {
