@@ -1,7 +1,7 @@
-"""`python -m pipeline explain`: why a recording is one, and who gave its fields, as text for a person or as JSON.
+"""`python -m pipeline explain`: the reasons why records are one recording, and the sources of its fields, as text or as JSON.
 
-What is known comes from catalog_store.queries.evidence; here it is laid out, and what the source records said is added from staging when
-the catalog's work folder still holds it (it may be a night newer than the live snapshot). What must not live here: looking evidence up.
+catalog_store.queries.evidence looks the evidence up, and this module lays it out. It adds the source records from staging if the catalog's
+work folder still holds them. Staging may be a night newer than the live snapshot.
 """
 
 from __future__ import annotations

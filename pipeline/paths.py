@@ -104,7 +104,7 @@ class BuildPaths:
 
     @property
     def has_overrides(self) -> bool:
-        """Whether there are reviewed overrides; a file that an operator names must exist."""
+        """Return whether there are reviewed overrides; a file that an operator names must exist."""
         return self.overrides_file is not None or self.overrides.exists()
 
     @property

@@ -1,6 +1,6 @@
 """DuckDB in bounded memory: a memory limit, a folder to spill to, rows in the order of the input, results as a stream of frames.
 
-Every connection of the pipeline that joins or sorts more than a block of a dump is opened here. What must not live here: SQL.
+Every connection of the pipeline that joins or sorts more than a block of a dump is opened here. The callers bring the queries.
 """
 
 from __future__ import annotations

@@ -62,9 +62,10 @@ def worker_pool(workers: int | None = None) -> Iterator[Pool]:
 
 
 def _follow_parent() -> None:
-    """End a worker with its parent, the server that ends with the build: a worker that outlived it would write into the next build's files.
+    """End a worker with its parent, the server that ends with the build.
 
-    Ctrl-C reaches all processes of a terminal; what becomes of it is the build's to say.
+    A worker that outlived it would write into the next build's files. Ctrl-C reaches all processes of a terminal, so workers leave the
+    reaction to the build.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What a stage cost: wall and processor seconds (children included) and the peak memory of this process while it ran."""
+"""Cost of a stage: wall and processor seconds (children included) and the peak memory of this process while it ran."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 @dataclass
 class Usage:
-    """Filled when the block that measures it ends."""
+    """Cost of a measured block. The fields are filled when the block ends."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0

@@ -33,7 +33,7 @@ DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
 
 BUCKET_BITS, HASH_BITS = 16, 47
-"""Of an atom id. Two atoms of 90 million share an id with a chance of 1 in 4,000."""
+"""Bits of an atom id. Two atoms of 90 million share an id with a chance of 1 in 4,000."""
 ATOM_SEED = 0
 """Another value gives every atom another id, which resolves such a collision."""
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 BYTES_AT_A_TIME = 1 << 28
-"""Of files that are read together: at most this much, and MOST_HELD, is in memory."""
+"""Bytes of files that are read together. At most this much, and MOST_HELD, is in memory."""
 MOST_HELD = 400 << 20
 """Bytes of files in memory, libraries included, above which the pages that were read are given back."""
 NUMBERS = {

@@ -74,7 +74,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Overrides:
-    """All decisions. `bodies`: record -> number of its body; numbers follow the order in which bodies are first named."""
+    """The reviewed decisions. `bodies`: record -> number of its body; numbers follow the order in which bodies are first named."""
 
     entries: tuple[Entry, ...] = ()
     bodies: dict[str, int] = field(default_factory=dict)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 SUM_BITS = 20
-"""Of the slots in which numbers are summed: a million sums stay in the cache of a processor."""
+"""Bits of a slot's number. Numbers are summed in slots, and a million sums stay in the cache of a processor."""
 LOW_BITS = np.uint64((1 << 24) - 1)
 """Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
 

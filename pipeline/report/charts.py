@@ -27,7 +27,7 @@ _TICK = '<rect x="{before:.2f}%" y="{top}" width="2" height="14" class="before">
 
 
 def bar_chart(title: str, bars: Sequence[Bar]) -> str:
-    """Horizontal bars over one scale, in the order given; an empty chart is a sentence."""
+    """Return horizontal bars over one scale, in the order given; an empty chart is a sentence."""
     if not bars:
         return f'<p class="none">{escape(title)}: none.</p>'
     caption = escape(title)
@@ -38,7 +38,7 @@ def bar_chart(title: str, bars: Sequence[Bar]) -> str:
 
 
 def bar_image(title: str, bars: Sequence[Bar]) -> str:
-    """The same chart as an SVG document with its own colours, for places that are not the report's page."""
+    """Return the same chart as an SVG document with its own colours, for places other than the report's page."""
     height = len(bars) * ROW_PIXELS
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{IMAGE_PIXELS}" height="{height}" role="img" aria-label="{escape(title)}">'
@@ -47,7 +47,10 @@ def bar_image(title: str, bars: Sequence[Bar]) -> str:
 
 
 def bars(now: Mapping[str, float], before: Mapping[str, float], *, largest_first: bool = True, most: int = 40) -> list[Bar]:
-    """Bars of what `now` counts, and of what only `before` did: the largest first, or by the number a label begins with."""
+    """Return bars of the counts in `now`, and of those only in `before`.
+
+    The largest come first, or else the number at the start of each label decides.
+    """
     names = sorted({*now, *before}, key=lambda name: (-now.get(name, 0.0) if largest_first else _leading_number(name), name))
     return [(name, now.get(name, 0.0), before.get(name, 0.0) if before else None) for name in names[:most]]
 

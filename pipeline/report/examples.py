@@ -1,6 +1,6 @@
-"""What the report shows of the data itself: a few rejects, contested codes and suspicious recordings, chosen by count and then by id.
+"""Examples of the data in the report: a few rejects, contested codes and suspicious recordings, chosen by count and then by id.
 
-Every query ends in a handful of rows. What must not live here: counts (pipeline/build/figures.py).
+Every query ends in a handful of rows. pipeline/build/figures.py holds the counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page about the genres of a build: coverage by platform and main, the strings whose rule would pay most. One file, no scripts."""
+"""Page about the genres of a build: coverage by platform and main, and the heaviest unclassified strings. One file, no scripts."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def write_genre_page(coverage: GenreCoverage, file: Path) -> None:
 
 
 def _share(part: int, whole: int) -> str:
-    """`93.2 %`; a dash where there is nothing to be a part of."""
+    """Return the share as `93.2 %`; a dash if the whole is 0."""
     return f"{100 * part / whole:.1f} %" if whole else "–"  # noqa: RUF001 - an en dash is meant

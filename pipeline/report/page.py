@@ -39,12 +39,12 @@ RATES = (
     *(("truth", f"{kind} {name}") for kind in ("artists", "releases") for name in ("precision", "recall")),
 )
 DRIFTED = 0.01
-"""A share of empty values that moved by more than this is worth a look."""
+"""Change of a share of empty values above which it is worth a look."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What one dump came to: `status` and `problem` as staging said, counts over all kinds of record."""
+    """The result of one dump: `status` and `problem` as staging reported, counts over all kinds of record."""
 
     platform: str
     dump: str
@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one step of the build took."""
+    """The cost of one step of the build."""
 
     step: str
     seconds: float
@@ -65,7 +65,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class BuildStory:
-    """Everything that the page tells. `before` is empty and `compared_with` None when nothing was published."""
+    """The content of the page. `before` is empty and `compared_with` None when nothing was published."""
 
     built_at: str
     compared_with: str | None
@@ -87,7 +87,7 @@ def write_report(story: BuildStory, file: Path) -> None:
 
 
 def render(story: BuildStory) -> str:
-    """The page as one self-contained HTML text: no scripts, no addresses to fetch; every value from the data is escaped."""
+    """Return the page as one self-contained HTML text: no scripts, no addresses to fetch; every value from the data is escaped."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -146,7 +146,7 @@ def _points(story: BuildStory, topic: str, name: str) -> str:
 
 
 def _books(intake: Mapping[str, float], platform: str) -> dict[str, float]:
-    """Sums over the kinds of record of a platform: read, staged, rejected, values_rejected."""
+    """Return the sums over the kinds of record of a platform: read, staged, rejected, values_rejected."""
     sums: dict[str, float] = {}
     for name, rows in intake.items():
         of, _entity, what = name.split(".")
@@ -160,7 +160,7 @@ def _mains(genres: Mapping[str, float]) -> dict[str, float]:
 
 
 def _nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:
-    """Column, share now, share before, is it worth a look."""
+    """Return column, share now, share before, and whether the change is worth a look."""
     return [(name, share, before.get(name), abs(share - before.get(name, share)) > DRIFTED) for name, share in sorted(now.items())]
 
 

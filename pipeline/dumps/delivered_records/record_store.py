@@ -25,7 +25,7 @@ class DeliveredStore:
         self.folder = folder
         self.rows = dict.fromkeys(SHAPES, 0)
         self.has_references = False
-        """Whether names of credits and genres, and releases of recordings, must be looked up among the other rows."""
+        """True if names of credits and genres, and releases of recordings, must be looked up among the other rows."""
         self._parts = dict.fromkeys(SHAPES, 0)
         self._waiting: dict[str, list[pl.DataFrame]] = {kind: [] for kind in SHAPES}
         for kind in SHAPES:

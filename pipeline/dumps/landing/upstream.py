@@ -62,12 +62,12 @@ class RemoteFile:
 
     @property
     def is_telling(self) -> bool:
-        """Whether anything except name and size changes with the content."""
+        """Return whether anything except name and size changes with the content."""
         return bool(self.validators or self.checksums or self.lines)
 
     @property
     def is_provable(self) -> bool:
-        """Whether a transfer that was cut off can be distinguished from a whole one."""
+        """Return whether a transfer that was cut off can be distinguished from a whole one."""
         return self.size is not None or bool(self.checksums)
 
     @property
@@ -91,7 +91,7 @@ class RemoteDump:
 
     date: str
     is_dated: bool
-    """Whether the date stands in a name. Else it is the files' time of change, or today."""
+    """True if the date stands in a name. Otherwise it is the files' time of change, or today."""
     files: list[RemoteFile]
     folder: str = ""
     older: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _ESCAPES = {r"\\": "\\", r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\b": "\b", r"\f": "\f", r"\v": "\v"}
-"""All that COPY writes; one pass from the left, so that an escaped backslash never starts another escape."""
+"""Escapes that COPY writes. They are replaced in one pass from the left, so that an escaped backslash never starts another escape."""
 _EXCERPT_SEPARATOR = "\t"
 
 

@@ -64,13 +64,13 @@ class CsvForm:
     optional: Sequence[str] | None = None
     """Columns of which it is told when they are missing; by default all that are not required."""
     part: str | None = None
-    """What the table is called when its columns are not as expected; by default after its name in DuckDB."""
+    """Name of the table in errors about its columns; by default its name in DuckDB."""
     passed_over: Sequence[str] = ()
     """Columns of the file that are known and not read."""
 
     @property
     def expected(self) -> Expected:
-        """What the heading is compared with, under the names of the file."""
+        """Return the columns with which the heading is compared, under the names of the file."""
         wanted = [column for column in self.columns if column not in self.required]
         told = wanted if self.optional is None else self.optional
         others = [name for column in wanted if column not in told for name in self.columns[column]]
@@ -120,7 +120,7 @@ def load_table(
 def _reject_errors(
     connection: duckdb.DuckDBPyConnection, name: str, entity: str, source_file: str, out: StagingWriter
 ) -> NDArray[np.int64]:
-    """One reject per record that DuckDB could not read; its line counts records, the header being the first."""
+    """Reject each record that DuckDB could not read. Its line counts records, the header being the first."""
     rows = connection.execute(
         f"SELECT line, min(error_type::VARCHAR), any_value(csv_line) FROM {name}_errors GROUP BY line ORDER BY line"
     ).fetchall()

@@ -1,7 +1,7 @@
-"""One block of newline-delimited JSON -> a frame of what can be read and rejects of what cannot.
+"""Reader of one block of newline-delimited JSON: a frame of the readable records, and rejects of the others.
 
-What lives here: the strict fast reading of a block by DuckDB, and the second look at a block that is not clean. What must not live here:
-files, compression, what a field means.
+DuckDB reads a block fast and strictly. A block that is not clean gets a second look. This module knows neither
+files, compression nor the meaning of fields.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WRITE_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class BlockContent:
-    """What a block held: `frame` (the columns and `place`), `broken` (BROKEN_SCHEMA), `misfits` of records in `frame` (MISFIT_SCHEMA)."""
+    """Content of a block: `frame` (the columns and `place`), `broken` (BROKEN_SCHEMA), `misfits` of records in `frame` (MISFIT_SCHEMA)."""
 
     frame: pl.DataFrame
     broken: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BROKEN_SCHEMA))
@@ -81,7 +81,7 @@ class Layout:
         )
 
     def is_clean(self, frame: pl.DataFrame) -> bool:
-        """Whether all rows are records: no document among them, no row in which nothing could be read, no list or object read as text."""
+        """Return whether all rows are records: no document, no row that could not be read at all, no list or object read as text."""
         suspect = pl.all_horizontal(pl.all().is_null())
         if self.members:
             suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))

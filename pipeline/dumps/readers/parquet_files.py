@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_CHUNK_BYTES = 1 << 30
-"""Of one column in one row group, unpacked. Writers aim at 128 MB to 1 GB for all columns together."""
+"""Limit of one column in one row group, unpacked. Writers aim at 128 MB to 1 GB for all columns together."""
 BATCH_BYTES = 256 << 20
-"""What a batch of rows may unpack to."""
+"""Limit of a batch of rows, unpacked."""
 ROWS_PER_BATCH = 100_000
 KEPT_CHARACTERS = LONGEST_CREDIT + 1
 """Longer texts are cut: with one character too many for every column, they are rejected later, with the place of their record."""

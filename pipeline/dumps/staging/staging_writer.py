@@ -202,7 +202,7 @@ class StagingWriter:
 
     @property
     def is_fruitless(self) -> bool:
-        """Whether no counted record was staged, or no recording although some were counted."""
+        """Return whether no counted record was staged, or no recording although some were counted."""
         staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
         return not any(staged.values()) or staged.get("source_recording") == 0
 

@@ -59,7 +59,7 @@ _LIBRARIES = ("polars", "rapidfuzz")
 
 @dataclass(frozen=True)
 class Night:
-    """What tonight builds on.
+    """The base of tonight's linkage.
 
     `base`: folder of the tables of that snapshot; None: everything is linked anew, and `reason` says why.
     """

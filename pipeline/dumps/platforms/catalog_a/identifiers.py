@@ -59,7 +59,10 @@ def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
-    """One ISRC identifier -> (row number of the track, code) pairs, and what could not be read or belongs to no track that can be told."""
+    """Return the (row number of the track, code) pairs of one ISRC identifier, and the misfits.
+
+    A misfit is a part that could not be read, or a code whose track cannot be determined.
+    """
     codes, strange = read_isrcs(value)
     misfits = [Misfit(Reason.INVALID_ISRC, part) for part in strange]
     if not codes:

@@ -63,7 +63,7 @@ def extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shown_name() -> pl.Expr:
-    """What is printed on the release (the name variation), else the artist's name without the suffix that tells namesakes apart."""
+    """Return the name printed on the release (the name variation), else the artist's name without the suffix that tells namesakes apart."""
     variation = pl.col("variation").str.strip_chars()
     return pl.when(variation != "").then(variation).otherwise(credited_name(pl.col("name"))).alias("name")
 

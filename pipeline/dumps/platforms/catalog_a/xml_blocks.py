@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANCHORS = {"releases": b"<release ", "masters": b"<master ", "artists": b"<artist>", "labels": b"<label>"}
-"""How a record starts, by root element. Of the same names further down, `<label id=...>` is told apart by its attribute, the rest by
-standing in the middle of a line: a raw `<` cannot stand in text, a raw line feed can."""
+"""Start of a record, by root element. The same names occur further down. There `<label id=...>` differs by its attribute; the others stand
+in the middle of a line. Text cannot hold a raw `<`, but it can hold a raw line feed."""
 
 BLOCK_BYTES = 8 << 20
 """About 1,800 releases. Smaller blocks pay more for the fixed cost of each frame operation, larger ones only take memory."""

@@ -38,20 +38,20 @@ _SNIFF_BYTES = 64
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where the dump lies: archives (core first), or the folder that holds `mbdump/`."""
+    """The place of the dump: archives (core first), or the folder that holds `mbdump/`."""
 
     archives: tuple[Path, ...] = ()
     folder: Path | None = None
 
     @property
     def files(self) -> list[Path]:
-        """All files of the delivery; of a folder also the tables that are not read."""
+        """Return all files of the delivery; of a folder also the tables that are not read."""
         return [*self.archives, *(path for path in (self.folder / "mbdump").iterdir())] if self.folder else list(self.archives)
 
 
 @dataclass
 class Metadata:
-    """What the metadata files of one archive say, gathered as they pass. `known`: those that must be there, with the values allowed."""
+    """The values of the metadata files of one archive, gathered as they pass. `known`: required files and their allowed values."""
 
     source: Path
     known: Mapping[str, tuple[str, ...]]

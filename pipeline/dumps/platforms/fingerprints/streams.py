@@ -152,4 +152,4 @@ STREAMS = (
         _renaming(link_id="_id", fingerprint_track_id="_track", external_id="_mbid", submission_count="_count", is_disabled="_disabled"),
     ),
 )
-"""All streams, in the order in which a day is applied."""
+"""Every stream, in the order in which a day is applied."""

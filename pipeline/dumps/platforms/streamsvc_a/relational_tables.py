@@ -65,7 +65,7 @@ COLUMNS = {
     "artist_genres": ["artist_rowid", "genre"],
     "track_files": ["track_id", "artist_roles", "original_title", "version_title"],
 }
-"""What is read of each table. `available_markets` and the image tables say nothing that the catalog keeps."""
+"""Columns that are read of each table. `available_markets` and the image tables hold nothing that the catalog keeps."""
 REQUIRED_TABLES = ("tracks", "albums", "artists", "track_artists")
 REQUIRED_COLUMNS = {
     "tracks": ("rowid", "id", "name", "album_rowid", "external_id_isrc", "duration_ms"),
@@ -107,7 +107,7 @@ _ROLE_PREFIX = "artist_role_"
 
 @dataclass(frozen=True)
 class SourceTable:
-    """One table of the dump: its Parquet files, and the name under which rejects tell where a record stands (null: each file's own)."""
+    """A table of the dump: its Parquet files, and the file name that rejects give for a record (null: each file's own)."""
 
     name: str
     files: tuple[Path, ...]
@@ -126,7 +126,7 @@ def parquet_tables(dump: Path) -> dict[str, SourceTable]:
 
 
 def expected_columns(table: str) -> Expected:
-    """What a table is expected to have."""
+    """Return the columns that a table is expected to have."""
     required = {name: _OTHER_NAMES.get(name, ()) for name in REQUIRED_COLUMNS[table]}
     optional = {name: _OTHER_NAMES.get(name, ()) for name in COLUMNS[table] if name not in (*required, *_OFTEN_ABSENT)}
     return Expected(required, optional, (*_PASSED_OVER, *_OFTEN_ABSENT))
@@ -166,7 +166,10 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
 
 @contextmanager
 def _naming_damaged_files(tables: dict[str, SourceTable]) -> Iterator[None]:
-    """Of a damaged page the database says at times not even the file: each is read once more to find the one."""
+    """Find the damaged file after a database error.
+
+    The database does not always name the file of a damaged page, so each file is read once more.
+    """
     try:
         yield
     except duckdb.OutOfMemoryException:

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 ROWS_PER_BLOCK = 100_000
 ROWS_PER_STEP = 2_000
 BLOCK_CHARACTERS = 512 << 20
-"""Of all values of a block of rows; ordinary ones have some 20 million."""
+"""Limit of the values of a block of rows together; ordinary blocks have some 20 million."""
 LARGEST_VALUE_BYTES = 64 << 20
 """A row or value with more is refused by SQLite itself, which admits a billion."""
 MAGIC = b"SQLite format 3\x00"
 _LOG_HEADER_BYTES = 32
 """A write-ahead log without changes has no more (https://www.sqlite.org/fileformat2.html#walformat)."""
 _JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-"""How a rollback journal begins; a settled one that was kept begins with zeros."""
+"""First bytes of a rollback journal; a settled one that was kept begins with zeros."""
 _IS_TABLE = re.compile(r"(?is)^\s*CREATE\s+(TEMP\s+|TEMPORARY\s+)?TABLE\b")
 
 
@@ -49,7 +49,7 @@ class _Block:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether the file starts as SQLite files do."""
+    """Return whether the file starts as SQLite files do."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
@@ -125,7 +125,7 @@ def _ranges(connection: sqlite3.Connection, table: str, first: int, last: int, s
 
 
 def _fetched(cursor: sqlite3.Cursor, database: Path, block: _Block) -> list[tuple[str | None, ...]]:
-    """All rows of a block; DumpError when they are more than fit into memory."""
+    """Return all rows of a block; DumpError when they do not fit into memory."""
     rows: list[tuple[str | None, ...]] = []
     characters = 0
     while some := cursor.fetchmany(ROWS_PER_STEP):

@@ -62,7 +62,7 @@ COLUMNS = {
     "song_popularity_per_genre": ["song_id", "song_rank"],
     "parental_advisory": ["parental_advisory_id", "name"],
 }
-"""What is read of each table."""
+"""Columns that are read of each table."""
 PASSED_OVER = names_in("""
     export_date search_terms collection_display_name view_url copyright p_line preview_url preview_length artwork_url
     content_provider_name collection_type_id parental_advisory_id is_actual_artist role_id preorder_only is_primary* amg_track_id
@@ -78,7 +78,7 @@ _ARCHIVES = (".tbz", ".tar", ".tbz2", ".tgz", ".bz2", ".gz", ".zst")
 RECORDS_PER_PART = 1 << 40
 """More than any file holds: `position` = part and record number in one."""
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What archives and their members raise; the last two for a zip that is encrypted or packed in another way."""
+"""Errors of damaged archives and members. The last two mean a zip that is encrypted or packed in another way."""
 _TABLE_NAME = re.compile(r"^([a-z_]+?)[-_.]?\d*$")
 
 
@@ -89,7 +89,7 @@ def table_name(path: str) -> str | None:
 
 
 def has_epf_tables(dump: Path) -> bool:
-    """Whether the dump holds EPF files or archives."""
+    """Return whether the dump holds EPF files or archives."""
     return any(path.is_file() and (table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in dump.rglob("*"))
 
 

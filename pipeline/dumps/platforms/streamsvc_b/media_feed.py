@@ -89,7 +89,7 @@ COLUMNS = {
     "artist": Expected(_NAMED, {"artistType": ()}, (*_PASSED_OVER, "genres")),
     "song chart": expected(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
 }
-"""What the documentation of the feed names, `passed_over` without use for the catalog."""
+"""Columns that the documentation of the feed names; those in `passed_over` have no use for the catalog."""
 ROWS_PER_BLOCK = 100_000
 ROWS_PER_FILE = 1 << 40
 """More than any file holds: `position` = number of the file and row in one."""

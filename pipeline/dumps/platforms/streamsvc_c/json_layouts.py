@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.dumps.staging.layout_expectations import names_in
 
 MEMBERS = ("data", "included")
-"""Where documents hold their records."""
+"""Members of a document that hold its records."""
 
 
 def struct(**fields: str) -> str:
@@ -100,7 +100,7 @@ IGNORED_RESOURCES = (
 )
 """Resources that the catalog does not need. `providers` are distributors, not labels."""
 KIND_SHAPES = {"genre": (pl.col("id"), pl.coalesce(pl.col("attributes").struct.field("genreName"), "name"))}
-"""What is read of a genre: its id and its name."""
+"""Columns that are read of a genre: its id and its name."""
 
 
 def kind() -> pl.Expr:

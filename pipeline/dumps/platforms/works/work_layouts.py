@@ -27,7 +27,7 @@ _SUFFIX = r"(?:[_.-]?\d+)?\.tsv(?:" + "|".join(re.escape(suffix) for suffix in C
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of file: its `names` in either layout, the `fields` read with their headings, the place of each per cell count."""
+    """A kind of file: its `names` in either layout, the `fields` read with their headings, the place of each per cell count."""
 
     name: str
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ KINDS = (WORKS, RECORDINGS, LINKS)
 
 @dataclass(frozen=True)
 class Layout:
-    """How one file is laid out: cells per line, whether the first line is a heading, the place of each field."""
+    """The layout of one file: cells per line, whether the first line is a heading, the place of each field."""
 
     cells: int
     has_heading: bool

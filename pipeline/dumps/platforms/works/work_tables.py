@@ -26,7 +26,7 @@ ENTITIES = {WORKS.name: "source_work", RECORDINGS.name: "source_work_recording",
 
 _DURATION = r"^P(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)$"
 _ESCAPES = {r"\\|": "|", r"\|": "|", r"\\": "\\"}
-"""Of the family of standards: a literal `|` or `\\` in a text; the longest first."""
+"""Escapes of the family of standards: a literal `|` or `\\` in a text; the longest first."""
 _MULTI = "|"
 _ADDED = ("file", "line", "isrcs", "iswcs", "duration_ms")
 """Columns that are no cells of the record and are left out of excerpts."""
