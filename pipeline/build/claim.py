@@ -94,7 +94,7 @@ class ClaimRecord(msgspec.Struct, frozen=True):
         """Return whether the run goes on although none of its processes is at work."""
         if self.executor is None:
             return False
-        if self.host != socket.gethostname():
+        if self.host != socket.gethostname():  # /proc shows no process of another host: an operator deletes the claim of a lost one
             return True
         return self.boot_id == _boot_id() and self.executor.is_alive() and not has_ended(self)
 
@@ -129,7 +129,7 @@ class Claim:
             if record is None or record.run_id != self._holder.run_id or record.executor is not None:
                 return
             with (self._root / LOCK).open("a") as lock:
-                if _is_locked(lock, fcntl.LOCK_EX):
+                if _is_locked(lock, fcntl.LOCK_EX):  # no other process of the run holds its shared lock
                     (self._root / _RECORD).unlink(missing_ok=True)
 
 

@@ -76,6 +76,7 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
     if plan.built is not None:
         name, wanted = plan.built
         write_segment(_batches(paths, wanted), pending / name)
+        # The segment is built of fingerprint keys in place of recording ids; the ids of tonight are written beside them.
         (pending / name / IDS_FILE).rename(pending / name / KEYS_FILE)
         _write_ids(pending / name, map_array(pending / name / KEYS_FILE), keys, ids)
         names.append(name)
@@ -142,7 +143,7 @@ def _among(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bo
 def _take_over(old: Path, new: Path) -> None:
     new.mkdir()
     for file in sorted(old.iterdir()):
-        if file.name == IDS_FILE:
+        if file.name == IDS_FILE:  # written anew each night; a link would change the live snapshot
             continue
         try:
             (new / file.name).hardlink_to(file)

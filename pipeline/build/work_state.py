@@ -8,7 +8,7 @@ A snapshot carries the versions of its tables as `work_state.json`, by which tab
 tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
 its tables are those of the live snapshot, they are adopted.
 
-A step pays milliseconds: no table is opened. This module knows neither Dagster nor the claim on the catalog (claim.py).
+The records cost a step milliseconds, because no table is opened. This module knows neither Dagster nor the claim on the catalog (claim.py).
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class TableState(msgspec.Struct, frozen=True):
 
 
 class Adopted(msgspec.Struct, frozen=True):
-    """Proof that tables without a record are those of the snapshot `live`, made from these versions of staging tables.
+    """An adoption: tables without a record are those of the snapshot `live`, made from these versions of staging tables.
 
-    Suggestions may be staged anew since then, because only genres are made from them, anew each time.
+    Suggestions may have been staged anew since then, because only genres are made from them, anew each time.
     """
 
     live: str
@@ -88,7 +88,7 @@ class WorkState:
         self._folder = paths.root / "work" / "state"
 
     def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> Started:
-        """Check the step's inputs and forget its tables. StaleWorkError when a table upstream is not valid."""
+        """Check the step's inputs and empty the records of its tables. StaleWorkError when a table upstream is not valid."""
         started = Started(tuple(tables), self.require(inputs), self._live())
         for table in started.tables:
             self._write(table, TableState(self._run_id, _now()))
@@ -122,6 +122,7 @@ class WorkState:
             return state
         if table.startswith(STAGING):
             return TableState(adopted.live, "", adopted.staging[table])
+        # Suggestions may have been staged anew since the adoption.
         made_from = {name: version for name, version in adopted.staging.items() if name != f"{STAGING}{SUGGESTIONS}"}
         return TableState(adopted.live, "", adopted.live, made_from, adopted.live)
 
