@@ -1,4 +1,4 @@
-"""What several test folders share: a small simulated world and the catalog built from it, made once per run."""
+"""Shared fixtures of several test folders: a small simulated world and the catalog built from it, made once per run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
 WORLD = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
-"""Options of `pipeline simulate` that make the shared world; the tutorial makes the same one."""
+"""Options of `pipeline simulate` that make the shared world. The tutorial makes the same one."""
 LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
-"""Files and folders that go first, in this order: begun last, they keep one worker busy for minutes after the other has run out of tests.
-The first listens for a minute of real time and needs no catalog, while the second has the shared one built, which others would wait for."""
+"""Files and folders that go first, in this order. They would keep one worker busy for minutes after the other has run out of tests. The
+first one listens for a minute of real time and needs no catalog. Meanwhile the second one builds the shared catalog, for which others would
+wait."""
 
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,13 +37,16 @@ settings.load_profile("busy machine")  # timings of single examples say nothing 
 
 
 def pytest_configure() -> None:
-    """A shell has its background jobs ignore Ctrl-C, and all that they start; the tests send it to commands that must hear it."""
+    """Restore Ctrl-C, which a shell makes its background jobs and all their children ignore.
+
+    The tests send it to commands that must hear it.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See LONGEST; `make test` has workers take files in this order."""
+    """Sort the items by LONGEST; `make test` has workers take files in this order."""
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.path.parts), len(LONGEST)))
 
 
@@ -61,7 +65,7 @@ def run_module(
 
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where keys of databases without a file of their own are kept: never in the home of who runs the tests."""
+    """Return a folder for the keys of databases without a file of their own. It is never in the home of the person who runs the tests."""
     folder = tmp_path_factory.mktemp("state")
     os.environ["XDG_STATE_HOME"] = str(folder)
     return folder
@@ -69,9 +73,9 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_worker() -> Iterator[None]:
-    """Let the tests' own process do what a pool would be started for: its imports cost a second a worker, the inputs of tests are tiny.
+    """Run pool work in the tests' own process. Imports cost a pool a second a worker, and the inputs of tests are tiny.
 
-    Commands have their pools, among them the one that builds the shared world; its tables are compared with those of one worker.
+    Commands have their pools, among them the one that builds the shared world. Its tables are compared with those of one worker.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.engine.local.worker_count", lambda: 1)
@@ -80,7 +84,7 @@ def one_worker() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def plain_log() -> Iterator[None]:
-    """What a test does to the log of the process ends with it: the next test has another standard error, and this one's is closed."""
+    """Undo a test's changes to the log of the process. The next test has another standard error, and this one's is closed."""
     yield
     structlog.reset_defaults()
 
@@ -96,7 +100,7 @@ class BuiltWorld:
 
 @pytest.fixture(scope="session")
 def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> BuiltWorld:
-    """Shared by all workers of a run: read it, never write to it."""
+    """Return the world that all workers of a run share: read it, never write to it."""
     base = tmp_path_factory.getbasetemp()
     base = base if worker_id == "master" else base.parent
     dumps, catalog, done = base / "world", base / "catalog", base / "built.json"
@@ -110,7 +114,7 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
 
 @pytest.fixture(scope="session")
 def new_postgresql_database(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Callable[[str], str]]:
-    """Makes a database of that name, empty; its URL. The server is shared by all workers of a run."""
+    """Yield a function that makes an empty database of that name and returns its URL. All workers of a run share the server."""
     base = tmp_path_factory.getbasetemp()
     with shared_server(base if worker_id == "master" else base.parent) as server_url:
         yield lambda name: create_database(server_url, name)

@@ -1,4 +1,4 @@
-"""How tests wait for other processes and threads: for a condition, and so long that only a fault is given up on."""
+"""Waits for other processes and threads: for a condition, and long enough that only a fault reaches the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the account store share: a database of each kind per test module, a clock that is set by hand, callers."""
+"""Shared fixtures of the account store's tests: a database of each kind per test module, a clock that is set by hand, callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 
 
 class HandClock:
-    """Stands until it is moved."""
+    """A clock that stands until a test moves it."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -38,7 +38,7 @@ def clock() -> HandClock:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A migrated, otherwise empty database, shared by the tests of a module: they make accounts of their own in it."""
+    """Return the URL of a migrated, empty database. The tests of a module share it and make accounts of their own in it."""
     name = f"{request.module.__name__.rpartition('.')[2]}_{next(_numbers)}"
     if request.param == "sqlite":
         address = f"sqlite:///{tmp_path_factory.mktemp(name)}/accounts.db"
@@ -57,7 +57,7 @@ def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
 
 
 def new_caller(accounts: Accounts, plan: str = "free", terms: Terms | None = None) -> Caller:
-    """The caller of a new account with a new key."""
+    """Return the caller of a new account with a new key."""
     account = accounts.create(f"account {next(_numbers)}", plan, terms)
     caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
     assert caller is not None

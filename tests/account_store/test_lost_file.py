@@ -37,7 +37,7 @@ def accounts(file: Path) -> Iterator[Accounts]:
 
 @pytest.fixture
 def caller(accounts: Accounts, file: Path) -> Caller:
-    """Of an account that has charged, from a thread and from an event loop; `good` is a copy of the database from then."""
+    """Return the caller of an account that has charged from a thread and from an event loop. `good` is a copy of the database from then."""
     key = accounts.keys.create(accounts.create("radio", "scale").account_id).key
     caller = accounts.keys.caller(key)
     assert caller is not None

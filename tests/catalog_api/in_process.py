@@ -69,7 +69,10 @@ async def asked(
     headers: Headers = (),
     body: bytes = b"",
 ) -> tuple[dict[str, Any], bytes]:
-    """One request: the message that begins the answer, and its body. `path` is percent-encoded, and may end with a query."""
+    """Send a request; return the message that begins the answer, and its body.
+
+    `path` is percent-encoded, and may end with a query.
+    """
     said: list[dict[str, Any]] = []
 
     request = iter([{"type": "http.request", "body": body, "more_body": False}])

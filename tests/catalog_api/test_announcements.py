@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.02
 
 
 def builds(accounts: Accounts, endpoint: Endpoint) -> list[str]:
-    """Of which builds it is told, oldest first."""
+    """Return the builds that the endpoint is told of, oldest first."""
     told = accounts.deliveries.page(endpoint.account_id, endpoint.endpoint_id)[::-1]
     details = [accounts.deliveries.one(endpoint.account_id, endpoint.endpoint_id, one.delivery_id) for one in told]
     return [detail.body.partition('"build":"')[2].partition('"')[0] for detail in details]

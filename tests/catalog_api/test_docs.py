@@ -1,4 +1,4 @@
-"""What developers read of the interface is what is served."""
+"""Tests that the documentation for developers matches the served interface."""
 
 from __future__ import annotations
 

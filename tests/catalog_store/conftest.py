@@ -17,13 +17,13 @@ RECORDINGS = 120
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Catalog tables of RECORDINGS recordings; nobody writes into them."""
+    """Return catalog tables of RECORDINGS recordings. No test writes into them."""
     return make_tables(tmp_path_factory.mktemp("tables"), RECORDINGS)
 
 
 @pytest.fixture(scope="session")
 def published(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog root with one snapshot, `first`; nobody publishes into it."""
+    """Return a catalog root with one snapshot, `first`. No test publishes into it."""
     root = tmp_path_factory.mktemp("published")
     publish(tables, root, snapshot_id="first", next_ids={"recording": 1000, "artist": 50})
     return root

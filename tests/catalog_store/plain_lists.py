@@ -1,4 +1,4 @@
-"""What the set questions must answer, found by sorting whole tables: the oracle of their tests."""
+"""Expected answers of the set questions, found by sorting whole tables: the oracle of their tests."""
 
 from __future__ import annotations
 

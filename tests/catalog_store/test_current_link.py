@@ -1,4 +1,4 @@
-"""Whatever was killed, failed or made by hand: `current` leads to a whole snapshot after the next operation, too."""
+"""Tests that `current` leads to a whole snapshot after the next operation, whatever was killed, failed or made by hand."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ STEPS: tuple[tuple[object, str, Callable[..., bool]], ...] = (
     (Path, "rename", lambda _path, target: Path(target).name == "current"),
     (current_link, "flush_folder", lambda folder: folder.name == "catalog"),
 )
-"""Of a publish, from when all is written to when it is on disk that it is live."""
+"""Steps of a publish, from the last write until the live link is on disk."""
 
 
 @pytest.mark.parametrize("step", range(len(STEPS)))

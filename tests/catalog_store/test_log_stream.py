@@ -35,7 +35,7 @@ print("done", lost_lines())
 
 
 def run_with(descriptor: int | None, rounds: int = 50) -> tuple[str, int]:
-    """What the program prints at its end: `done`, and how many lines it lost."""
+    """Run the program; return its last line (`done`) and how many lines it lost."""
     done = subprocess.run(
         [sys.executable, "-c", _EVERY_VOICE.format(rounds=rounds)],
         stderr=descriptor,

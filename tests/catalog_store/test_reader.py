@@ -32,7 +32,7 @@ def by_popularity(tables: dict[str, Path], ids: list[int]) -> list[int]:
 
 
 def wire(row: dict[str, Any]) -> dict[str, Any]:
-    """What contract B1 wants of a row of `track`."""
+    """Return a row of `track` in the form of contract B1."""
     return {
         "id": row["recording_id"],
         "title": row["title"],

@@ -57,7 +57,7 @@ WORK, WORK_OF_MANY, WORK_ALONE = "T0345246801", "T0000000010", "T9000000008"
 
 @dataclass(frozen=True)
 class Spec:
-    """A recording in a line; what is left out is ordinary."""
+    """A recording in a line. Fields that are left out have ordinary values."""
 
     id: int
     title: str
@@ -72,11 +72,11 @@ class Spec:
     variant: str = ""
     links: tuple[tuple[str, str], ...] | None = None
     credited_as: str | None = None
-    """Of the first artist, where the credit says another name."""
+    """Name of the first artist in the credit, where it differs from the artist's own name."""
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Representative first."""
+        """Return the ISRCs, the representative one first."""
         return (isrc(self.id),) if self.isrcs is None else self.isrcs
 
 
@@ -186,7 +186,7 @@ RELEASES: dict[int, tuple[str, int, int | None, str | None, str | None]] = {
     12: ("Reel To Reel", KINO, 1, "2001-01-01", "day"),
 }
 RELEASE_CREDITS = {12: "Viktor's Reels"}
-"""By release id, where its credit says another name than its artist's."""
+"""Credited names by release id, where they differ from the artist's name."""
 LABELS = {1: "Amber Records", 2: "Blue Door"}
 
 
@@ -196,7 +196,7 @@ SONGS = ((1, 1), (2, 2), (4, 4), (5, 4), (MERGED, MERGED), (MERGED, 1), (RETIRED
 
 
 def song(seed: int) -> NDArray[np.int16]:
-    """What the recordings of that melody sound like: mono, 11025 Hz."""
+    """Return the sound of the recordings of that melody: mono, 11025 Hz."""
     return melody(SONG_SECONDS, seed=seed)
 
 
@@ -209,11 +209,11 @@ class Frames:
     )
 
     def add(self, table: str, **row: object) -> None:
-        """One row; columns left out are null."""
+        """Add a row. Columns that are left out are null."""
         self.rows[table].append(dict.fromkeys(TABLES[table].polars_schema) | row)
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """All tables below `folder`; name -> folder."""
+        """Write all tables below `folder`; return name -> folder."""
         for name, rows in self.rows.items():
             table = TABLES[name]
             write_table(table, folder / name, table.conform(pl.DataFrame(rows, schema=table.polars_schema, orient="row")))
@@ -221,7 +221,7 @@ class Frames:
 
 
 def publish_both(root: Path, tables: Path) -> None:
-    """Both builds below `root`, `second` live."""
+    """Publish both builds below `root`, so that `second` is live."""
     tables.mkdir(parents=True)
     index = tables / "recognition"
     heard = {seed: fingerprint(song(seed)) for _, seed in SONGS}
@@ -234,7 +234,7 @@ def publish_both(root: Path, tables: Path) -> None:
 
 
 def make_frames(*, is_second: bool) -> Frames:
-    """One build."""
+    """Return the rows of a build."""
     frames = Frames()
     taxonomy = genre_rows(load_book().taxonomy)
     frames.rows["genre"] = taxonomy.to_dicts()

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 UNHURRIED = Terms(credits=1_000_000, price_eur=Decimal(1), requests_per_second=100_000)
-"""For tests that are not about credits or rates."""
+"""Terms for tests that are not about credits or rates."""
 RECEIVERS = "127.0.0.2"
-"""The one address inside that servers under test may call: receivers of webhooks listen there."""
+"""The only address inside the network that servers under test may call. Receivers of webhooks listen there."""
 ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0", "scrub_mb_per_second": "0"}
 """Settings of a server without companions."""
 _names = itertools.count(1)
@@ -52,10 +52,10 @@ class Api:
     http: httpx.Client
     key: str = ""
     pid: int = 0
-    """Of the server's first process; its workers are its children."""
+    """Process id of the server's first process. Its workers are its children."""
 
     def as_caller(self, plan: str = "custom", terms: Terms | None = None) -> Api:
-        """The same server with a new account's key."""
+        """Return the same server with a new account's key."""
         return Api(self.base, self.accounts, self.http, self.new_key(plan, terms), self.pid)
 
     def new_key(self, plan: str = "custom", terms: Terms | None = None) -> str:
@@ -78,7 +78,7 @@ class Api:
         return self.request("GET", path, key=key, headers=headers, **({"params": query} if query else {}))
 
     def ask(self, path: str, **query: object) -> Any:  # noqa: ANN401 - JSON
-        """The body of an answer that must be a 200."""
+        """Return the body of an answer that must be a 200."""
         answer = self.get(path, **query)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -87,12 +87,12 @@ class Api:
         return self.request("POST", path, json=body, **options)
 
     def refused(self, path: str, **query: object) -> tuple[int, str, list[str]]:
-        """Status, code and the bad parameters of an answer that must be a problem."""
+        """Return status, code and the bad parameters of an answer that must be a problem."""
         return problem(self.get(path, **query))
 
 
 def problem(answer: httpx.Response) -> tuple[int, str, list[str]]:
-    """Status, code and the bad parameters of a problem, whose form is checked on the way."""
+    """Return status, code and the bad parameters of a problem, and check its form."""
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     body = answer.json()
     assert set(body) >= {"type", "title", "status", "detail", "instance", "code", "request_id"}
@@ -103,7 +103,7 @@ def problem(answer: httpx.Response) -> tuple[int, str, list[str]]:
 
 
 def exchanged(api: Api, request: bytes) -> bytes:
-    """What comes back on a connection of its own."""
+    """Return the whole answer to a request on a connection of its own."""
     address = urlsplit(api.base)
     with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(request)
@@ -114,7 +114,7 @@ def exchanged(api: Api, request: bytes) -> bytes:
 
 
 def memory_of_servers(api: Api) -> int:
-    """Resident bytes of the server's first process and of all below it: workers, companions, decoders."""
+    """Return the resident bytes of the server's first process and of all below it: workers, companions, decoders."""
     total = 0
     for process in (api.pid, *descendants(api.pid)):
         with suppress(OSError):  # it ended
@@ -131,9 +131,9 @@ def is_ready(api: Api) -> bool:
 
 @contextmanager
 def serving(catalog: Path, accounts_url: str, place: Path, *options: str, workers: int = 1, **settings: str) -> Iterator[Api]:
-    """A server process, once all its workers stand; its log must not hold a key.
+    """Start a server and yield it once all its workers stand. Its log must not hold a key.
 
-    It has those companions that the `settings` ask for: most tests need none.
+    The `settings` choose its companions: most tests need none.
     """
     port = free_port()
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts_url]
@@ -145,7 +145,7 @@ def serving(catalog: Path, accounts_url: str, place: Path, *options: str, worker
         server = subprocess.Popen([*command, *options], cwd=ROOT, stderr=stderr, env={**os.environ, **said})
         api = Api(f"http://127.0.0.1:{port}", accounts, http, pid=server.pid)
         api.key = api.new_key()
-        # One worker that answers says nothing of the others, nor of the matcher: their questions would be refused with 503.
+        # Wait for every worker and for the matcher. One ready worker does not vouch for the others, which would refuse questions with 503.
         awaited = {"snapshot is live": workers, "recognition index is live": settings.get("matcher") == "true"}
         try:
             until(lambda: all(log.read_text().count(event) >= count for event, count in awaited.items()), "the server", server)
@@ -163,7 +163,7 @@ def serving(catalog: Path, accounts_url: str, place: Path, *options: str, worker
 
 @pytest.fixture(scope="session")
 def awkward_catalog(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Shared by all workers of a run: read it, never publish into it."""
+    """Publish a catalog that all workers of a run share: read it, never publish into it."""
     base = tmp_path_factory.getbasetemp()
     base = base if worker_id == "master" else base.parent
     root, done = base / "awkward", base / "awkward.json"
@@ -198,5 +198,5 @@ def server(request: pytest.FixtureRequest) -> Api:
 
 @pytest.fixture
 def api(server: Api) -> Api:
-    """The server as a new paying account meets it, in no hurry about credits and rates."""
+    """Return the server with a new paying account that has ample credits and rates."""
     return server.as_caller()

@@ -1,8 +1,8 @@
-"""What a description cannot say of some kinds of parameters, told to schemathesis (SCHEMATHESIS_HOOKS=tests.contract.schemathesis_hooks).
+"""Rules for schemathesis that a description cannot state (SCHEMATHESIS_HOOKS=tests.contract.schemathesis_hooks).
 
-A cursor is valid only when it was handed out: made-up ones are a 400 on purpose, and are left to tests of their own. Of a group of lookup
-parameters exactly one must be sent: the first of those made up is kept. A genre must be one of the tree, the days of a report some that
-follow each other. Audio must be audio, and the text of a fingerprint one that was made of some.
+Only a cursor that the server gave out is valid. An invented one is a 400 on purpose, and has tests of its own. A request must send exactly
+one parameter of a group of lookup parameters, so the hook keeps the first one. A genre must exist in the tree, and the days of a report
+must follow each other. Audio must be audio, and the text of a fingerprint must encode a real one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FINGERPRINT = encode(np.arange(50, dtype=np.uint32))
 REPORT = {"from": "2026-10-01", "until": "2026-11-30", "timezone": "Europe/Berlin"}
 GENRES = {"genre": "House", "genreId": 1}
 NOBODY = "http://127.0.0.2:9/hook"
-"""The servers under test may call this address, and nobody is there."""
+"""An address that the servers under test may call, and where no server listens."""
 
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
-    """Mend a query that was made up to be valid."""
+    """Mend a generated query so that it is valid."""
     if case.meta is not None and case.meta.generation.mode.is_negative:
         return
     if case.operation.path == IDENTIFY and case.media_type == UPLOAD_TYPE:

@@ -26,7 +26,7 @@ TRACK = ["id", "title", "releases", "artists", "isrc", "duration", "genre", "sub
 
 @pytest.fixture(scope="module")
 def built(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server over a catalog that was built from dumps: for rows about what a build does."""
+    """Return a server over a catalog that was built from dumps, for rows about builds."""
     place = tmp_path_factory.mktemp("built")
     with serving(built_world.catalog, f"sqlite:///{place}/accounts.db", place) as api:
         yield api
@@ -38,7 +38,7 @@ def table(world: BuiltWorld, name: str) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def members(built_world: BuiltWorld) -> pl.DataFrame:
-    """The staged records of every recording, as the dumps told them."""
+    """Return the staged records of every recording, as the dumps gave them."""
     work = built_world.catalog / "work" / "staging"
     staged = [
         pl.read_parquet(files[0].parent / "*.parquet").select("platform", "external_id", "isrcs", "duration_ms", "is_video")
@@ -93,7 +93,7 @@ def test_b3_a_duration_is_the_median_in_whole_seconds_half_up(built: Api, built_
         platforms=pl.col("platform").n_unique(),
         spread=pl.col("duration_ms").max() - pl.col("duration_ms").min(),
     )
-    # Of a platform's several records it takes their median first, and leaves out platforms far from the others: docs/design/build.md.
+    # The build first takes the median of a platform's several records, and leaves out platforms far from the others: docs/design/build.md.
     plain = told.filter(pl.col("records") == pl.col("platforms"), pl.col("spread") <= AGREEING_MS, pl.col("platforms") > 1)
     assert plain.height > 25
     for number, median in plain.sort("recording_id").select("recording_id", "duration_ms").head(25).iter_rows():

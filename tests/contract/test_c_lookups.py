@@ -33,7 +33,7 @@ def found(api: Api, artist: str, title: str, **query: object) -> list[int]:
 
 
 def pages(api: Api, path: str, size: int, **query: object) -> list[int]:
-    """Ids of all pages, one after the other."""
+    """Return the ids of all pages, one after the other."""
     ids: list[int] = []
     cursor: str | None = None
     for _ in range(100):

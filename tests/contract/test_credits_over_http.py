@@ -30,7 +30,7 @@ REQUESTS_EACH = 20
 def workers(
     request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> Iterator[Api]:
-    """A server of several worker processes."""
+    """Return a server of several worker processes."""
     place = tmp_path_factory.mktemp("workers")
     url = f"sqlite:///{place}/accounts.db"
     if request.param == "postgresql":
@@ -41,7 +41,7 @@ def workers(
 
 
 def asked(api: Api, method: str, path: str, body: bytes | None = None, **headers: str) -> int | None:
-    """The status of one request on a connection of its own, so that it may meet any worker; None when no answer came."""
+    """Return the status of one request, or None when no answer came. Its own connection lets any worker answer it."""
     address = urlsplit(api.base)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)
     try:

@@ -69,7 +69,10 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
 
 
 def test_patterns_mean_the_same_to_callers_as_here() -> None:
-    """A blank, a digit, a letter of Python's are not those of JSON Schema: U+001C was a title by the description, and refused."""
+    """Require patterns without class escapes: blanks, digits and letters of Python differ from those of JSON Schema.
+
+    U+001C was a valid title by the description, and was refused.
+    """
     document = build_description(list_declared_routes(ROUTES), current_plans())
     told = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]
     assert len(told) > 20
@@ -77,7 +80,7 @@ def test_patterns_mean_the_same_to_callers_as_here() -> None:
 
 
 def patterns(part: object) -> Iterator[str]:
-    """All patterns below a part of the description, those of headers left out: their values are ASCII."""
+    """Yield all patterns below a part of the description. Headers are left out, because their values are ASCII."""
     if isinstance(part, dict):
         if part.get("in") == "header":
             return

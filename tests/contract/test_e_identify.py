@@ -40,7 +40,7 @@ UNKNOWN = 99
 
 
 def clip(seed: int, seconds: float = 15, *, start: float = 5) -> NDArray[np.int16]:
-    """A piece of a song of the catalog."""
+    """Return a piece of a song of the catalog."""
     return song(seed)[round(start * RATE) : round((start + seconds) * RATE)]
 
 
@@ -57,7 +57,7 @@ def upload(api: Api, file: bytes, **headers: str) -> httpx.Response:
 
 
 def announced(api: Api, size: int) -> bytes:
-    """What comes back to the head of an upload, before any of it is sent."""
+    """Return the answer to the head of an upload, before any of its body is sent."""
     address = urlsplit(api.base)
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nx-api-key: {api.key}\r\ncontent-type: application/octet-stream\r\n"
     with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS) as connection:
@@ -91,7 +91,7 @@ def matcher_pid(api: Api) -> int:
 
 @contextmanager
 def frozen_matcher(api: Api) -> Iterator[None]:
-    """As long as it lasts, whatever asks the matcher gets no answer, and is told so after seconds."""
+    """Freeze the matcher. Every question to it stays unanswered, and the caller learns so after seconds."""
     process = matcher_pid(api)
     os.kill(process, signal.SIGSTOP)
     try:
@@ -335,7 +335,7 @@ def test_e5_a_repeat_under_an_idempotency_key_gets_the_first_answer_and_pays_not
 
 
 def has_decoded(process: int) -> bool:
-    """Whether it is confined and waits to be asked on: one that dies before that is replaced by another."""
+    """Return whether the process is confined and waits for the next question. A new process replaces one that dies before that."""
 
     def state() -> tuple[str, ...]:
         return tuple(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:13])

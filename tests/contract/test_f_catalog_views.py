@@ -19,7 +19,7 @@ def ids(api: Api, path: str, **query: object) -> list[int]:
 
 
 def names_of(artists: list[dict[str, str]]) -> set[str]:
-    """Every name that these artists are shown by."""
+    """Return every displayed name of these artists."""
     return {artist[member] for artist in artists for member in ("name", "credited_as") if member in artist}
 
 

@@ -50,7 +50,7 @@ def with_card(server: Api, plan: str = "custom") -> Api:
 
 @pytest.fixture
 def radio(server: Api) -> Api:
-    """A caller with a payment card on file."""
+    """Return a caller with a payment card on file."""
     return with_card(server)
 
 
@@ -68,7 +68,7 @@ def new_stream(caller: Api, name: str = "Radio") -> str:
 
 
 def began(caller: Api, stream_id: str, moment: datetime) -> None:
-    """As if the stream had been registered then."""
+    """Backdate the registration of the stream."""
     with caller.accounts.engine.begin() as connection:
         connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(created_at=moment))
 
@@ -81,7 +81,7 @@ def tell(caller: Api, stream_id: str, status: str, error: str | None = None) -> 
 def air(
     caller: Api, stream_id: str, recording_id: int, started_at: datetime, seconds: int = 200, *, ended: bool = True, title: str = "As aired"
 ) -> None:
-    """One airing, found out by three detections."""
+    """Write an airing that rests on three detections."""
     start = int(started_at.timestamp() * 1000)
     track = PlayedTrack(recording_id, title, "Whoever it was", isrc(recording_id % 1000), 201)
     with caller.accounts.engine.begin() as connection:
@@ -548,7 +548,7 @@ def test_g7_the_report_is_the_accounts_own(server: Api, radio: Api) -> None:
 
 
 def heard(caller: Api, stream_id: str, *months: str) -> None:
-    """As its monitor worker queue it."""
+    """Record the months as the write queue of a monitor worker does."""
     with caller.accounts.engine.begin() as connection:
         for month in months:
             record_heard_month(connection, stream_id, month)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 2**20
 MOST_MEMORY = 400 * MEBIBYTE
-"""That all hostile streams together may add: they take 50 MB."""
+"""Memory that all hostile streams together may add. They take 50 MB."""
 GOOD = encoded(song(2), "mp3", rate=11025, kbps=64)
 _FRAME_HEADS = b"\xff\xfb\x90\x64"
 TITLE_OF_4_KB = b"\xff" + b"StreamTitle='" + b"x" * (255 * 16 - 13)
@@ -50,12 +50,12 @@ ENDLESS: dict[str, tuple[bytes, bytes]] = {
     "a playlist of itself": (servers.ok("audio/x-mpegurl") + b"#EXTM3U\n" + b"/a-playlist-of-itself\n" * 100, b""),
     **{name: (servers.ok(), data) for name, data in HOSTILE.items()},
 }
-"""Head, and what is sent behind it for ever."""
+"""Head of each stream, and the bytes that follow it for ever."""
 KILLED = "a stream whose decoder dies"
 
 
 class HostileRadio:
-    """A server with a path for each of ENDLESS; on all others it plays the song. `asked`: the paths that somebody came to."""
+    """A server with a path for each of ENDLESS. All other paths play the song. `asked` holds the requested paths."""
 
     def __init__(self) -> None:
         self.asked: set[str] = set()
@@ -94,7 +94,7 @@ def server(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def decoders(server: Api) -> list[int]:
-    """The processes that decode a stream each."""
+    """Return the processes that decode a stream each."""
     found, waiting = [], [server.pid]
     while waiting:
         below = children(process := waiting.pop())

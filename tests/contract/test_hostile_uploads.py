@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 IDENTIFY = "/v1/tracks/identify"
 MEBIBYTE = 2**20
 SECONDS = 10.0
-"""That an upload may take. One of 100 MB must fit in, also on a machine with other work."""
+"""Time that an upload may take. One of 100 MB must fit in, also on a machine with other work."""
 MOST = 2
 KNOWN = encoded(song(1)[: 15 * 11025], "wav", rate=11025)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where uploads are kept."""
+    """Return the folder of kept uploads."""
     return tmp_path_factory.mktemp("uploads")
 
 
@@ -51,7 +51,7 @@ def server(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, fold
 
 @pytest.fixture
 def api(server: Api) -> Iterator[Api]:
-    """A new account; afterwards the server still names a song and keeps no file."""
+    """Yield a new account. Afterwards the server must still name a song and keep no file."""
     caller = server.as_caller()
     yield caller
     other = server.as_caller()
@@ -60,7 +60,7 @@ def api(server: Api) -> Iterator[Api]:
 
 
 def sent(api: Api, file: object) -> tuple[int, str]:
-    """Status, and what it says: the code of a problem, matched or the reason."""
+    """Return the status and the outcome: the code of a problem, `matched`, or the reason."""
     answer = api.request("POST", IDENTIFY, content=file, headers={"content-type": "application/octet-stream"})
     if answer.status_code == 200:
         return 200, "matched" if answer.json()["matched"] else answer.json()["reason"]
@@ -73,12 +73,12 @@ def used(api: Api) -> int:
 
 
 def worker(server: Api) -> int:
-    """The process that answers, as soon as there is one."""
+    """Return the process that answers, as soon as it exists."""
     return until(lambda: children(server.pid, b"spawn_main"), "a worker")[0]
 
 
 def open_files_below(server: Api) -> int:
-    """Files without a name that the worker holds in the folder for uploads."""
+    """Count the files without a name that the worker holds in the folder for uploads."""
     folder = next(value for name, value in environment(worker(server)) if name == "CATALOG_API_UPLOAD_FOLDER")
     held = 0
     for handle in Path(f"/proc/{worker(server)}/fd").iterdir():
@@ -94,7 +94,7 @@ def environment(process: int) -> list[list[str]]:
 
 
 def begun(api: Api, length: int, body: bytes) -> socket.socket:
-    """A connection that announced so many bytes and sent some."""
+    """Return a connection that announced `length` bytes and sent `body`."""
     address = urlsplit(api.base)
     connection = socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS)
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nx-api-key: {api.key}\r\ncontent-type: application/octet-stream\r\n"
@@ -103,7 +103,7 @@ def begun(api: Api, length: int, body: bytes) -> socket.socket:
 
 
 def ten_hours() -> bytes:
-    """Ten hours of silence at one sample a second, 36 kB."""
+    """Return ten hours of silence at one sample a second, 36 kB."""
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
         written.setnchannels(1)
@@ -114,7 +114,7 @@ def ten_hours() -> bytes:
 
 
 def claims_ten_hours() -> bytes:
-    """A file of some kB whose head tells of ten hours."""
+    """Return a file of some kB whose head claims ten hours."""
     file, size = bytearray(KNOWN[: 12 * 22_050]), (10 * 3600 * 22_050).to_bytes(4, "little")
     data = file.index(b"data") + 4
     file[4:8] = file[data : data + 4] = size
@@ -129,7 +129,7 @@ def zipped() -> bytes:
 
 
 def tagged(inner: bytes) -> bytes:
-    """A file behind a tag of another format."""
+    """Return a file behind a tag of another format."""
     return b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + inner
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.contract_page import contract_page, rows, shown_by
 
 SECTIONS = {"A": 17, "B": 16, "C": 13, "D": 4, "E": 6, "F": 6, "G": 9}
-"""How many rows each section has."""
+"""Number of rows of each section."""
 
 
 def test_every_row_stands_in_the_list() -> None:

@@ -1,4 +1,4 @@
-"""What holds over all workers of a server as it does in one (contract A3, A9): rates of keys, unknown keys of an address."""
+"""Tests of limits that hold over all workers of a server together (contract A3, A9): rates of keys, unknown keys of an address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RATE, BURST = 5, 10
-"""Of the plan `free`."""
+"""Limits of the plan `free`."""
 GUESSES = 20
 
 
@@ -37,7 +37,7 @@ def _workers(api: Api) -> list[int]:
 
 
 def _status(api: Api, key: str, **headers: str) -> tuple[int, str]:
-    """Of a request on a connection of its own, so that any worker may get it; and its Retry-After."""
+    """Return the status and Retry-After of a request. Its own connection lets any worker answer it."""
     lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in {"x-api-key": key, **headers}.items()]
     host = urlsplit(api.base).netloc
     answer = exchanged(api, f"GET /v1/usage HTTP/1.1\r\nhost: {host}\r\n{''.join(lines)}connection: close\r\n\r\n".encode()).decode()
@@ -47,7 +47,10 @@ def _status(api: Api, key: str, **headers: str) -> tuple[int, str]:
 
 
 def _answered(api: Api, key: str, requests: int, *others: int) -> tuple[int, float]:
-    """How many of so many requests were answered 200, not 429 or `others`, and the seconds from before the first to after the last."""
+    """Return how many of `requests` were answered 200, and the seconds from before the first to after the last.
+
+    Require that every other answer is 429 or one of `others`.
+    """
     began = time.monotonic()
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: _status(api, key)[0], range(requests)))

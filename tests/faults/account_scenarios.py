@@ -22,12 +22,12 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def open_accounts(folder: Path) -> Accounts:
-    """The store of a scenario's folder, at a fixed time."""
+    """Open the store of a scenario's folder, at a fixed time."""
     return Accounts.open(f"sqlite:///{folder / 'store' / 'accounts.db'}", clock=lambda: NOW)
 
 
 def make_account(folder: Path) -> None:
-    """One account; its key lies beside the store."""
+    """Create an account, and write its key beside the store."""
     accounts = open_accounts(folder)
     account = accounts.create("charged")
     (folder / "key").write_text(accounts.keys.create(account.account_id).key)
@@ -59,7 +59,7 @@ def charge_all(folder: Path) -> list[str]:
 
 
 def require_exact(folder: Path, answered: list[str]) -> None:
-    """Ask everything again: what was answered before is a replay, and in the end each was charged once."""
+    """Ask everything again: earlier answers are replayed, and in the end each key was charged once."""
     accounts = open_accounts(folder)
     try:
         caller = accounts.keys.caller((folder / "key").read_text())
@@ -81,7 +81,7 @@ def require_exact(folder: Path, answered: list[str]) -> None:
 
 
 class Charging(Scenario):
-    """A process opens the store and charges."""
+    """A process that opens the store and charges."""
 
     looks_alike = False
 
@@ -98,7 +98,7 @@ class Charging(Scenario):
         return Outcome(answer=json.dumps([mark for mark in marks if not mark.startswith("[")]))
 
     def check(self, folder: Path, outcome: Outcome) -> None:
-        """Without opening the store: what follows does."""
+        """Check without opening the store, because the next operations open it."""
         assert (folder / "store" / "accounts.db").exists(), outcome
 
     def operate_next(self, folder: Path) -> None:

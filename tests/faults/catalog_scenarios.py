@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RECORDINGS = 3
 NEXT_ID = {"first": 10, "second": 20, "third": 30, "fourth": 25, "fifth": 26}
-"""What each publish says of itself. The last two say less than those before: what those gave out must count."""
+"""Next ids in the manifest of each publish. The last two are lower than those before: ids that were given out must count."""
 KEPT_NAMES = {".publish.lock", ".rollback", "current", "snapshots"}
 
 
@@ -46,7 +46,7 @@ def _live(folder: Path) -> str:
 
 
 def _require_sound(folder: Path) -> set[str]:
-    """The ids of all snapshots, each of them whole."""
+    """Return the ids of all snapshots, and require that each is whole."""
     root = folder / "catalog"
     link = root / "current"
     assert link.is_symlink(), "nothing is live"
@@ -75,28 +75,28 @@ def _next_id(folder: Path, snapshot_id: str) -> int:
 
 
 def make_template(folder: Path) -> None:
-    """Tables, and a catalog that was published from them twice."""
+    """Write tables, and a catalog that was published from them twice."""
     make_tables(folder / "tables", RECORDINGS)
     for snapshot_id in CatalogScenario.before:
         _publish(folder, snapshot_id)
 
 
 class CatalogScenario(Scenario):
-    """A catalog of two snapshots, and everything that an operator may do next."""
+    """A catalog of two snapshots, and every operation that an operator may do next."""
 
     before = ("first", "second")
     may_go: frozenset[str] = frozenset()
-    """What the operation may remove."""
+    """Snapshots that the operation may remove."""
 
     def __init__(self, template: Path) -> None:
-        """`template`: of `make_template`."""
+        """Take the `template` that `make_template` wrote."""
         self.template = template
 
     def prepare(self, folder: Path) -> None:
         shutil.copytree(self.template, folder, symlinks=True, dirs_exist_ok=True)
 
     def allowed_live(self) -> set[str]:
-        """What may be live after a fault: what was, and what was to be."""
+        """Return the snapshots that may be live after a fault: the old one and the intended one."""
         raise NotImplementedError
 
     def operate_next(self, folder: Path) -> None:
@@ -167,7 +167,7 @@ def _require_after_publish(folder: Path, was_live: set[str]) -> None:
 
 
 class Publishing(CatalogScenario):
-    """The third snapshot is published."""
+    """The publish of the third snapshot."""
 
     def operate(self, folder: Path) -> str:
         _publish(folder, "third")
@@ -178,7 +178,7 @@ class Publishing(CatalogScenario):
 
 
 class RollingBack(CatalogScenario):
-    """Back to the first snapshot."""
+    """A rollback to the first snapshot."""
 
     def operate(self, folder: Path) -> str:
         rollback(folder / "catalog", "first")
@@ -189,7 +189,7 @@ class RollingBack(CatalogScenario):
 
 
 class Pruning(CatalogScenario):
-    """All but the newest one go, and what a killed publish left."""
+    """The removal of all snapshots but the newest, and of the remains of a killed publish."""
 
     may_go = frozenset({"first"})
 
@@ -205,19 +205,19 @@ class Pruning(CatalogScenario):
     def check(self, folder: Path, outcome: Outcome) -> None:
         super().check(folder, outcome)
         if outcome.answer:
-            # What a killed publish left may stay with a warning; the next operation has to remove it.
+            # The remains of a killed publish may stay with a warning; the next operation has to remove them.
             assert _require_sound(folder) == {"second"}
 
     def allowed_live(self) -> set[str]:
         return {"second"}
 
     def outcome_of(self, _marks: list[str]) -> Outcome:
-        """Removing promises nothing that outlives a loss of power."""
+        """Return an empty outcome. A removal promises nothing that outlives a loss of power."""
         return Outcome()
 
 
 class Following(CatalogScenario):
-    """A server follows `current` and logs; when the fault has passed, it serves the next snapshot that goes live."""
+    """A server that follows `current` and logs. After the fault, it serves the next snapshot that goes live."""
 
     is_killed = False
 
@@ -230,7 +230,7 @@ class Following(CatalogScenario):
         return folder / "catalog" / "snapshots"
 
     def operate(self, folder: Path) -> str:
-        """Follow from `first` to `second` under the fault and to `third` after it; the id served at last."""
+        """Follow from `first` to `second` under the fault and to `third` after it. Return the last id served."""
         root = folder / "catalog"
         sys.stderr = _open_log(self.watched(folder))
         log_json("info")
@@ -252,28 +252,28 @@ class Following(CatalogScenario):
                 sys.stderr.close()
 
     def _follow(self, live: LiveSnapshot[Catalog], name: str, folder: Path, logged: int) -> None:
-        """Wait for a snapshot, and for its line in the log, which comes behind it: the log is larger than `logged` bytes then."""
+        """Wait for a snapshot and for its log line, which follows it. The log then exceeds `logged` bytes."""
         if _comes(live, name, self.patience_seconds):
             _until(lambda: self._log_bytes(folder) > logged, self.patience_seconds)
 
     def _log_bytes(self, folder: Path) -> int:
-        """Size of the log, asked by a call that is not counted."""
+        """Return the size of the log, from a call that is not counted."""
         return (self.watched(folder) / ".server.log").stat().st_size
 
     def operate_next(self, folder: Path) -> None:
-        """It went on already."""
+        """Do nothing: the server has already gone on."""
 
     def check(self, folder: Path, outcome: Outcome) -> None:
         assert outcome.error is None, outcome.error
         _require_sound(folder)
 
     def next_operations(self, *_: object) -> Iterator[tuple[str, Callable[[Path], None]]]:
-        """None: it changes nothing in the catalog."""
+        """Yield nothing: a follower changes nothing in the catalog."""
         yield from ()
 
 
 def _open_log(folder: Path) -> TextIO:
-    """A server's standard error was opened by others: a fault that meets the opening is over with the second try."""
+    """Open the log as others open a server's standard error. The second try succeeds when a fault meets the first."""
     with suppress(OSError):
         return (folder / ".server.log").open("w", buffering=1)
     system_calls.disarm()
@@ -281,7 +281,7 @@ def _open_log(folder: Path) -> TextIO:
 
 
 def _switch(root: Path, snapshot_id: str) -> None:
-    """As the publisher does, without its reading below the watched folder."""
+    """Switch `current` as the publisher does, without its reads below the watched folder."""
     (root / ".next").symlink_to(f"snapshots/{snapshot_id}")
     (root / ".next").rename(root / "current")
 

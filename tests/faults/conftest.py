@@ -32,7 +32,7 @@ def watched_calls() -> None:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for copies without number, in memory where there is room."""
+    """Yield a folder for any number of copies, in memory where there is room."""
     has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES
     folder = Path(tempfile.mkdtemp(prefix="faults-", dir=MEMORY if has_room else tmp_path_factory.getbasetemp()))
     yield folder
@@ -41,6 +41,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def template(place: Path) -> Path:
-    """A catalog of two snapshots; nobody writes to it."""
+    """Return a catalog of two snapshots. No test writes to it."""
     make_template(place / "template")
     return place / "template"

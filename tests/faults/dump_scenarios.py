@@ -65,7 +65,7 @@ def _require_tidy_zone(folder: Path) -> None:
 
 
 class Landing(Scenario):
-    """The newest dump is landed beside the one before."""
+    """The landing of the newest dump beside the one before."""
 
     link = False
 
@@ -113,13 +113,13 @@ class Landing(Scenario):
 
 
 class LinkedLanding(Landing):
-    """The same with hard links."""
+    """The same landing with hard links."""
 
     link = True
 
 
 class LandingPruned(Scenario):
-    """An old dump that had been found broken is removed."""
+    """The removal of an old dump that had been found broken."""
 
     def prepare(self, folder: Path) -> None:
         for date in (OLD, NEW):
@@ -151,12 +151,12 @@ class LandingPruned(Scenario):
         yield "land the next dump, prune", land_later
 
     def outcome_of(self, _marks: list[str]) -> Outcome:
-        """Removing promises nothing that outlives a loss of power."""
+        """Return an empty outcome. A removal promises nothing that outlives a loss of power."""
         return Outcome()
 
 
 class Staging(Scenario):
-    """The newest dump is staged over the tables of the one before."""
+    """The staging of the newest dump over the tables of the one before."""
 
     def prepare(self, folder: Path) -> None:
         _deliver(folder, OLD)

@@ -35,9 +35,10 @@ _TAKES_SPACE = frozenset(
 )
 _BY_NAME = (_OPENS | _CHANGES) - {Operation.WRITE, Operation.SYNC, Operation.TRUNCATE, Operation.ALLOCATE}
 _TRIES = 4
-"""A thread that is just being made masks all signals: trapped in that moment, the kernel ends the process. Seen once in some 500 runs."""
+"""Tries of a run. A starting thread masks all signals: the kernel ends a process that is trapped in that moment. Seen once in some 500
+runs."""
 _HANG_SECONDS = 300
-"""A child that takes longer hangs: the longest takes some two."""
+"""Time after which a child counts as hung. The longest child takes some 2 s."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class Kind:
 
     @property
     def kills(self) -> bool:
-        """Whether the process dies of it."""
+        """Return whether the fault ends the process."""
         return self.action in (Action.KILL, Action.TORN)
 
     def fits(self, call: Call) -> bool:
-        """Whether it can happen to this call; half of a write needs two bytes."""
+        """Return whether the fault can happen to this call. Half of a write needs two bytes."""
         return call.operation in self.happens_to and (self.action not in (Action.SHORT, Action.TORN) or call.length > 1)
 
 
@@ -81,7 +82,7 @@ KINDS = (
 
 @dataclass
 class Outcome:
-    """What the operation under fault came to: `answer` when it returned, `error` when it raised, neither when the process died."""
+    """The result of the operation under fault: `answer` when it returned, `error` when it raised. Both are None when the process died."""
 
     answer: str | None = None
     error: str | None = None
@@ -89,41 +90,41 @@ class Outcome:
 
 
 class Scenario(ABC):
-    """One operation and what must hold. It is sent to the child processes: of state it has paths at most."""
+    """An operation and its invariants. It is sent to child processes, so its only state is paths."""
 
     is_killed = True
-    """Whether killing the process is a fault that has an aftermath of its own."""
+    """Whether a killed process is a fault with an aftermath of its own."""
     looks_alike = True
     """Whether states with the same names and sizes of small files may count as one."""
     patience_seconds = 1
-    """How long to wait for what a fault may keep from coming. While the calls are counted, nothing does, and the wait is longer."""
+    """Longest wait for an event that a fault may prevent. The wait is longer while calls are counted, because nothing prevents it then."""
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
-        """Make the state before."""
+        """Make the state before the operation."""
 
     @abstractmethod
     def operate(self, folder: Path) -> str:
-        """Do the operation; what it answered, as text."""
+        """Run the operation and return its answer as text."""
 
     def operate_next(self, folder: Path) -> None:
-        """Do something small afterwards in the same process, which must go well though the operation failed."""
+        """Run a small operation afterwards in the same process. It must succeed although the first operation failed."""
         self.check(folder, Outcome())
 
     @abstractmethod
     def check(self, folder: Path, outcome: Outcome) -> None:
-        """AssertionError when something does not hold after the fault."""
+        """Raise AssertionError when an invariant is broken after the fault."""
 
     def outcome_of(self, marks: list[str]) -> Outcome:
-        """What was answered, when the power was cut after these lines had been written into the log: the answer is the last one."""
+        """Return the outcome of a power cut after these lines of the log. The answer is the last line."""
         return Outcome(answer=marks[-1] if marks else None)
 
     def next_operations(self, _folder: Path, _outcome: Outcome) -> Iterator[tuple[str, Callable[[Path], None]]]:
-        """What may come next: a name, and a function that does it in a copy of the folder and raises AssertionError."""
+        """Yield operations that may come next: a name, and a function that runs it in a copy of the folder and raises AssertionError."""
         yield from ()
 
     def watched(self, folder: Path) -> Path:
-        """The folder whose calls count."""
+        """Return the folder whose calls count."""
         return folder
 
 
@@ -139,31 +140,31 @@ class Fault:
 
 
 class FaultFoundError(AssertionError):
-    """Something does not hold after some fault."""
+    """An invariant that is broken after some fault."""
 
 
 @dataclass
 class Findings:
-    """What came out of the runs of one scenario."""
+    """The results of the runs of one scenario."""
 
     operations: int = 0
     runs: int = 0
     follow_ups: int = 0
     faults: dict[str, str] = field(default_factory=dict)
-    """What did not hold, by run."""
+    """Broken invariants, by run."""
 
     def require_none(self) -> None:
-        """FaultFoundError that names the runs after which something did not hold."""
+        """Raise FaultFoundError when an invariant is broken. It names the runs."""
         if self.faults:
             told = "\n".join(f"{fault}\n    {wrong}" for fault, wrong in self.faults.items())
             raise FaultFoundError(f"{len(self.faults)} of {self.runs} runs over {self.operations} operations:\n{told}")
 
 
 class Harness:
-    """Runs faults of one scenario below `folder`."""
+    """A runner of the faults of one scenario below `folder`."""
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
-        """Prepare the state before, and record the operation once."""
+        """Prepare the state before the operation, and record the operation once."""
         self.scenario = scenario
         self.folder = folder
         self.before = folder / "before"
@@ -181,16 +182,16 @@ class Harness:
         shutil.rmtree(folder / "recorded")
 
     def faults(self) -> list[Fault]:
-        """Every call with every kind of fault that can happen to it."""
+        """Return every call with every kind of fault that can happen to it."""
         kinds = [kind for kind in KINDS if self.scenario.is_killed or not kind.kills]
         return [Fault(call, kind) for call in self.calls for kind in kinds if kind.fits(call)]
 
     def sample(self, count: int) -> list[Fault]:
-        """Some `count` of them, chosen by a hash of what they are."""
+        """Return about `count` faults, chosen by a hash of their contents."""
         return sorted(self.faults(), key=_rank)[:count]
 
     def run(self, faults: Iterable[Fault], *, follow_ups: int | None = None, only: str = "") -> Findings:
-        """Try each of them, with at most so many next operations each, chosen by a hash, of those whose name begins with `only`."""
+        """Try each fault, and then some next operations whose names begin with `only`. A hash chooses at most `follow_ups` of them."""
         for fault in faults:
             self.findings.runs += 1
             place = self.folder / "run"
@@ -253,7 +254,7 @@ class Harness:
 
 
 def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log: Path, answer: Path) -> None:
-    """Written to `answer`: the outcome; what of it is left lies in `run-after`, when the process went on."""
+    """Write the outcome to `answer`. When the process went on, `run-after` holds the resulting state."""
     outcome = Outcome()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what is logged of faults is as long as what pytest tells
     open_before = _open_files(place)
@@ -286,7 +287,7 @@ def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log:
 
 
 def told(error: Exception) -> str:
-    """An error in a line, with the place that raised it."""
+    """Return an error in one line, with the place that raised it."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
 
@@ -310,7 +311,7 @@ def _children() -> multiprocessing.context.ForkServerContext:
 
 
 def _name(fault: Fault) -> str:
-    """The same in every run, wherever the folder lies."""
+    """Return a name that is the same in every run, wherever the folder lies."""
     return f"{fault.kind.name} {fault.call.operation.name} {Path(fault.call.path).name} {fault.call.number}"
 
 
@@ -319,7 +320,10 @@ def _rank(fault: Fault) -> bytes:
 
 
 def _fingerprint(folder: Path, outcome: Outcome) -> str:
-    """Names, links and sizes of small files; what a killed publish wrote into its own folder by half looks alike, however far it came."""
+    """Hash names, links and sizes of small files.
+
+    All half-written folders of killed publishes look alike, however far the publish came.
+    """
     seen = [str(outcome.answer)]
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()

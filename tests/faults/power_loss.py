@@ -27,13 +27,13 @@ _POINTS = frozenset(Operation) - {Operation.READ_OPEN}
 
 @dataclass
 class _Node:
-    """A file, folder (`names`) or symbolic link (`leads_to`). Of a file the first `synced` of its changes are durable."""
+    """A file, folder (`names`) or symbolic link (`leads_to`). The first `synced` changes of a file are durable."""
 
     number: int
     names: dict[str, _Node] | None = None
     leads_to: str = ""
     origin: Path | None = None
-    """Where its bytes of before the operation lie."""
+    """Path of its bytes from before the operation."""
     changes: list[tuple[int, bytes | None]] = field(default_factory=list)
     """Writes: offset and bytes; or a new length and None."""
     synced: int = 0
@@ -41,33 +41,33 @@ class _Node:
 
 @dataclass
 class _Naming:
-    """One change of names, in one folder or two: it happens as a whole or not at all."""
+    """A change of names in one folder or two. It happens as a whole or not at all."""
 
     effects: list[tuple[_Node, str, _Node | None]]
     is_durable: bool = False
 
 
 class Choice:
-    """Which of the unsynced things survive; by a hash of `seed` and what they are, unless it is one of the extremes."""
+    """A choice of the unsynced changes that survive: one of the extremes, or a hash of `seed` and the change."""
 
     def __init__(self, seed: str) -> None:
-        """`lost`, `kept`, `names only`, `bytes only`, or any text."""
+        """Take a seed: `lost`, `kept`, `names only`, `bytes only`, or any text."""
         self.seed = seed
 
     def keeps_name(self, place: int, count: int, folder: int) -> bool:
-        """Of `count` unsynced changes of names in a folder the one at `place`."""
+        """Return whether the name change at `place` survives, of `count` unsynced ones in a folder."""
         if self.seed in ("lost", "bytes only"):
             return False
         return self.seed in ("kept", "names only") or place < self._number("names", folder) % (count + 1)
 
     def keeps_bytes(self, *what: int) -> bool:
-        """Whether a page of a write, or a change of length, survives."""
+        """Return whether a page of a write, or a change of length, survives."""
         if self.seed in ("lost", "names only"):
             return False
         return self.seed in ("kept", "bytes only") or bool(self._number("bytes", *what) & 1)
 
     def keeps_length(self, file: int) -> bool:
-        """Whether a file keeps the length that lost writes gave it, with zeros."""
+        """Return whether a file keeps the length that lost writes gave it, with zeros."""
         return self.seed not in ("lost", "kept", "names only", "bytes only") and bool(self._number("length", file) & 1)
 
     def _number(self, *what: object) -> int:
@@ -78,10 +78,13 @@ CHOICES = tuple(map(Choice, ("lost", "kept", "names only", "bytes only", "some",
 
 
 class Disk:
-    """What the calls have made of a folder, and what of it would survive."""
+    """The state of a folder after some calls, and the part of it that survives a power cut."""
 
     def __init__(self, before: Path, recorded: Path, watched: str) -> None:
-        """`before`: everything as it was, durable; `recorded`: where the calls found it; `watched`: the folder in it that calls change."""
+        """Take the durable state `before`.
+
+        `recorded` is the folder where the calls found it. `watched` is the folder in it that the calls change.
+        """
         self._count = 0
         self._elsewhere = before, recorded
         self._recorded = str(recorded / watched)
@@ -101,7 +104,7 @@ class Disk:
         return self._node(origin=path)
 
     def apply(self, call: Call) -> None:
-        """Let one call happen."""
+        """Apply one call."""
         if call.result < 0:
             return
         handler = {
@@ -184,7 +187,7 @@ class Disk:
         self._name(call.other, node)
 
     def survive(self, choice: Choice, target: Path) -> str:
-        """Write what survives to `target`; a hash of it."""
+        """Write the surviving state to `target` and return a hash of it."""
         kept = self._kept_names(choice)
         names = self._replayed(kept)
         digest = hashlib.sha256()
@@ -192,7 +195,7 @@ class Disk:
         return digest.hexdigest()
 
     def _kept_names(self, choice: Choice) -> set[int]:
-        """Ids of the unsynced namings that survive: in each folder those before some point."""
+        """Return the ids of the unsynced namings that survive: in each folder those before some point."""
         by_folder: dict[int, list[_Naming]] = {}
         for naming in self._namings:
             if not naming.is_durable and naming.effects:
@@ -205,7 +208,7 @@ class Disk:
         }
 
     def _replayed(self, kept: set[int]) -> dict[int, dict[str, _Node]]:
-        """Names in each folder after the namings that are durable or kept."""
+        """Return the names in each folder after the namings that are durable or kept."""
         names: dict[int, dict[str, _Node]] = {}
         for naming in self._namings:
             for folder, _, _ in naming.effects:
@@ -239,7 +242,7 @@ class Disk:
 
 
 def _all_names(root: _Node) -> dict[int, dict[str, _Node]]:
-    """The names in each folder below `root`, by its number."""
+    """Return the names in each folder below `root`, by its number."""
     found: dict[int, dict[str, _Node]] = {}
     waiting = [root]
     while waiting:
@@ -259,7 +262,7 @@ def _set(folder: _Node, name: str, node: _Node | None) -> None:
 
 
 def _content(node: _Node, choice: Choice | None = None) -> bytes:
-    """The bytes of a file; with a choice those that survive."""
+    """Return the bytes of a file; with a choice, only those that survive."""
     content = bytearray(node.origin.read_bytes() if node.origin else b"")
     length = len(content)
     for place, (offset, data) in enumerate(node.changes):
@@ -285,7 +288,7 @@ def _content(node: _Node, choice: Choice | None = None) -> bytes:
 
 
 class PowerLoss:
-    """Cuts the power in one recorded operation of a scenario, and asks what must hold."""
+    """Power cuts in one recorded operation of a scenario, and the checks after them."""
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         """Record the operation."""
@@ -296,19 +299,19 @@ class PowerLoss:
         self._seen: set[str] = set()
 
     def cuts(self) -> list[tuple[int, Choice]]:
-        """Every place in the log behind which the power can be cut, with every choice."""
+        """Return every place in the log behind which the power can be cut, with every choice."""
         places = [number for number, call in enumerate(self.harness.log) if call.operation in _POINTS]
         return [(place, choice) for place in places for choice in CHOICES]
 
     def sample(self, count: int) -> list[tuple[int, Choice]]:
-        """Some of them, chosen by a hash; always some behind the last calls, where things are switched."""
+        """Return some cuts, chosen by a hash. Some always lie behind the last calls, which switch things."""
         cuts = self.cuts()
         ranked = sorted(cuts, key=lambda cut: hashlib.sha256(f"{cut[0]} {cut[1].seed}".encode()).digest())
         late = [cut for cut in ranked if cut[0] >= len(self.harness.log) - 12]
         return sorted({*ranked[: count // 2], *late[: count - count // 2]}, key=lambda cut: cut[0])
 
     def run(self, cuts: Iterable[tuple[int, Choice]], *, follow_ups: int | None = None) -> Findings:
-        """Try each of them, with at most so many next operations in all."""
+        """Try each cut, with at most `follow_ups` next operations in all."""
         before = self.harness.before
         disk = Disk(before, self.folder / "recorded", str(self.scenario.watched(before).relative_to(before)))
         done = 0

@@ -22,7 +22,7 @@ SOURCE = Path(__file__).with_name("system_calls.c")
 
 
 class Operation(IntEnum):
-    """As in system_calls.c. MARK is a line that the recording program wrote by itself."""
+    """Operations as in system_calls.c. MARK is a line that the recording program wrote by itself."""
 
     MARK = 0
     READ_OPEN = 1
@@ -42,7 +42,7 @@ class Operation(IntEnum):
 
 
 class Action(IntEnum):
-    """What happens to a call: as in system_calls.c."""
+    """Actions on a call, as in system_calls.c."""
 
     PASS = 0
     FAIL = 1
@@ -53,9 +53,9 @@ class Action(IntEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `path` is what it changes; `other` a rename's or link's new name, or a symbolic link's text.
+    """A system call. `path` is the file it changes; `other` a rename's or link's new name, or a symbolic link's text.
 
-    `offset` and `length` are those of a write; of an open `offset` holds its flags; `was_there`: the new name existed before.
+    `offset` and `length` belong to a write. `offset` of an open holds its flags. `was_there` says that the new name existed before.
     """
 
     operation: Operation
@@ -76,7 +76,7 @@ class Call:
 
 
 class UnwatchableError(Exception):
-    """This machine has no compiler, or its kernel lets no process trap its own calls."""
+    """An error on a machine without a compiler, or whose kernel lets no process trap its own calls."""
 
 
 @functools.cache
@@ -94,7 +94,7 @@ def _library() -> ctypes.CDLL:
 
 
 def watch() -> None:
-    """Trap the calls of this process from now on. UnwatchableError where that is impossible."""
+    """Trap the calls of this process from now on. Raise UnwatchableError where that is impossible."""
     if error := _library().watch():
         raise UnwatchableError(f"the kernel traps no calls here: {os.strerror(error)}")
 
@@ -127,7 +127,7 @@ def disarm() -> None:
 
 
 def mark(text: str) -> None:
-    """Write a line into the log in its place among the calls: what was promised to somebody, for example."""
+    """Write a line into the log in its place among the calls, for example a promise to a caller."""
     _library().mark(text.encode())
 
 
@@ -135,7 +135,7 @@ _RECORD = struct.Struct("=IIqqqqIIIIII")
 
 
 def read_log(log: Path) -> list[Call]:
-    """The calls in order."""
+    """Return the calls in order."""
     content = log.read_bytes()
     calls, at = [], 0
     while at < len(content):

@@ -18,7 +18,7 @@ from tests.fuzz import INSTRUMENTED, Target, all_targets, crashes, target_named
 SECONDS = 600
 MEMORY_MB = 4096
 SLOWEST_RUN_SECONDS = 60
-"""Of one input; an ordinary one takes some tenths of a second."""
+"""Longest run of one input. An ordinary one takes some tenths of a second."""
 LONGEST_INPUT = 64 << 10
 _ESCAPED = "\\x{:02x}".format
 

@@ -46,7 +46,7 @@ BODIES: dict[str, list[object]] = {
     "rotate_webhook_secret": [{"overlap_hours": 24}, {}],
     "replay_webhook": [{"since": "2026-11-21T12:00:00Z"}, {"since": "2026-11-21t12:00:00.5+01:00"}],
 }
-"""Of every operation that takes JSON; each is answered 200."""
+"""Valid bodies of every operation that takes JSON. Each is answered 200."""
 HEADS = (
     f"GET /v1/tracks/isrc/{isrc(1)}?include=isrcs,links",
     "GET /v1/tracks/search?artist=Daft+Trunk&title=Glass%20City&limit=2",
@@ -78,7 +78,7 @@ HEADS = (
     "GET /v1/openapi.json",
 )
 _OTHER_PATHS = {path for handler in ROUTES if ROUTE not in handler.opt for path in handler.paths}
-"""Of the documentation and the state of health."""
+"""Paths of the documentation and of the health checks."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _NOT_IN_TARGETS = re.compile(rb"[^!-\"$-~]")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~\x80-\xff]*?)[ \t]*")

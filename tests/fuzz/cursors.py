@@ -57,7 +57,7 @@ def go_on_behind(content: bytes) -> None:
 
 
 def operation_of(name: str) -> str:
-    """The operation that answers the list."""
+    """Return the operation that answers the list."""
     return name if name in OPERATIONS else name.rpartition("_")[0]
 
 
@@ -71,7 +71,7 @@ def _head(name: str) -> bytes:
 
 
 def _cursor(name: str) -> str:
-    """Of the second page, as the service told it."""
+    """Return the cursor of the second page, as the service gave it."""
     return str(service().ask("GET", _first_page(name)).json()["next_cursor"])
 
 

@@ -25,7 +25,7 @@ from tests.audio_recognition.fingerprint_world import music
 from tests.fuzz import Target
 
 FPCALC = b"AQAADFXkLIrCoEneBD9x_MPkLNHhUcrx5RiTD8k-IV-OkQoP4oBJFgADkAMIAQ"
-"""What libchromaprint writes for twelve items."""
+"""Output of libchromaprint for twelve items."""
 _SONGS = {number: music(number, 200) for number in range(1, 6)}
 
 
@@ -42,7 +42,10 @@ def read_text(content: bytes) -> None:
 
 
 def read_frame(content: bytes) -> None:
-    """What comes over the matcher's socket: a FrameError, or a message that means the same when it is written again."""
+    """Read bytes from the matcher's socket.
+
+    They must raise FrameError, or give a message that means the same when it is written again.
+    """
     with suppress(frames.FrameError):
         frames.read_length(content[: frames.LENGTH_BYTES])
     for read in (frames.decode_question, frames.decode_reply):
@@ -58,7 +61,7 @@ def read_frame(content: bytes) -> None:
 
 
 def read_packet(content: bytes) -> None:
-    """What a decoding process says: a ValueError, or a message whose items are whole."""
+    """Read a message of a decoding process: it must raise ValueError or have whole items."""
     try:
         message = messages.decode_message(content)
     except ValueError:
@@ -69,7 +72,10 @@ def read_packet(content: bytes) -> None:
 
 
 def match(content: bytes) -> None:
-    """One byte for the number of phases and the length of the file, then items: an answer that the matcher can tell."""
+    """Match fingerprints, and require an answer that survives its own encoding.
+
+    `content` holds one byte for the number of phases, two for the length of the file in seconds, then the items.
+    """
     phases, seconds = content[:1], int.from_bytes(content[1:3], "little") or None
     items = np.frombuffer(content[3 : len(content) - (len(content) - 3) % 4], "<u4") if len(content) > 3 else np.zeros(0, np.uint32)
     count = 1 + phases[0] % len(PHASES) if phases else 1

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
 OPERATIONS = {route.name: route for route in list_declared_routes(ROUTES)}
-"""What the interface can be asked, by the name that its description tells."""
+"""Operations of the interface, by their names in the description."""
 _DOCUMENT = build_description(list(OPERATIONS.values()), current_plans())
 _TIMELY = {"too_slow", "recognition_unavailable"}
 """Codes of refusals that a busy machine brings about."""
@@ -54,7 +54,7 @@ class FaultError(AssertionError):
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer; header names are lower-case."""
+    """An answer of the service. Header names are lower-case."""
 
     status: int
     headers: dict[str, str]
@@ -146,7 +146,7 @@ def judge(answer: Answer, operation: Route | None, *also: int) -> None:
 
 
 def described(operation: Route) -> dict[str, Any]:
-    """What the description tells of the operation."""
+    """Return the description of the operation."""
     told: dict[str, Any] = _DOCUMENT["paths"][build_path_template(operation.path)][operation.method.lower()]
     return told
 

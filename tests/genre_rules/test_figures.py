@@ -1,4 +1,7 @@
-"""How well the shipped rules answer the labelled sets beside this file: traps, held-out strings, closed lists; a failure names them."""
+"""Accuracy of the shipped rules on the labelled sets beside this file: traps, held-out strings, closed lists.
+
+A failure names the wrong answers.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def ask(classifier: Classifier, platform: str, row: dict[str, str]) -> Asked:
 
 
 def share_right(answers: Iterable[Asked]) -> tuple[float, list[Asked]]:
-    """Of strict sets of mains, and the answers that are wrong."""
+    """Return the share of answers with exactly the expected mains, and the wrong answers."""
     answers = list(answers)
     wrong = [answer for answer in answers if answer.expected != answer.answered]
     return 1 - len(wrong) / len(answers), wrong

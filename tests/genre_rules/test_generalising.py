@@ -1,4 +1,4 @@
-"""What lets the rules read strings that nobody has written down, each with what it must not do."""
+"""Tests of the means by which the rules read strings that nobody has listed, each with its limits."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def asked(connection: socket.socket, path: str = "/") -> bytes:
-    """What the server at the other end says."""
+    """Send a request and return the whole answer of the server at the other end."""
     connection.sendall(f"GET {path} HTTP/1.0\r\nHost: by.hand\r\n\r\n".encode())
     return b"".join(iter(lambda: connection.recv(65536), b""))
 

@@ -1,4 +1,4 @@
-"""What a person sees who makes a mistake on the command line."""
+"""Tests of the messages that a person sees after a mistake on the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_folder_without_platforms_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def refused(*arguments: object, **environment: str) -> str:
-    """What a command says that refuses to work, without a traceback."""
+    """Return the message of a command that refuses to work, without a traceback."""
     result = run_pipeline(*map(str, arguments), check=False, **environment)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""What the tests of whole builds share: copies of the built world to build upon, and what of a catalog must not change."""
+"""Shared steps of the tests of whole builds: copies of the built world to build upon, and the parts of a catalog that must not change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def require_consistent(catalog: Path) -> None:
-    """Every published snapshot is whole, and its files do not contradict each other; `current` names one of them."""
+    """Require that every published snapshot is whole and consistent, and that `current` names one of them."""
     published = snapshots(catalog)
     assert [snapshot.id for snapshot in published if snapshot.is_current] == [live_snapshot(catalog).id]
     for snapshot in published:
@@ -25,7 +25,10 @@ def require_consistent(catalog: Path) -> None:
 
 
 def table_hashes(catalog: Path) -> dict[str, str]:
-    """Of the published tables and of the recognition index of a catalog whose snapshots are all consistent."""
+    """Return hashes of the published tables and of the recognition index.
+
+    All snapshots of the catalog must be consistent.
+    """
     require_consistent(catalog)
     live = catalog / "current"
     files = [*sorted((live / "tables").rglob("*.parquet")), *sorted((live / "serving" / "recognition").rglob("*.*"))]
@@ -33,7 +36,7 @@ def table_hashes(catalog: Path) -> dict[str, str]:
 
 
 def copy_of(built: BuiltWorld, place: Path) -> tuple[Path, Path]:
-    """Dumps and catalog, for a test of its own."""
+    """Return copies of the dumps and the catalog, for a test of its own."""
     dumps, catalog = place / "dumps", place / "catalog"
     shutil.copytree(built.dumps, dumps)
     shutil.copytree(built.catalog, catalog, symlinks=True)
@@ -41,7 +44,7 @@ def copy_of(built: BuiltWorld, place: Path) -> tuple[Path, Path]:
 
 
 def published_copy(built: BuiltWorld, place: Path) -> Path:
-    """A catalog of nothing but its snapshots: enough for a server, and a build over it begins anew."""
+    """Return a copy with only the snapshots. It suffices for a server, and a build over it begins anew."""
     catalog = place / "catalog"
     shutil.copytree(built.catalog / "snapshots", catalog / "snapshots")
     (catalog / "current").symlink_to((built.catalog / "current").readlink())
@@ -49,5 +52,5 @@ def published_copy(built: BuiltWorld, place: Path) -> Path:
 
 
 def newest(dumps: Path, platform: str) -> Path:
-    """The newest dump of a platform."""
+    """Return the newest dump of a platform."""
     return max(path for path in (dumps / platform).iterdir() if path.is_dir())

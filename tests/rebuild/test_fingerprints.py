@@ -60,7 +60,7 @@ def test_the_published_index_answers_clips_of_all_its_fingerprints(built_world: 
 
 @pytest.fixture(scope="module")
 def next_day(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
-    """The same world a day later: catalog root after the steps that fingerprints go through, and what they said."""
+    """Run the fingerprint steps on the same world a day later; return the catalog root and their output."""
     base = tmp_path_factory.mktemp("next_day")
     settings = SimulationSettings(recordings=WORLD_RECORDINGS, seed=7, fingerprint_coverage=0.7, fingerprint_days=5)
     write_world(settings, base / "dumps")

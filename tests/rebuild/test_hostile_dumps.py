@@ -22,7 +22,10 @@ LONG = "endless " * 250_000
 
 
 def deliver(dumps: Path, platform: str, date: str, *, hostile: bool) -> None:
-    """The newest dump of the platform once more under another date; `hostile`: with a title and a name of 2 MB in each file of tracks."""
+    """Copy the newest dump of the platform under another date.
+
+    `hostile` adds a title and a name of 2 MB to each file of tracks.
+    """
     old = newest(dumps, platform)
     new = old.with_name(date)
     for path in (path for path in old.rglob("*") if path.is_file()):
@@ -65,7 +68,7 @@ def test_titles_of_two_megabytes_cost_their_records_and_the_next_good_night_has_
 
 
 def titles(catalog: Path) -> tuple[int, int]:
-    """Recordings, and different titles of theirs, of the live snapshot."""
+    """Return the number of recordings in the live snapshot and of their different titles."""
     found = duckdb.execute(f"SELECT count(*), count(DISTINCT title) FROM '{catalog}/current/tables/recording/*.parquet'").fetchone()
     assert found is not None
     return found[0], found[1]

@@ -42,7 +42,7 @@ Ids = dict[str, dict[tuple[str, str], int]]
 
 @pytest.fixture
 def paths(built_world: BuiltWorld, tmp_path: Path) -> BuildPaths:
-    """The catalog of the shared world, to build upon."""
+    """Return the catalog of the shared world, to build upon."""
     shutil.copytree(built_world.catalog, tmp_path / "catalog", symlinks=True)
     return BuildPaths(tmp_path / "catalog")
 
@@ -57,7 +57,7 @@ def ids_below(folders: Mapping[str, Path]) -> Ids:
 
 
 def link(paths: BuildPaths, buckets: int | None = None) -> dict[tuple[str, str], int]:
-    """Linkage alone: the ids of recordings."""
+    """Run linkage alone and return the ids of recordings."""
     stages.write_atoms(paths, buckets=buckets)
     stages.write_edges(paths, buckets=buckets)
     stages.write_clusters(paths)
@@ -66,7 +66,7 @@ def link(paths: BuildPaths, buckets: int | None = None) -> dict[tuple[str, str],
 
 
 def night(paths: BuildPaths, name: str) -> Ids:
-    """Every step that gives ids, published as `name`."""
+    """Run every step that gives ids, and publish the result as `name`."""
     link(paths)
     build_artists(paths)
     build_labels(paths)
@@ -76,7 +76,7 @@ def night(paths: BuildPaths, name: str) -> Ids:
 
 
 def lay_down(paths: BuildPaths, name: str) -> None:
-    """What the next night needs of a publication: tables, manifest, `current`."""
+    """Write the parts of a publication that the next night needs: tables, manifest, `current`."""
     next_ids, folder, stored = collect_registry(paths), paths.snapshots / name, {}
     for table in (table for table in PUBLISHED if paths.table(table.name).is_dir()):
         shutil.copytree(paths.table(table.name), folder / "tables" / table.name)
@@ -101,7 +101,7 @@ def redirects(paths: BuildPaths) -> dict[tuple[str, int], int | None]:
 
 
 def lost(before: Ids, after: Ids, paths: BuildPaths) -> list[tuple[str, int]]:
-    """Ids that are neither in use nor lead to one that is."""
+    """Return ids that are neither in use nor lead to one that is."""
     live = {(kind, entity) for kind, given in after.items() for entity in given.values()}
     ends = {old: (old[0], new) for old, new in redirects(paths).items()}
     return [
@@ -132,7 +132,7 @@ def test_a_removed_platform_takes_no_id_along_and_finds_its_own_when_it_returns(
     back = night(paths, "back")
     for kind in KINDS:
         assert sum((kind, entity) in merged for entity in before[kind].values()) <= 0.01 * len(before[kind]), kind
-        # What was one meanwhile is a split when the platform is back: the larger part keeps the id.
+        # A recording that was merged meanwhile splits when the platform is back: the larger part keeps the id.
         apart = {name for name, entity in before[kind].items() if (kind, entity) not in merged}
         assert {name: back[kind][name] for name in apart} == {name: before[kind][name] for name in apart}, kind
         assert back[kind].keys() == before[kind].keys(), kind
@@ -226,7 +226,7 @@ def record_folders(paths: BuildPaths) -> dict[str, Path]:
 
 
 def add_records(paths: BuildPaths, platform: str, rows: pl.DataFrame, title: str) -> None:
-    """The platform's rows and one more."""
+    """Write the platform's rows and one more."""
     more = rows.head(1).with_columns(
         external_id=pl.lit(f"new {title}"), title=pl.lit(title), isrcs=pl.lit([], dtype=pl.List(pl.String)), duration_ms=pl.lit(99_000)
     )

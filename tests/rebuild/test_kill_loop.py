@@ -33,14 +33,15 @@ KILLS = int(os.environ.get("KILLS", "300"))
 SEED = int(os.environ.get("KILL_SEED", str(random.SystemRandom().randrange(10**6))))
 RECORDINGS = 40
 WORLDS = (3, 4)
-"""Seeds: what a platform delivers comes now out of the one, now out of the other, so that tables of two builds do not fit together."""
+"""Seeds of two worlds. The deliveries of a platform alternate between them, so that tables of two builds do not fit together."""
 LET_THROUGH = {
     "CATALOG_LARGEST_SHRINK": "1", "CATALOG_LOWEST_PRECISION": "0", "CATALOG_LOWEST_RECALL": "0", "CATALOG_LARGEST_FALL": "1",
     "CATALOG_LARGEST_JUMP": "1000000", "CATALOG_LARGEST_MOVE": "1", "CATALOG_LOWEST_ROWS": "0", "CATALOG_LARGEST_LOSS": "1",
 }  # fmt: skip
-"""The gate asks whether a night is like the one before; these are not meant to be."""
+"""Settings that let every night pass the gate. The gate compares a night with the one before, and these differ on purpose."""
 LONGEST_SECONDS = 1800
-"""Of an operation that takes 10 s on a quiet machine: beside other loads a loop of hours must not end for want of processor time."""
+"""Longest run of an operation that takes 10 s on a quiet machine. A loop of hours beside other loads must not fail for want of processor
+time."""
 IN_PROCESS = """
 import dagster as dg
 from pipeline.definitions import defs
@@ -52,7 +53,7 @@ KINDS = {"recording": "recording_id", "artist": "artist_id", "label": "label_id"
 
 @dataclass
 class Loop:
-    """One catalog, and what is known of it so far."""
+    """A catalog under the loop, and the known facts about it."""
 
     catalog: Path
     dumps: Path
@@ -60,7 +61,7 @@ class Loop:
     worlds: list[Path]
     chance: random.Random
     lasts: dict[str, float] = field(default_factory=dict)
-    """How long a build took that nobody killed, by the way in which it was started."""
+    """Duration of a build that was not killed, by the way in which it was started."""
     given: dict[str, set[int]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
     free: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     seen: set[str] = field(default_factory=set)
@@ -80,7 +81,7 @@ class Loop:
         }[start]
 
     def deliver(self) -> None:
-        """Some platforms deliver something else."""
+        """Let some platforms deliver something else."""
         self.day += timedelta(days=1)
         for platform in self.chance.sample(sorted(path.name for path in self.dumps.iterdir() if newest_of(path)), 3):
             source = newest(self.chance.choice(self.worlds), platform)
@@ -88,7 +89,7 @@ class Loop:
             shutil.copytree(source, self.dumps / platform / str(self.day))
 
     def kill(self, start: str) -> str:
-        """Start a build and kill it at some moment, as often as not while it publishes; what was done."""
+        """Start a build and kill it at some moment, often while it publishes. Return a description."""
         everything, publishing = self.chance.random() < 0.5, self.chance.random() < 0.35
         delay = self.chance.uniform(0, 1.5) if publishing else self.chance.uniform(0, 1.05 * self.lasts.get(start, 30))
         begun = time.monotonic()
@@ -112,7 +113,7 @@ class Loop:
         return f"{start}, {where}, after {time.monotonic() - begun:.1f} s: {ended}"
 
     def go_on(self, operation: str) -> str:
-        """The next operation; what came of it."""
+        """Run the next operation and return its outcome."""
         started = time.monotonic()
         said = self._run(operation)
         refusals = [line for line in said.stderr.splitlines() if "nightly_build" in line or "whole build" in line]
@@ -137,7 +138,7 @@ class Loop:
         return run_module(*self.command(start)[1:], check=False, timeout_seconds=LONGEST_SECONDS, **self.environment, **keep)
 
     def check(self) -> None:
-        """What must hold after each kill and each operation."""
+        """Check the invariants that hold after each kill and each operation."""
         require_consistent(self.catalog)
         live = current_folder(self.catalog)
         assert live
@@ -160,7 +161,7 @@ def ids_in(folder: Path, column: str) -> list[tuple[int]]:
 
 
 def newest_of(platform: Path) -> bool:
-    """Whether the platform delivers dated dumps."""
+    """Return whether the platform delivers dated dumps."""
     return any(path.is_dir() and path.name.count("-") == 2 for path in platform.iterdir())
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOMENTS = ("catalog_b: mbdump/recording: ", "edges: ", "recordings: ", "building the search index")
-"""What the build says when it is killed: while it reads a dump, links, writes tables, publishes. In their order, so that each build takes
-up what the killed one before it has staged."""
+"""Log lines at which the build is killed: while it reads a dump, links, writes tables, publishes. Their order lets each build take up the
+staged tables of the killed build before it."""
 
 
 def kill_at(moment: str, dumps: Path, catalog: Path) -> None:

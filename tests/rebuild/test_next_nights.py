@@ -23,7 +23,7 @@ SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty
 
 @pytest.fixture(scope="module")
 def second_night(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
-    """A catalog that was built once more from the same dumps, and what the build said."""
+    """Build once more from the same dumps; return the catalog and the output of the build."""
     dumps, catalog = copy_of(built_world, tmp_path_factory.mktemp("second"))
     return catalog, run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
 
@@ -63,7 +63,7 @@ def test_broken_new_dumps_leave_the_last_good_ones_in_use(built_world: BuiltWorl
 
 @pytest.fixture
 def shrunken(built_world: BuiltWorld, tmp_path: Path) -> tuple[Path, Path]:
-    """A published catalog, and dumps in which one platform of six delivers."""
+    """Return a published catalog, and dumps in which only one of six platforms delivers."""
     shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")
     return published_copy(built_world, tmp_path), tmp_path / "dumps"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def deliver(dumps: Path, platform: str, alter: Callable[[pl.DataFrame], pl.DataFrame], name: str) -> None:
-    """A newer dump of the platform, of which the Parquet files named so are altered."""
+    """Write a newer dump of the platform, with its Parquet files called `name` altered."""
     old = newest(dumps, platform)
     new = old.with_name("2031-01-01")
     for path in (path for path in old.rglob("*") if path.is_file()):

@@ -1,4 +1,4 @@
-"""One small, very dirty world for all tests of the simulator: two blocks, both forms of every dump."""
+"""A small, very dirty world for all tests of the simulator: two blocks, both forms of every dump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the monitor share: songs, an index of them, a store, and a stream that is heard without any network."""
+"""Shared fixtures of the monitor's tests: songs, an index of them, a store, and a stream that needs no network."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from stream_monitor.references import Reference
 
 LENGTHS = {1: 30.0, 2: 22.0, 3: 38.0, 4: 26.0, 5: 33.0, 6: 24.0}
-"""Of the songs in the index."""
+"""Lengths of the songs in the index, in seconds."""
 EPOCH_MS = 1_795_000_000_000
-"""When the shows of these tests begin."""
+"""Beginning of the shows of these tests."""
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def accounts(tmp_path: Path) -> Iterator[Accounts]:
 
 
 class Songs:
-    """A catalog of nothing but an index."""
+    """A catalog that holds only an index."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -66,7 +66,7 @@ class Songs:
 
 
 class Heard:
-    """A stream whose sound is given by hand. Seconds count from EPOCH_MS."""
+    """A stream whose sound comes from the test. Seconds count from EPOCH_MS."""
 
     def __init__(self, accounts: Accounts, index: Index) -> None:
         self._engine = accounts.engine
@@ -90,7 +90,7 @@ class Heard:
             write(connection, self.stream_id)
 
     def hear(self, samples: NDArray[np.int16], at: float, *, is_killed: bool = False) -> None:
-        """A connection that gives these samples (11025 Hz) from second `at` on, and then ends; `is_killed`: so does its worker."""
+        """Connect and send these samples (11025 Hz) from second `at` on, then end; `is_killed` ends its worker as well."""
         buffer, clock = FingerprintBuffer(), SampleClock()
         self.tracker.begin_connection()
         next_look = next_note = TICK_SECONDS * SAMPLE_RATE
@@ -115,7 +115,10 @@ class Heard:
                 save_traces(connection, [(self._lease, self.tracker.trace.stored)])
 
     def other_worker(self) -> None:
-        """The worker dies; another one knows what was written and what was left, and until when was listened."""
+        """Replace the dead worker.
+
+        The new one knows the written rows, the rest that was left, and the time until which the stream was heard.
+        """
         listened = (self.tracker.listened_ms - EPOCH_MS) / 1000
         with self._engine.begin() as connection:
             last = find_latest(connection, self.stream_id)
@@ -124,12 +127,12 @@ class Heard:
             self.tracker.resume(last)
 
     def rows(self) -> list[Row[tuple[object, ...]]]:
-        """All airings, oldest first."""
+        """Return all airings, oldest first."""
         with self._engine.connect() as connection:
             return list(connection.execute(airing.select().order_by(airing.c.started_ms)))
 
     def aired(self) -> list[tuple[int, float, int]]:
-        """(song, second at which it began, how long it lasted), oldest first."""
+        """Return (song, second at which it began, how long it lasted), oldest first."""
         epoch = datetime.fromtimestamp(EPOCH_MS / 1000, UTC)
         return [(row.recording_id, (row.started_at - epoch).total_seconds(), row.duration_seconds) for row in self.rows()]
 

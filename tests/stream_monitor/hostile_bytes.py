@@ -1,4 +1,4 @@
-"""What a stream may send to do harm, in the place of sound."""
+"""Harmful bytes that a stream may send instead of sound."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ CODECS = {
     "ogg": ("-ar", "44100", "-c:a", "libvorbis", "-b:a", "96k", *_OGG),
     "opus": ("-ar", "48000", "-c:a", "libopus", "-b:a", "64k", *_OGG),
 }
-"""What ffmpeg is told of a codec."""
+"""Options of ffmpeg for each codec."""
 _PASSWORD = "hackme"  # noqa: S105 -- of a server that lives as long as the test
 _CONFIGURATION = """<icecast>
   <limits><clients>200</clients><sources>50</sources><source-timeout>5</source-timeout><burst-size>65536</burst-size></limits>
@@ -88,7 +88,7 @@ class Icecast:
         return f"http://127.0.0.1:{self.port}/{mount}"
 
     def has(self, mount: str) -> bool:
-        """Whether a source sends there."""
+        """Return whether a source sends to the mount."""
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
             connection.sendall(f"GET /{mount} HTTP/1.0\r\n\r\n".encode())
             connection.settimeout(1)

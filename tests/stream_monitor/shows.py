@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RATE = 2 * SAMPLE_RATE
-"""Of a show's samples, mono."""
+"""Sample rate of a show, mono."""
 
 
 UNKNOWN = 90
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Aired:
-    """What a part of a show is in truth: seconds from the beginning of the show."""
+    """The true airing of a part of a show, in seconds from the beginning of the show."""
 
     song: int
     start: float
@@ -91,7 +91,7 @@ def sound(parts: Sequence[Part], lengths: dict[int, float]) -> NDArray[np.int16]
 
 
 def truth(parts: Iterable[Part]) -> list[Aired]:
-    """What airs when, of the songs that are known."""
+    """Return the true airings of the known songs."""
     found, at = [], 0.0
     for part in parts:
         if part.song and part.song < UNKNOWN:
@@ -101,7 +101,7 @@ def truth(parts: Iterable[Part]) -> list[Aired]:
 
 
 def fingerprints(lengths: dict[int, float]) -> FingerprintBatch:
-    """Of all songs, whole."""
+    """Return the fingerprints of all songs, whole."""
     items = [fingerprint(np.ascontiguousarray(song(number, seconds)[::2])) for number, seconds in lengths.items()]
     return FingerprintBatch.of(list(lengths), items, list(lengths.values()))
 
@@ -113,12 +113,15 @@ def index_of(lengths: dict[int, float], folder: Path) -> Path:
 
 
 def track(number: int, seconds: float) -> PlayedTrack:
-    """What a catalog would say of a song."""
+    """Return a song as a catalog would describe it."""
     return PlayedTrack(number, f"Song {number}", f"Artist {number}", f"QZAAA26{number:05d}", round(seconds))
 
 
 def agrees(aired: Sequence[tuple[int, float, float]], parts: Iterable[Part]) -> bool:
-    """Whether airings (song, start, seconds) are those of the show, row for row: starts within 2 s, durations within 3 s."""
+    """Return whether airings (song, start, seconds) are those of the show, row for row.
+
+    Starts may differ by 2 s, durations by 3 s.
+    """
     wanted = truth(parts)
     return len(aired) == len(wanted) and all(
         found == part.song and abs(start - part.start) <= 2 and abs(seconds - part.seconds) <= 3

@@ -231,7 +231,7 @@ def test_airing_keeps_the_names_of_its_time(heard: Heard) -> None:
 
 
 def faded(first: Part, second: Part, seconds: float) -> NDArray[np.int16]:
-    """One goes while the other comes, then talk."""
+    """Return two parts with a cross-fade of `seconds` between them, then talk."""
     one, other, count = samples(first).astype(np.float64), samples(second).astype(np.float64), round(seconds * SAMPLE_RATE)
     rising = np.sin(np.linspace(0, np.pi / 2, count))
     mixed = one[-count:] * rising[::-1] + other[:count] * rising

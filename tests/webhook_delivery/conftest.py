@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["accounts", "clock", "url"]
 LONG_SECONDS, SHORT_SECONDS, LATE = 15.0, 1.0, 1.3
-"""Deadlines of an attempt: for receivers that answer, for those that do not; and an answer that comes too late for the short one."""
+"""Deadlines of an attempt, for receivers that answer and for those that do not; and the delay of an answer too late for the short one."""
 
 
 def deliver(opened: Accounts, deadline_seconds: float = LONG_SECONDS) -> Meters:
-    """One round: what is due by the accounts' clock is sent, signed by the real one."""
+    """Run one round of deliveries: send all that is due by the accounts' clock, signed with the real time."""
 
     async def round_() -> Meters:
         sender, meters = Sender(opened.outbound, utc_now, at_once=8, deadline_seconds=deadline_seconds), Meters()

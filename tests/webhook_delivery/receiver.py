@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Behaviour = Callable[[socket.socket], None]
-"""What is done with the connection when a request has been read."""
+"""The treatment of a connection after its request has been read."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """One request."""
+    """A received request."""
 
     headers: dict[str, str]
     body: bytes
@@ -104,7 +104,7 @@ def answers(status: int, body: bytes = b"", *headers: str) -> Behaviour:
 
 
 def says(answer: bytes) -> Behaviour:
-    """Whatever bytes, then the end of the connection."""
+    """Return a behaviour that sends any bytes and then ends the connection."""
     return lambda connection: connection.sendall(answer)
 
 

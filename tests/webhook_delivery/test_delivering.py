@@ -1,4 +1,4 @@
-"""What is sent when, and to whom: nothing is lost, nothing is sent out of its turn, and a dead receiver holds up nobody else."""
+"""Tests of deliveries: times, receivers and order. No event is lost, and a dead receiver delays no other receiver."""
 
 from __future__ import annotations
 

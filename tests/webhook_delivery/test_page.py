@@ -1,4 +1,4 @@
-"""What docs/guides/webhooks.md tells receivers works as it stands there, and names what there is."""
+"""Tests of docs/guides/webhooks.md: its examples run as printed, and its names exist."""
 
 from __future__ import annotations
 

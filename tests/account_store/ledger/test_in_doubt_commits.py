@@ -70,7 +70,7 @@ def doubts(monkeypatch: pytest.MonkeyPatch) -> Doubts:
 
 
 def charged(accounts: Accounts, caller: Caller) -> int:
-    """What is used once all doubts are over: credits that are owed are given back with the next order, at the latest."""
+    """Return the used credits once all doubts are over. The next order at the latest gives owed credits back."""
     accounts.ledger.charge_now(caller, 1)
     statement = accounts.usage.month_now(caller.account_id)
     assert sum(day.credits for day in statement.days) == statement.used

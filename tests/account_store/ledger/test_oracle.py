@@ -28,7 +28,7 @@ ALLOWED = 60
 
 
 class Oracle:
-    """What must come out: first the plain operations of each month whose sum fits, then the rest as it came."""
+    """A model of the expected results: first the plain operations of each month whose sum fits, then the others in their order."""
 
     def __init__(self) -> None:
         self.used: dict[tuple[int, str], int] = defaultdict(int)

@@ -23,7 +23,7 @@ def air(
     confidence: float = 0.9,
     ended: bool = True,
 ) -> int:
-    """One airing, heard `seconds` long; its id."""
+    """Write an airing that was heard for `seconds`, and return its id."""
     started_ms = int(started_at.timestamp() * 1000)
     hearing = Hearing(started_ms, started_ms, started_ms + seconds * 1000, confidence, 2)
     with accounts.engine.begin() as connection:

@@ -24,7 +24,7 @@ SECONDS = 3600.0
 
 @pytest.fixture
 def account_id(accounts: Accounts) -> Iterator[int]:
-    """Of an account whose streams are the only active ones while the test lasts."""
+    """Yield an account whose streams are the only active ones during the test."""
     made = new_caller(accounts).account_id
     yield made
     for one in accounts.streams.page(made, status=ACTIVE):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-"""Of the clock at its start."""
+"""Time of the clock at its start."""
 
 
 def midnight(days_ago: int) -> datetime:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _numbers = itertools.count(1)
 OUTBOUND = Outbound(parse_allow_list("127.0.0.0/8:*"))
-"""One for all: reading the authorities of TLS takes a while."""
+"""A client shared by all tests, because reading the TLS authorities is slow."""
 
 
 @pytest.fixture
 def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
     opened = Accounts.open(url, clock=clock, outbound=OUTBOUND)
     yield opened
-    # What this test left due must not be sent by the next one's deliverer.
+    # The next test's deliverer must not send the deliveries that are still due from this test.
     for account in opened.all():
         for endpoint in opened.webhooks.all(account.account_id):
             opened.webhooks.delete(account.account_id, endpoint.endpoint_id)

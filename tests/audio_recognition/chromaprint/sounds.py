@@ -1,4 +1,4 @@
-"""What fingerprints are tried on: silence, noise, tones, clipping, sound that comes and goes, odd lengths. The same on every machine."""
+"""Sounds for fingerprint tests: silence, noise, tones, clipping, interrupted sound, odd lengths. They are the same on every machine."""
 
 from __future__ import annotations
 

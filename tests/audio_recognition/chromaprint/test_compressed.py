@@ -14,7 +14,7 @@ from tests.audio_recognition.chromaprint.sounds import SOUNDS
 ITEMS = [3336143568, 3325592096, 3341328928, 3307774496, 1428727328, 1462594100, 1445870356, 1446906132, 1450576080, 1456605379]
 ITEMS += [1452409922, 1183854598]
 TEXT = "AQAADFXkLIrCoEneBD9x_MPkLNHhUcrx5RiTD8k-IV-OkQoP4oBJFgADkAMIAQ"
-"""What libchromaprint 1.5.1 answers for `ITEMS`."""
+"""Answer of libchromaprint 1.5.1 for `ITEMS`."""
 
 uint32s = st.lists(st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 2**31, 2**32 - 1])), max_size=60)
 

@@ -37,7 +37,7 @@ RECORDED = {
     "music": (221, 1192995720, "3fabc5fa9754c787"),
     "odd length": (15, 3716011519, "f0b5f889005af665"),
 }
-"""What libchromaprint 1.5.1 answered for `SOUNDS`: items, the last one, SHA-256 of all (little-endian), cut to 16 digits."""
+"""Answers of libchromaprint 1.5.1 for `SOUNDS`: items, the last one, SHA-256 of all (little-endian), cut to 16 digits."""
 FIRST_ITEM_SAMPLES = 30_031
 
 

@@ -27,7 +27,7 @@ def file_of(form: str) -> bytes:
 
 
 def heard(data: bytes, start_seconds: float = 0.0, seconds: float | None = None) -> np.ndarray:
-    """All samples of a window, `int16[n]`."""
+    """Return all samples of a window, `int16[n]`."""
     return np.concatenate([np.empty(0, np.int16), *decode(io.BytesIO(data), start_seconds=start_seconds, seconds=seconds)])
 
 

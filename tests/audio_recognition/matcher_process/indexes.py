@@ -56,7 +56,7 @@ def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uin
 
 
 def write_manifest(folder: Path) -> None:
-    """What the manifest of the snapshot must say of its files as they are."""
+    """Write the snapshot's manifest for its files as they are."""
     serving = tuple(describe_file(folder, one) for one in sorted((folder / SERVING_FOLDER).rglob("*")) if one.is_file())
     analysts = describe_file(folder, folder / "catalog.duckdb")
     made = Manifest(FORMAT, FORMAT_VERSION, folder.name, "2026-11-21T00:00:00Z", "0" * 16, {}, {}, analysts, serving)
@@ -80,5 +80,5 @@ def matcher(root: Path, socket: Path, *options: str) -> Iterator[subprocess.Pope
 
 
 def events(log: Path) -> list[str]:
-    """What was told, in order."""
+    """Return the logged events in order."""
     return [json.loads(line)["event"] for line in log.read_text().splitlines()]

@@ -71,7 +71,7 @@ def running(root: Path, socket_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
-    """One for all tests that neither publish nor kill."""
+    """Yield a process for all tests that neither publish nor kill."""
     place = tmp_path_factory.mktemp("shared")
     publish_index(place / "catalog", "first", CATALOG)
     with matcher(place / "catalog", place / "m.sock", "--metrics-file", str(place / "m.prom")) as process:
@@ -271,7 +271,7 @@ def test_metrics_count_the_outcomes_of_questions(shared: Shared) -> None:
         lines = shared.metrics.read_text().splitlines() if shared.metrics.exists() else []
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
-    # What was asked before must have been told: the file is written now and then.
+    # The metrics file is written now and then, so wait until it contains the earlier questions.
     begun = time.time_ns()
     until(lambda: shared.metrics.exists() and shared.metrics.stat().st_mtime_ns > begun)
     names = [f'matcher_questions_total{{outcome="{one}"}}' for one in ("matched", "not_found", "silence")]

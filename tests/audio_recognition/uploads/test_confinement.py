@@ -1,4 +1,4 @@
-"""What a confined process can still do, tried in one: it reports over the socket that is its standard input."""
+"""Tests of the rights of a confined process. One such process reports over the socket that is its standard input."""
 
 from __future__ import annotations
 

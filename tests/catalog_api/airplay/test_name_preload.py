@@ -1,4 +1,4 @@
-"""What aired is known by name before a report asks, over the first snapshot and over each that follows."""
+"""Tests that names of aired recordings are loaded before a report asks, over the first snapshot and over each that follows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AIRED = {1, 2, 3}
 
 
 class Lookups:
-    """What was looked up in which snapshot."""
+    """The lookups, by snapshot."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[tuple[str, int]] = []

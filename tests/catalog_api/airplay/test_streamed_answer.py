@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AwayError(Exception):
-    """What goes wrong."""
+    """The error that these tests raise."""
 
 
 def pieces(count: int, made: list[int], *, break_at: int = -1) -> Iterator[bytes]:

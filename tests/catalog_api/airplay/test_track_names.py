@@ -1,4 +1,4 @@
-"""What aired recordings are called now, remembered within a snapshot and no longer."""
+"""Tests of the current names of aired recordings. They are remembered within a snapshot and no longer."""
 
 from __future__ import annotations
 

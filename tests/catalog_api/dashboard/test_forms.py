@@ -1,4 +1,4 @@
-"""What a form must carry, where it must come from, what it may hold: every form of the dashboard, as its routes say."""
+"""Tests of every form of the dashboard as its routes declare it: required token, allowed origin, limits of contents."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PICTURES = os.environ.get("DASHBOARD_PICTURES")
 PUBLIC = "http://93.184.215.14:8000/live.mp3"
-"""Of no server of ours, and not asked: no monitor runs here."""
+"""A stream on a foreign server. Nothing connects to it, because no monitor runs here."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -75,7 +75,7 @@ LOOK = """() => {
     }
     return wrong;
 }"""
-"""What is wrong with the page that is shown, for eyes and for screen readers."""
+"""Script that finds faults of the shown page, for eyes and for screen readers."""
 
 
 class Visitor:
@@ -242,7 +242,10 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
 
 
 def broadcast(accounts: Accounts, stream_id: str) -> int:
-    """What a monitor writes: four airings, the last of which goes on, a gap, an error that has passed. How many began today."""
+    """Write the rows of a monitor, and return how many airings began today.
+
+    It writes four airings, the last of which goes on, a gap, and an error that has passed.
+    """
     now = datetime.now(UTC)
     first = now - timedelta(hours=3)
     heard = [(1, first, 60), (2, first + timedelta(seconds=61), 200), (HOSTILE_TRACK, first + timedelta(seconds=262), 30)]

@@ -1,4 +1,4 @@
-"""What the pages show and do: keys, credits, search, tracks, evidence, genres, suggestions; and that hostile texts stay texts."""
+"""Tests of the pages: keys, credits, search, tracks, evidence, genres, suggestions; and that hostile texts stay texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What an operator sets for the dashboard, and what visitors are told when something breaks; the whole application, in this process."""
+"""Tests of the dashboard's settings, and of the pages that visitors see after a fault.
+
+The whole application runs in this process.
+"""
 
 from __future__ import annotations
 

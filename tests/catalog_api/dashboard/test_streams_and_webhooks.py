@@ -1,4 +1,4 @@
-"""What the pages of streams and webhooks show and do, and that those of others are not there."""
+"""Tests of the pages of streams and webhooks. The pages of other accounts answer as if they did not exist."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_both_ways_answer_count_and_charge_alike(tmp_path: Path) -> None:
 
 
 async def refusals(place: Path, key: str) -> list[tuple[int, bytes]]:
-    """What a lookup is answered while credits end, and under a key that was revoked elsewhere."""
+    """Return the answers to a lookup while credits end, and under a key that was revoked elsewhere."""
     path = f"/v1/tracks/isrc/{isrc(1)}"
     said: list[tuple[int, bytes]] = []
     async with answering(place, key) as app:

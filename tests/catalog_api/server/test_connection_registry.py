@@ -1,4 +1,7 @@
-"""Who is shut out when there are too many connections: real sockets from several addresses of loopback against a real server."""
+"""Tests of the choice of refused clients under too many connections.
+
+Real sockets from several loopback addresses connect to a real server.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def connect(stack: ExitStack, site: Site, address: str) -> socket.socket:
 
 
 def is_answered(client: socket.socket) -> bool:
-    """Whether a request is answered with 200; False when the connection is closed or refused."""
+    """Return whether a request is answered with 200; False when the connection is closed or refused."""
     try:
         client.sendall(ASK)
         received = b""

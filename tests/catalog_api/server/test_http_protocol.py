@@ -1,4 +1,4 @@
-"""What clients may take of a worker: sockets that are slow, greedy or silent against a real server on loopback."""
+"""Tests of the limits on clients: slow, greedy or silent sockets against a real server on loopback."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def answer_to(port: int, sent: bytes) -> bytes:
 
 
 def is_cut_off(client: socket.socket, piece: bytes, times: int) -> bool:
-    """Whether the server ends the connection while the piece is sent again and again."""
+    """Return whether the server ends the connection while the piece is sent again and again."""
     try:
         for _ in range(times):
             client.sendall(piece)
@@ -187,7 +187,7 @@ def is_cut_off(client: socket.socket, piece: bytes, times: int) -> bool:
 
 
 def waiting_bytes() -> int:
-    """Of an answer: what the client has not taken yet; 0 when the connection is gone."""
+    """Return the bytes of an answer that the client has not taken yet; 0 when the connection is gone."""
     return sum(connection.transport.get_write_buffer_size() for connection in list(Quick.open_connections))
 
 

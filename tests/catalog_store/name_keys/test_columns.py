@@ -1,4 +1,4 @@
-"""What holds for every text: columns and single strings agree, keys are their own keys, nothing becomes empty."""
+"""Properties of keys for every text: columns and single strings agree, keys are their own keys, no text becomes empty."""
 
 from __future__ import annotations
 

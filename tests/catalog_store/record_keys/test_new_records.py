@@ -1,4 +1,7 @@
-"""What staging lays aside is what the staging before it did not hold, and a night that wants more finds that among all records."""
+"""Tests of the file of new records that staging writes: the records that the staging before it did not hold.
+
+A night that needs more finds it among all records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is laid beside releases and tracks says what the tables say; where it does not fit or cannot be read, the tables are asked."""
+"""Tests that the files beside releases and tracks agree with the tables.
+
+A file that does not fit or cannot be read is ignored, and the tables answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled does what the same in plain Python does, and stays inside its arrays whatever they hold."""
+"""Tests that the compiled walks agree with plain Python and stay inside their arrays, whatever the arrays hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HASH = st.integers(0, 2**6 - 1).map(lambda top: top << 58)
 
 
 def postings(held: dict[int, list[int]], dtype: type[np.unsignedinteger[Any]] = np.uint32) -> Postings:
-    """Of documents by the hash of a pair."""
+    """Return the postings of documents by the hash of a pair."""
     entries = sorted((pair >> (BUCKET_SHIFT - TAG_BITS), document) for pair, documents in held.items() for document in documents)
     counts = np.bincount([place >> TAG_BITS for place, _ in entries], minlength=2**BUCKET_BITS)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
@@ -72,13 +72,13 @@ def test_arrays_that_do_not_belong_together_are_refused() -> None:
 def test_starts_beyond_the_postings_are_not_followed() -> None:
     starts = np.full(2**BUCKET_BITS + 1, 2**31, np.uint32)
     starts[0] = 0
-    # What lies behind would do as well.
+    # The entries behind the first are valid memory too, so only a bounds check stops the walk.
     tags, documents = np.zeros(10, np.uint16)[:1], np.arange(10, dtype=np.uint32)[:1]
     assert Postings(starts, tags, documents, BUCKET_SHIFT).look([([0], [0, 1 << 63])]) == ([1, 0], [0], [1.0])
 
 
 def title_arrays(titles: list[list[int]], words: list[str], ranked: NDArray[np.uint32]) -> tuple[Any, ...]:
-    """What `Titles` takes, of titles as ranks."""
+    """Return the arrays that `Titles` takes, for titles as ranks."""
     units, sizes = encode_ranks(np.array([rank for title in titles for rank in title], dtype=np.uint32))
     lengths = iter(sizes.tolist())
     starts = np.cumsum([0, *(sum(next(lengths) for _ in title) for title in titles)]).astype(np.uint32)

@@ -1,4 +1,7 @@
-"""Who gave a field: what stands in recording_provenance is what the source said, and no order of rows changes a byte of it."""
+"""Tests of the source of each field.
+
+Rows of recording_provenance hold the value that the source gave. No order of rows changes a byte of it.
+"""
 
 from __future__ import annotations
 

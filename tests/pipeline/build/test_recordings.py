@@ -193,7 +193,7 @@ LISTS_AND_ROLES = [
     ("store_a", [NOVA, GAST], "streamsvc_a", "Song (feat. Gast)", [NOVA, GAST], [("Nova", True, False), ("Gast", False, False)]),
     ("streamsvc_c", [NOVA, GAST], "streamsvc_b", "Song", [NOVA, FEATURED], [("Nova", True, False), ("Gast", False, False)]),
     ("streamsvc_c", [NOVA, GAST], "streamsvc_a", "Song", [NOVA, GAST], [("Nova", True, False), ("Gast", True, False)]),
-    # One that tells another guest has spoken about this one too.
+    # A source that names another guest has also judged this one.
     (
         "streamsvc_c",
         [NOVA, GAST, credit("Kask", "k", "featured")],
@@ -202,7 +202,7 @@ LISTS_AND_ROLES = [
         [NOVA],
         [("Nova", True, False), ("Gast", True, False), ("Kask", False, False)],
     ),
-    # Whom a list names first is its main artist, whatever else is said.
+    # The first name of a list is its main artist, whatever the other sources say.
     ("store_a", [GAST, NOVA], "streamsvc_a", "Song (feat. Gast)", [NOVA], [("Gast", True, False), ("Nova", True, False)]),
     # The same for remixers: knowing guests is not knowing remixers.
     (

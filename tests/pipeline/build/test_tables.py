@@ -1,4 +1,4 @@
-"""All stages together: every catalog table is written, keys are unique, references valid, and the same rows give the same bytes."""
+"""Tests of all stages together: every catalog table is written, keys are unique, references valid, and equal rows give equal bytes."""
 
 from __future__ import annotations
 

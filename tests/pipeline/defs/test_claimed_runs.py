@@ -45,7 +45,7 @@ def started(log: Path, *arguments: str | Path, **environment: str) -> Iterator[s
 
 
 def claim_of(catalog: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
-    """What the record says, as soon as there is one."""
+    """Wait for the record of the claim and return it."""
     until((catalog / ".claim.json").exists, "a claim", process)
     record: dict[str, str] = json.loads((catalog / ".claim.json").read_text())
     return record

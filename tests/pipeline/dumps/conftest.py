@@ -1,4 +1,7 @@
-"""What tests of damaged and hostile dumps share: a small dump of every platform in every form, and a copy of one to be damaged."""
+"""Shared fixtures of the tests of damaged and hostile dumps.
+
+They make a small dump of every platform in every form, and a copy of one to be damaged.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Song:
-    """One wording of one song."""
+    """One wording of a song."""
 
     artist: str
     title: str
@@ -61,7 +61,7 @@ class Song:
 
 @dataclass
 class CrossLinks:
-    """What the rows say: `songs` of each (platform, id), and the ids of each song."""
+    """The links between platforms: `songs` of each (platform, id), and the ids of each song."""
 
     songs: dict[tuple[str, str], Counter[Song]] = field(default_factory=lambda: defaultdict(Counter))
     ids: dict[Song, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))

@@ -11,7 +11,7 @@ from pipeline.linkage.evaluation import evaluate, evaluate_entities
 
 
 def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One record per (recording, true recording)."""
+    """Return one record per (recording, true recording)."""
     names = [str(number) for number in range(len(cells))]
     base = pl.DataFrame(
         {"platform": ["p" if number % 3 else "q" for number in range(len(cells))], "external_id": names},

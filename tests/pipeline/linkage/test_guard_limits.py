@@ -67,7 +67,7 @@ def with_duration(milliseconds: int | None, **more: object) -> dict[str, object]
 
 
 OTHER_KEY = titled("sometitlf")
-"""One letter off: close enough for a shared code, another key all the same."""
+"""A title with one wrong letter: close enough for a shared code, but with another key."""
 NO_LETTER_ALIKE = titled("другоедело")
 
 

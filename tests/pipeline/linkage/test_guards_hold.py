@@ -1,4 +1,4 @@
-"""One simulated world, read from its dumps, linked with the guards and without."""
+"""Tests on one simulated world, read from its dumps and linked with and without the guards."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def build(paths: BuildPaths, kind: str, *groups: str) -> Assignment:
-    """One group per argument, its members the letters of it: external ids at store_a. Writes the table of members too."""
+    """Assign ids to one group per argument, whose letters are its members: external ids at store_a. Write the table of members too."""
     registry, next_id = read_previous_registry(paths, kind)
     rows = pl.DataFrame(
         [(number, f"store_a:{letter}") for number, letters in enumerate(groups) for letter in letters],
@@ -48,7 +48,7 @@ def build(paths: BuildPaths, kind: str, *groups: str) -> Assignment:
 
 
 def publish(paths: BuildPaths, name: str) -> dict[str, int]:
-    """What a publish does with the registry: copy the tables, write a manifest with sums and next ids, switch `current`."""
+    """Publish the registry as a publish does: copy the tables, write a manifest with sums and next ids, switch `current`."""
     next_ids = collect_registry(paths)
     folder, tables = paths.snapshots / name, {}
     for table in ("id_registry", "redirect", *MEMBERS.values()):

@@ -41,7 +41,7 @@ class Records:
         traits: tuple[str, ...] = (),
         with_ids: bool = True,
     ) -> Records:
-        """One record; artists are primary, known by id unless `with_ids` is false."""
+        """Add a record. Artists are primary, and known by id unless `with_ids` is false."""
         primary = [artists] if isinstance(artists, str) else artists
         people = [(who, "primary") for who in primary] + [(who, "featured") for who in featured] + [(who, "remixer") for who in remixers]
         self.rows.append(
@@ -72,7 +72,7 @@ class Records:
 
 
 def write_manifest(folder: Path, next_ids: Mapping[str, int]) -> None:
-    """What linkage asks of the manifest of the snapshot in `folder`: which ids it gave out."""
+    """Write the part of a manifest that linkage reads: the next ids of the snapshot in `folder`."""
     manifest = Manifest(FORMAT, FORMAT_VERSION, folder.name, "2026-01-01T00:00:00Z", "x", {}, dict(next_ids), StoredFile("x", 0, ""), ())
     (folder / MANIFEST).write_bytes(manifest.encode())
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEMORY_BYTES = 6 << 30
-"""Of address space, of which the libraries take half without touching it."""
+"""Limit of address space. The libraries take half of it without touching it."""
 CPU_SECONDS = 90
 
 _SCRIPT = """

@@ -1,4 +1,7 @@
-"""What lies in a dump folder and is no file: pipes, devices, links to them. Fetching and reading come to an end, and the night goes on."""
+"""Tests of dump folders with entries that are no files: pipes, devices, links to them.
+
+Fetching and reading come to an end, and the night goes on.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.pipeline.dumps.conftest import Case
 
 FLAT_MEMORY_BYTES = 4 << 30
-"""Of address space."""
+"""Limit of address space."""
 COLUMNS = {"id": "VARCHAR", "name": "VARCHAR", "count": "BIGINT", "artists": "STRUCT(id VARCHAR, name VARCHAR)[]"}
 
 
@@ -204,7 +204,7 @@ def test_record_of_two_hundred_megabytes_is_rejected_in_bounded_memory(
     rejects = pl.read_parquet(damaged.folder / "reject" / "*.parquet")
     assert rejects.filter(reason="too_large").select("place", "severity").rows() == [(place, "row")]
     assert rejects.filter(reason="too_large")["excerpt"].item().startswith("xxx")
-    # Of all other records no more are missing than referred to the one.
+    # The only other missing records are those that referred to this one.
     assert set(rejects["reason"][before:]) <= {"too_large", "dangling_reference"}
     assert len(rejects) <= before + 10
 

@@ -54,7 +54,7 @@ def parquet(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def renamed(parquet: Path, platform: str, name: str, column: str, place: Path) -> tuple[str, str]:
-    """What is said of the dump with one column of the files named so called otherwise."""
+    """Rename one column in the dump's files called `name`; return the messages about that dump."""
     dump = place / "dump"
     shutil.copytree(parquet / platform, dump)
     for path in (path for path in dump.rglob("*.parquet") if name in str(path.relative_to(dump)).lower()):

@@ -28,7 +28,7 @@ class Upstream:
     announce_length: bool = True
     encoding: str | None = None
     breaks: int = 0
-    """How many answers with more than `give` bytes break off after `give` bytes."""
+    """Count of answers with more than `give` bytes that break off after `give` bytes."""
     give: int = 1000
     broken_folders: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)

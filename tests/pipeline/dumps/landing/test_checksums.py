@@ -1,4 +1,4 @@
-"""What checksum files say, of which files, and how a difference is told."""
+"""Tests of checksum files: their contents, the files that they cover, and the report of a difference."""
 
 from __future__ import annotations
 

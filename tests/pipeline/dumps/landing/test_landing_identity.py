@@ -285,7 +285,7 @@ def test_every_kind_of_checksum_file_is_compared(tmp_path: Path, zone: Path, nam
 
 
 def left_behind(upstream: Upstream, zone: Path, part: bytes) -> None:
-    """What a run leaves that is killed while it fetches a.csv of the dump that upstream shows."""
+    """Write the remains of a run that was killed while it fetched a.csv of the dump that upstream shows."""
     probe = zone.with_name("probe")
     fetched(upstream, probe)
     listing = json.loads(next(probe.glob("*.landed.json")).read_text())["listing"]

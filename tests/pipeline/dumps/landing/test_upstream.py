@@ -1,4 +1,4 @@
-"""What an upstream shows, over file systems that need no server: each rule by which a dump, its date and its marks are chosen."""
+"""Tests of upstream listings on file systems without a server: each rule that chooses a dump, its date and its marks."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def recordings(**columns: object) -> pl.DataFrame:
 
 
 def staged(frame: pl.DataFrame, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What becomes of rows of `source_recording`: the staged rows and the rejects."""
+    """Stage rows of `source_recording`; return the staged rows and the rejects."""
     with StagingWriter("store_a", folder / "staged") as out:
         out.read("source_recording", frame.height)
         out.write("source_recording", frame)

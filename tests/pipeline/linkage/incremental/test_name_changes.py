@@ -60,7 +60,7 @@ def test_changed_names_equal_a_new_name_table() -> None:
     anew = build_name_table(pl.DataFrame({"name": list(now), "has_id": list(now.values())}))
     assert change_names(known, in_doubt, told).equals(anew)
     assert anew.filter(name="Mira & Ola")["part_keys"].to_list() == [["mira", "ola"]]
-    # Whom nobody doubts keeps an id that nobody tells of again.
+    # A certain name keeps its id although no new record names it.
     certain = known["name"] == "Left"
     kept = change_names(known, certain, pl.DataFrame({"name": ["Ola"], "has_id": [False]}))
     assert kept.equals(known.filter(~certain))

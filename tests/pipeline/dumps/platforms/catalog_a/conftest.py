@@ -1,4 +1,4 @@
-"""What the tests of this adapter share: a dump written from a few records, staged and read back."""
+"""Shared fixtures of this adapter's tests: a dump written from a few records, staged and read back."""
 
 from __future__ import annotations
 

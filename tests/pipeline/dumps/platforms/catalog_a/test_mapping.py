@@ -1,4 +1,4 @@
-"""What each part of a record becomes, on constructed records in both shapes."""
+"""Tests of the mapping of each part of a record, on constructed records in both shapes."""
 
 from __future__ import annotations
 
