@@ -76,7 +76,7 @@ class PlanTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All plan names, agreed ones last."""
+        """Return all plan names, agreed ones last."""
         return (*self.plans, *sorted(self.agreed))
 
     def plan(self, name: str, terms: Terms | None = None) -> Plan:

@@ -51,7 +51,7 @@ def read_answer_seconds() -> float:
 
 
 class Outage:
-    """Whether the server answers, for all connections of a process."""
+    """The availability of the server, shared by all connections of a process."""
 
     def __init__(self) -> None:
         """Start as answering."""

@@ -29,11 +29,11 @@ class Run:
     cpu: float
     wall: float
     memory: float
-    """Of the largest process."""
+    """Peak memory of the largest process."""
     own_memory: float
-    """Of the process that ran the function."""
+    """Peak memory of the process that ran the function."""
     worker_memory: float
-    """Of the largest process that outlived it: the server of a pool and its workers; 0 without."""
+    """Peak memory of the largest process that outlived it: the server of a pool and its workers; 0 without."""
 
 
 def measure(function: str, *arguments: str, python: str = sys.executable) -> Run:

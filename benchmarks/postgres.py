@@ -47,7 +47,7 @@ SETTINGS = {
     "checkpoint_timeout": "30min",
     "autovacuum": "off",  # must not run during a measurement: benchmarks call VACUUM ANALYZE after loading
 }
-"""What differs from the defaults. Commits stay durable (fsync, synchronous_commit)."""
+"""Settings that differ from the defaults. Commits stay durable (fsync, synchronous_commit)."""
 
 
 @dataclass(frozen=True)

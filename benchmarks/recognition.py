@@ -68,7 +68,7 @@ class World:
 
     @property
     def audio(self) -> Path:
-        """Where packages are unpacked."""
+        """Return the folder of unpacked packages."""
         return self.folder / "audio"
 
     @property

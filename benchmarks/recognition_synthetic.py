@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ITEMS = 948
-"""Of two minutes, as in the public dumps."""
+"""Items of two minutes, as in the public dumps."""
 SECONDS = 210
 PER_BATCH = 24
 """Their integral image fits the processor's cache."""

@@ -42,13 +42,13 @@ _DECK = {
     "whole": 6, "cut short": 4, "begun late": 3, "repeated": 3,
     "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2,
 }  # fmt: skip
-"""How often each part comes before the deck is shuffled anew, as in `_part`."""
+"""Count of each part in a deck that `_part` shuffles."""
 _HARD = {"talked over": 3, "cross-faded": 3}
 """Parts whose beginnings nobody can hear alone: a hard show has them, too."""
 _LONGEST, _SHORTEST = 200.0, 60.0
 """Seconds of a track that make a recording."""
 _TAIL_SECONDS = 15.0
-"""Of talk at the end: what aired last is over then."""
+"""Length of the talk at the end. The last airing is over then."""
 _FIRST_MADE_UP = 1_000_000
 _MADE_UP_SEED = 5
 
@@ -84,7 +84,7 @@ class Show:
 
 @dataclass
 class _Piece:
-    """What comes next. `recording_id` 0: nothing that is known."""
+    """The next piece of a show. `recording_id` 0 marks unknown sound."""
 
     samples: Samples
     recording_id: int = 0

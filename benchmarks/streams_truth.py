@@ -25,7 +25,7 @@ class Aired:
     start: float
     seconds: float
     kind: str = ""
-    """How it was played, as the script says."""
+    """Manner of the play, as the script gives it."""
 
     @property
     def end(self) -> float:

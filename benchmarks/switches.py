@@ -131,7 +131,7 @@ def mixed_requests(tables: Mapping[str, Path], seed: int) -> list[Request]:
 
 
 class Client:
-    """One connection to the server, kept."""
+    """A persistent connection to the server."""
 
     def __init__(self, port: int, key: str) -> None:
         """Connect at the first request."""

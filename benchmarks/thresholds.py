@@ -13,7 +13,7 @@ from pipeline.linkage.clusters import find_components
 COARSE, FINE = 30, 20
 """Weights tried over the whole range of scores, then between the neighbours of the best of them."""
 LOWEST_SHARE = 0.5
-"""Of the pairs: a threshold that leaves fewer loses too much to be the best."""
+"""Share of the pairs. A threshold that leaves fewer pairs loses too much to be the best."""
 
 
 def best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, float]:

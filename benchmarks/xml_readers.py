@@ -103,7 +103,7 @@ def _amounts(releases: Iterable[Any]) -> dict[str, int]:
 
 
 def _extract(release: Any, rows: Rows) -> None:  # noqa: ANN401 - an element of either library
-    # One level at a time. A path of two steps would leave the C code of the standard library and take twice as long.
+    # The search goes one level at a time. A path of two steps would leave the C code of the standard library and take twice as long.
     key = release.get("id")
     label = next(_children(release, "labels", "label"), None)
     formats = list(_children(release, "formats", "format"))

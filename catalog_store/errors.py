@@ -34,7 +34,7 @@ class SnapshotInconsistentError(CatalogError):
 
 
 class BodyDamagedError(CatalogError):
-    """What is stored of a track or release is not what was published: nothing of it is answered."""
+    """The stored body of a track or release differs from the published one. Nothing of it is answered."""
 
     code = "body_damaged"
 

@@ -24,7 +24,7 @@ from simulator.tunes import LOUDNESS, RATE, tune, write_wav
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026
 FINGERPRINTED = 0.15
-"""Of the recordings of catalog_b; more would make the demo slower to build and show nothing new."""
+"""Share of the recordings of catalog_b. A larger share would slow the build of the demo and show nothing new."""
 CLIP_ITEMS = slice(400, 623)
 """Thirty seconds, from the fiftieth on."""
 TUNE_SECONDS, CLIP_SECONDS = 40, slice(9, 21)

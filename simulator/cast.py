@@ -35,7 +35,7 @@ FAMOUS = 0.7
 FORMER = 0.4
 """Chance that a platform still calls a renamed artist by the former name."""
 OTHER_NAMES_LISTED = 0.7
-"""Of the artists who are called otherwise elsewhere, how many a catalog lists with the other name."""
+"""Share of the artists with another name elsewhere whom a catalog lists with that name."""
 EVERYWHERE = (1 << len(CATALOG_PLATFORMS)) - 1
 DANCE_NUMBERS = np.array([number for number, (main, _) in enumerate(MAINS) if main in DANCE_MAINS])
 
@@ -46,7 +46,7 @@ class Cast:
 
     names: pl.Series
     former_names: pl.Series
-    """What renamed artists were called before; null for the others."""
+    """Earlier names of renamed artists; null for the others."""
     carried: npt.NDArray[np.uint8]
     """Platforms that have the artist at all: bit n is the n-th of CATALOG_PLATFORMS."""
     numbers: npt.NDArray[np.int64]

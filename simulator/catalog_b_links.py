@@ -28,7 +28,7 @@ FIRST_ARTIST_ID = 10_000
 STAMP = "2026-10-31 00:11:02.518374+00"
 RELEASE_LINKS = 0.5
 SHARES = {STREAMSVC_A: 0.4, STREAMSVC_B: 0.2, STREAMSVC_C: 0.15, STORE_A: 0.25, "video": 0.3}
-"""Of the recordings with addresses, how many name each place."""
+"""Shares of the recordings with addresses that name each place."""
 
 
 def _address(settings: SimulationSettings, platform: str, block: int) -> pl.DataFrame:

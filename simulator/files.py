@@ -37,7 +37,7 @@ DUMP_TIME = 1_793_491_200
 
 @dataclass(frozen=True)
 class Written:
-    """What became of one file: lines of text (rows of a table), and the digests that publishers print beside it."""
+    """A written file: its lines of text (rows of a table), and the digests that publishers print beside it."""
 
     lines: int
     sha256: str

@@ -41,7 +41,7 @@ COMPANIONS, CHAINED = 0.05, 0.3
 STRANGERS, MISLED, TAKEN_BACK = 0.05, 0.003, 0.02
 """Tracks that a user also takes for another recording; that most users do; that many did until it was taken back."""
 OLD_IDS = 0.5
-"""Of recordings into which catalog_b merged another, how many are linked by the id of that other."""
+"""Share of the recordings with merged ones in catalog_b that are linked by the id of the merged one."""
 ODD_TITLES = (' 7" Edit', " \\ Live", "\tMix", ' (feat. "X")', "")
 STREAMS = ("track", "meta", "fingerprint", "track_fingerprint", "track_mbid", "track_meta", "track_puid")
 RAW = "fingerprint"

@@ -50,7 +50,7 @@ BESIDE = ("added", "twinned", "obscured", "explained")
 STAYS = 0.5
 """Rows that lose only the code when it is time to part; the others leave altogether."""
 TWIN_GAP_MS, TWIN_GAP_RANGE_MS = 9_000, 3_000
-"""How much longer a twin is than its row: another recording by its duration, the same one once they share a code."""
+"""Extra length of a twin over its row. The duration makes it another recording, until a shared code makes it the same one."""
 MOST_RETIMED_MS = 20_000
 MISTYPED_CHARACTERS = 6
 """Shorter titles get a word more instead."""
@@ -138,7 +138,7 @@ def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str]
     kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draws(hashes, f"night {night}") / share, side="right")]
     is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
     kinds = np.where(is_renamed.to_series().to_numpy(), "renamed", kinds)
-    # Who takes part in the turns must have a duration to differ in and an artist to be found by.
+    # The turns need rows with a duration, so that they can differ, and with an artist, so that they can be found.
     able = rows.select(pl.col("duration_ms").is_not_null() & (pl.col("artists").list.len() > 0)).to_series().to_numpy()
     for purpose, turns, kind_at in (
         ("credit", CREDIT_TURNS, {night + 1: "obscured", night: "explained"}),

@@ -48,10 +48,10 @@ _SHORTEST_TYPO = 4
 
 
 _CREDITED = 0.5
-"""Of cosmetic queries for songs with guests: how many name one in the title."""
+"""Share of cosmetic queries for songs with guests that name a guest in the title."""
 _NEIGHBOURS_SWAPPED = 0.7
 _REAL_ARTIST, _REAL_TITLE = 0.7, 0.6
-"""Of absent queries."""
+"""Shares of absent queries with a real artist and with a real title."""
 
 
 class Song(NamedTuple):

@@ -34,7 +34,7 @@ RELEASES_PER_RECORDING = 2
 TITLE_SONG = 0.35
 LIVE = KINDS.index("live")
 BONUS = [KINDS.index(kind) for kind in ("acoustic", "demo", "instrumental")]
-"""What a deluxe edition has more than the album."""
+"""Kinds of tracks that a deluxe edition adds to the album."""
 DELUXE_WORDS = (" (Deluxe Edition)", " (Deluxe)", " (Deluxe Version)", " (Expanded Edition)")
 KIND_NAMES = ("album", "ep", "single", "live", "edition", "compilation", "deluxe")
 ALBUM, EP, SINGLE, LIVE_ALBUM, EDITION, COMPILATION, DELUXE = range(len(KIND_NAMES))

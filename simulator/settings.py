@@ -68,7 +68,7 @@ PLATFORM_DIRT = ("missing_isrc", "missing_duration")
 
 @dataclass(frozen=True)
 class PlatformRates:
-    """What differs from platform to platform."""
+    """Rates that differ from platform to platform."""
 
     coverage: float
     """Source rows per recording of the world (a recording on a single and an album counts twice)."""

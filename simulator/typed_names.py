@@ -34,7 +34,7 @@ POOL_TAGS = (
 )  # fmt: skip
 _ARTICLE = "the "
 TAGS_SHARE = 0.6
-"""Of cosmetic queries: how many carry an edit or pool tag. The others differ in characters alone."""
+"""Share of cosmetic queries that carry an edit or pool tag. The others differ only in characters."""
 
 
 def add_typo(rng: Random, text: str) -> str:

@@ -46,7 +46,7 @@ PLATFORMS = MappingProxyType(
     }
 )
 ENTITIES = ("artist", "release", "label")
-"""What else than recordings has a truth."""
+"""Entities besides recordings that have a truth."""
 SPOOL = ".spool"
 """Folder of catalog_b's tables until the archives are packed; tar members tell their size in front."""
 

@@ -27,7 +27,7 @@ class AirClock:
         """Note that `samples` samples in all have arrived by `now_ms`."""
         origin = now_ms - samples * 1000 / SAMPLE_RATE
         span = now_ms // _SPAN_MS
-        # One entry a second bounds the memory, whatever the number of packets.
+        # One entry a second bounds the memory for any number of packets.
         if self._earliest and self._earliest[-1][0] == span:
             origin = min(origin, self._earliest.pop()[1])
         self._earliest.append((span, origin))

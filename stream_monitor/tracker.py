@@ -67,7 +67,7 @@ _NEAR_ITEMS = 80
 
 
 class Catalog(Protocol):
-    """What is asked of the catalog."""
+    """The part of the catalog that the tracker reads."""
 
     def references(self, recording_id: int) -> list[Reference]:
         """Return the recording's fingerprints."""
@@ -196,7 +196,7 @@ class Tracker:
                 return True
         if play.is_presumed:
             self._extend(play, min(self.listened_ms, play.end_ms))
-            # Where the fingerprint ends long before the recording, something else may have begun: the matcher is asked.
+            # When the fingerprint ends long before the recording, another sound may have begun, so the matcher is asked.
             return self.listened_ms < play.end_ms < play.anchor_ms + reference.covered_seconds * 1000 + LINGER_MS / 4
         return self._find_near(play, buffer)
 

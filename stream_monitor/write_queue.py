@@ -129,6 +129,6 @@ class BatchWriter:
         except UnavailableError:
             raise
         except Exception:
-            # One stream's fault must not keep the airings of the others from the database for ever.
+            # A fault of one stream must not keep the airings of the others out of the database.
             self._meters.dropped_writes.inc(len(writes))
             log.exception("what was found on a stream could not be written and is lost", stream_id=stream_id, writes=len(writes))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What an operation does to the credits of a month."""
+    """The effect of an operation on the credits of a month."""
 
     CHARGE = "charge"
     REFUND = "refund"

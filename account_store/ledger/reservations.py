@@ -24,7 +24,7 @@ def expire_reservations(engine: Engine, now: datetime) -> int:
         connection.execute(delete(replay).where(replay.c.expires_unix <= unix))
         expired = delete(credit_reservation).where(credit_reservation.c.created_unix <= unix - RESERVATION_SECONDS)
         rows = connection.execute(expired.returning(credit_reservation)).all()
-        # All writers lock months in this order, so that two never wait for each other.
+        # All writers lock months in this order, so two writers never wait for each other.
         for row in sorted(rows, key=lambda row: (row.account_id, row.day)):
             month = (credit_month.c.account_id == row.account_id) & (credit_month.c.month == row.day[:7])
             connection.execute(update(credit_month).where(month).values(used=credit_month.c.used - row.credits))

@@ -54,7 +54,7 @@ class Delivery:
     finished_at: datetime | None
     """Time of delivery, or of the last failure."""
     attempt_count: int
-    """All attempts, also those before a replay."""
+    """Number of all attempts, also those before a replay."""
     last_status_code: int | None
     """Status of the last attempt; None when there was no answer."""
     last_error: str | None

@@ -21,7 +21,7 @@ _ID3_HEADER: Final = 10
 _KBPS: Final = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 """Bit rates of MPEG-1 layer III, from index 1."""
 _KBPS_LOW: Final = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-"""Of MPEG-2 and 2.5."""
+"""Bit rates of MPEG-2 and 2.5."""
 _MPEG_1: Final = 3
 _HERTZ: Final = {_MPEG_1: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 """Version bits -> sample rates."""

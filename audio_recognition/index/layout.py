@@ -49,7 +49,7 @@ and pace flip most often. 42 % of the items of an unaligned clip keep all others
 HASH_BITS = len(HASHED_BITS)
 HASHED_MASK = np.uint32(sum(1 << bit for bit in HASHED_BITS))
 SAMPLE_BITS = 2
-"""One item in four is posted."""
+"""Bits that select postings: one item in four is posted."""
 ADDRESS_BITS = HASH_BITS - SAMPLE_BITS
 POSTINGS_PER_BUCKET = 32
 WORD_BITS = 32

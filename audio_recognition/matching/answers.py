@@ -29,7 +29,7 @@ class Match:
     bit_error_rate: float
     """Share of the compared bits that differ; unrelated audio has about 0.5."""
     offset_seconds: float
-    """Where in the recording the query begins; negative when the query begins before it."""
+    """Offset of the query's beginning in the recording; negative when the query begins before it."""
     overlap_items: int
     """Items of the query inside the recording's fingerprint."""
 

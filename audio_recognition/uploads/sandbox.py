@@ -45,7 +45,7 @@ class Window:
     start_seconds: float
     seconds: float
     fingerprints: tuple[NDArray[np.uint32], ...]
-    """One for each of `chromaprint.PHASES`; empty where the piece is shorter than `FIRST_ITEM_SECONDS`."""
+    """Fingerprints for each of `chromaprint.PHASES`; empty where the piece is shorter than `FIRST_ITEM_SECONDS`."""
 
 
 class UploadSandbox:

@@ -77,7 +77,7 @@ _DECOMPOSED_TABLE = str.maketrans(
     }
     | _LETTERS
 )
-"""One table lookup per character instead of five patterns, whose characters are all in the first plane."""
+"""One table lookup per character replaces five patterns, whose characters are all in the first plane."""
 _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _STYLED)
 
 

@@ -38,7 +38,7 @@ _NO_ARTISTS = pl.lit([], dtype=pl.List(pl.String))
 
 
 class EncodedLists(NamedTuple):
-    """Where the list of each text begins (one more at the end), the numbers of all lists, and the names that the numbers refer to."""
+    """Lists of names: the start of each text's list (one more at the end), the numbers of all lists, and the names behind the numbers."""
 
     starts: NDArray[np.uint64]
     numbers: NDArray[np.uint32]

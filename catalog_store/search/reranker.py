@@ -64,7 +64,7 @@ class Match(NamedTuple):
 
 
 class TitleFit(msgspec.Struct, frozen=True, gc=False):
-    """How well a title and its variant fit."""
+    """The fit of a title and its variant."""
 
     likeness: float
     reason: str
@@ -73,7 +73,7 @@ class TitleFit(msgspec.Struct, frozen=True, gc=False):
 
 
 class ArtistFit(msgspec.Struct, frozen=True, gc=False):
-    """How well a list of artists fits. `loosely` is the likeness when words may be both left out and misspelled."""
+    """The fit of a list of artists. `loosely` is the likeness when words may be both left out and misspelled."""
 
     likeness: float
     reason: str

@@ -56,7 +56,7 @@ class ReleaseRest(msgspec.Struct, frozen=True, array_like=True):
 
 _BACKSLASH = ord("\\")
 _DISPLAYED = len('\n["')
-"""Where the display string begins after the line feed."""
+"""Offset of the display string after the line feed."""
 _ISWC_DIGITS = 10
 _ENCODED = msgspec.json.Encoder().encode
 _COMPANION = msgspec.json.Decoder(tuple[str, list[str], list[str], list[str]])
