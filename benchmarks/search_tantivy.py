@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 
 
 def build(names: str, folder: str) -> int:
-    """Index the Parquet file `names` [id, artist, title] into the new folder; bytes on disk."""
+    """Index the Parquet file `names` [id, artist, title] into the new folder; return the bytes on disk."""
     Path(folder).mkdir(parents=True)
     index = tantivy.Index(_schema(), path=folder)
     index.register_tokenizer(ANALYSER, _analyser())

@@ -117,7 +117,7 @@ def _costs(world: World, options: argparse.Namespace) -> None:
 
 
 def _publish(world: World, work: Path) -> Path:
-    """A catalog's folder with the index, and tracks enough for the worker to name what it hears."""
+    """Publish the index and enough tracks for the worker to name what it hears; return the catalog's folder."""
     from catalog_store.publisher import publish  # noqa: PLC0415 -- with what tests make
     from tests.catalog_store.catalog_tables import make_tables  # noqa: PLC0415
 
@@ -219,7 +219,7 @@ def _cpu(pid: int) -> float:
 
 
 def _serve(files: list[str]) -> None:
-    """Each connection gets a file over and over in real time, from a place of its own, some seconds at once."""
+    """Send each connection a file over and over in real time, from its own start, some seconds at once."""
     contents = [Path(file).read_bytes() for file in files]
     listening = socket.create_server(("127.0.0.1", 0), backlog=500)
     print(listening.getsockname()[1], flush=True)

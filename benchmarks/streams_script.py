@@ -63,11 +63,11 @@ class World:
     index: Index
 
     def references(self, recording_id: int) -> list[Reference]:
-        """As the live catalog's."""
+        """Return references as the live catalog does."""
         return references_in(self.index, recording_id)
 
     def track(self, recording_id: int) -> PlayedTrack:
-        """As the live catalog's."""
+        """Return a track as the live catalog does."""
         samples = self.known.get(recording_id)
         return PlayedTrack(
             recording_id, f"Recording {recording_id}", "Artist", None, 118 if samples is None else round(len(samples) / RATE)
@@ -113,7 +113,7 @@ def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> Wo
 
 
 def shows(world: World, count: int, seconds: float, seed: int, *, hard: bool = False) -> list[Show]:
-    """So many shows of that length, their parts dealt from one deck: each kind comes within an hour or so."""
+    """Return `count` shows of that length. One deck deals their parts, so each kind comes within an hour or so."""
     draw = np.random.default_rng(seed)
     deck = _dealt(_DECK | (_HARD if hard else {}), draw)
     return [_mixed(_pieces(world, seconds, deck, draw)) for _ in range(count)]
@@ -126,7 +126,10 @@ def _dealt(deck: Mapping[str, int], draw: np.random.Generator) -> Iterator[str]:
 
 
 def _pieces(world: World, seconds: float, deck: Iterator[str], draw: np.random.Generator) -> list[_Piece]:
-    """Parts as long as there is room for the shortest song; those that are too long are passed over. Talk to begin with and to end with."""
+    """Return parts while there is room for the shortest song; parts that are too long are passed over.
+
+    Talk comes first and last.
+    """
     pieces = [_Piece(_talk(world, draw, 8, 12))]
     while (left := seconds - _length(pieces)) > _SHORTEST + _TAIL_SECONDS:
         part = _part(next(deck), world, draw)
@@ -191,7 +194,7 @@ def _talk(world: World, draw: np.random.Generator, low: float, high: float) -> S
 
 
 def _spot(voice: Samples, bed: Samples) -> Samples:
-    """An advertisement: fast talk over music 6 dB below it."""
+    """Return an advertisement: fast talk over music 6 dB below it."""
     spoken = voice.astype(np.float64)
     music = np.resize(bed, len(voice)).astype(np.float64)
     mixed = spoken + music * _loudness(spoken) / (2 * _loudness(music))
@@ -199,7 +202,7 @@ def _spot(voice: Samples, bed: Samples) -> Samples:
 
 
 def _talked_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> Samples:
-    """A presenter speaks over the first and the last seconds, 6 dB below the music there."""
+    """Return a track with a presenter over its first and last seconds, 6 dB below the music there."""
     mixed = whole.astype(np.float64)
     for is_first in (True, False):
         count = round(draw.uniform(4, 12) * RATE)
@@ -227,7 +230,7 @@ def _mono(audio: Audio) -> Samples:
 
 
 def _slowed(samples: Samples) -> Samples:
-    """At SAMPLE_RATE."""
+    """Return the samples at SAMPLE_RATE."""
     mixer = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
     frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples)[None], format="s16", layout="mono")
     frame.sample_rate = RATE

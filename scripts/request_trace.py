@@ -117,7 +117,10 @@ def _trace_once(tree: Path, folder: Path, client: httpx.Client, path: str) -> Tr
 
 
 def _is_worker(process: int) -> bool:
-    """Only workers are spawned by `multiprocessing`; the supervisor and its companions are commands."""
+    """Return whether the process is a worker.
+
+    Only workers are spawned by `multiprocessing`; the supervisor and its companions are commands.
+    """
     try:
         return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:
@@ -125,7 +128,7 @@ def _is_worker(process: int) -> bool:
 
 
 def _signal_worker(folder: Path, worker: int, mark: str) -> Path:
-    """Have the worker start or stop to note calls; the file that it makes then."""
+    """Make the worker start or stop its notes of calls; return the file that it makes then."""
     made = folder / f"{worker}.{mark}"
     made.unlink(missing_ok=True)
     os.kill(worker, signal.SIGUSR2)

@@ -67,7 +67,7 @@ class Cast:
     label_countries: npt.NDArray[np.int64]
 
     def is_dance(self, mains: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which of the main genres (by number) belong to dance music."""
+        """Return which of the main genres (by number) belong to dance music."""
         return np.isin(mains, DANCE_NUMBERS)
 
 

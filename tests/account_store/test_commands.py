@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def ask(url: str, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Runs a command with --json; its records."""
+    """Run a command with --json and return its records."""
 
     def run(*arguments: object) -> list[dict[str, Any]]:
         assert main(["--accounts", url, *map(str, arguments), "--json"]) == 0, capsys.readouterr().err

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database without any table."""
+    """Return a database without any table."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/new/accounts.db"
     make: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")

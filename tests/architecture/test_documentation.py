@@ -35,7 +35,7 @@ def iterate_inline(page: Path) -> Iterator[Token]:
 
 
 def find_relative_links(page: Path) -> Iterator[tuple[str, str]]:
-    """Path and anchor of each link without a scheme; the path is empty for a link within the page."""
+    """Yield the path and anchor of each link without a scheme; the path is empty for a link within the page."""
     for token in iterate_inline(page):
         href = str(token.attrGet("href") or "")
         if token.type == "link_open" and not re.match(r"[a-z]+:", href):
@@ -45,7 +45,7 @@ def find_relative_links(page: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def find_anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and the site name them."""
+    """Return the anchors of a page's headings, as GitHub and the site name them."""
     found: set[str] = set()
     tokens = parse_blocks(page)
     for place, token in enumerate(tokens):

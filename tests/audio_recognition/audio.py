@@ -26,13 +26,13 @@ ENCODERS = {
 
 
 def noise(count: int, *, loudest: int = 32767, seed: int = 1) -> NDArray[np.int16]:
-    """`int16[count]`, every value up to `loudest` as likely. Raw bits of a generator: those never change between NumPy's releases."""
+    """Return `int16[count]`, every value up to `loudest` as likely. The raw bits of a generator never change between NumPy's releases."""
     bits = np.random.PCG64(seed).random_raw(count) >> np.uint64(33)
     return (bits.astype(np.int64) % (2 * loudest + 1) - loudest).astype(np.int16)
 
 
 def melody(seconds: float, *, seed: int = 1, rate: int = 11025) -> NDArray[np.int16]:
-    """`int16[n]`, mono: chords of three decaying tones, a new one every 0.3 s, over a little noise."""
+    """Return `int16[n]`, mono: chords of three decaying tones, a new one every 0.3 s, over a little noise."""
     time = np.arange(round(seconds * rate)) / rate
     sound = noise(len(time), loudest=300, seed=seed).astype(np.float64)
     starts = np.arange(0, seconds, 0.3)
@@ -46,7 +46,7 @@ def melody(seconds: float, *, seed: int = 1, rate: int = 11025) -> NDArray[np.in
 
 
 def encoded(samples: NDArray[np.int16], form: str, *, rate: int = 44100, kbps: int = 128) -> bytes:
-    """A file of `int16[n]` mono or `int16[n, channels]` samples."""
+    """Return a file of `int16[n]` mono or `int16[n, channels]` samples."""
     muxer, codec, sample_form, options = ENCODERS[form]
     file = io.BytesIO()
     with av.open(file, "w", format=muxer, options=options) as container:

@@ -13,7 +13,7 @@ ITEMS = 400
 
 
 def music(seed: int, items: int = ITEMS) -> NDArray[np.uint32]:
-    """A recording's items: every bit holds for eight items on average."""
+    """Return a recording's items: every bit holds for eight items on average."""
     draw = np.random.default_rng(seed)
     flips = draw.random((items, 32)) < 1 / 8
     flips[0] = draw.random(32) < 0.5
@@ -22,6 +22,6 @@ def music(seed: int, items: int = ITEMS) -> NDArray[np.uint32]:
 
 
 def damaged(items: NDArray[np.uint32], share: float, seed: int) -> NDArray[np.uint32]:
-    """Each bit turned with that probability."""
+    """Return the items with each bit turned with that probability."""
     flips = np.random.default_rng(seed).random((len(items), 32)) < share
     return items ^ (flips.astype(np.uint32) << np.arange(32, dtype=np.uint32)).sum(axis=1, dtype=np.uint32)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def published(place: Path) -> str:
-    """A catalog of thirty tracks in `place`, and accounts with one; its key."""
+    """Publish a catalog of thirty tracks in `place`, create an account store with one account, and return the account's key."""
     publish_as(place, "first")
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
     key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
@@ -32,7 +32,7 @@ def published(place: Path) -> str:
 
 
 def publish_as(place: Path, snapshot_id: str) -> None:
-    """The thirty tracks as the catalog's next snapshot."""
+    """Publish the thirty tracks as the catalog's next snapshot."""
     made = make_tables(place / "tables" / snapshot_id, 30)
     tables = {table.name: made[table.name] for table in CATALOG_TABLES}
     publish(tables, place / "catalog", snapshot_id=snapshot_id, next_ids={"recording": 1000, "artist": 50})
@@ -40,7 +40,7 @@ def publish_as(place: Path, snapshot_id: str) -> None:
 
 @asynccontextmanager
 async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - members of ApiSettings
-    """The application over what `published` made, from when it is ready until it is shut down."""
+    """Yield the application over what `published` made, from when it is ready until it is shut down."""
     settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
     app: Any = build_app(ApiSettings(**settings), RequestStatistics())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()

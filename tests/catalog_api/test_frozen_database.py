@@ -34,7 +34,7 @@ def frozen_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrozenSe
 
 
 def answer(served: Served, path: str, key: str | None = None) -> tuple[int, str | None, str]:
-    """Status, Retry-After, body."""
+    """Return the status, Retry-After and body."""
     request = urllib.request.Request(f"http://127.0.0.1:{served.port}{path}", headers={"x-api-key": key} if key else {})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as told:  # noqa: S310 - loopback

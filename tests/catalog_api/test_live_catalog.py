@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog root with three snapshots; tests copy it."""
+    """Return a catalog root with three snapshots; tests copy it."""
     return publish_editions(tmp_path_factory.mktemp("editions"))
 
 
 @pytest.fixture
 def root(editions: Path, tmp_path: Path) -> Path:
-    """A copy with `first` live."""
+    """Return a copy of the catalog with `first` live."""
     return copied(editions, tmp_path)
 
 
@@ -43,7 +43,7 @@ def live(root: Path) -> Iterator[LiveCatalog]:
 
 
 def opened_files(below: Path) -> set[str]:
-    """Files below a folder that this process has open or mapped, deleted ones included."""
+    """Return the files below a folder that this process has open or mapped, deleted ones included."""
     mapped = {
         line.split(maxsplit=5)[5] for line in Path("/proc/self/maps").read_text().splitlines() if line.count(" ") >= 5 and "/" in line
     }

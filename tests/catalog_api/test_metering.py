@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time by which turns are measured: work alone moves it, however busy the machine is."""
+    """Return the clock that measures turns. Only work moves it, however busy the machine is."""
     now = [0.0]
     monkeypatch.setattr("catalog_api.middleware.time_slices.time", SimpleNamespace(perf_counter=lambda: now[0]))
     return now
 
 
 async def order_of_work(clock: list[float], place: Path, key: str, asked: list[tuple[str, Execution, float]]) -> list[str]:
-    """In which order the work of questions is done that come in the same round of the loop; quick ones come in the next."""
+    """Return the order in which questions of one round of the loop are worked on. Quick ones come in the next round."""
     done: list[str] = []
 
     def noting(name: str, seconds: float) -> LookupWork:

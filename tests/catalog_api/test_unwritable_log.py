@@ -30,14 +30,14 @@ def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(editions: Path, tmp_path: Path) -> Path:
-    """A folder with a catalog in it, `first` live."""
+    """Return a folder with a catalog in it, `first` live."""
     copied(editions, tmp_path)
     return tmp_path
 
 
 @contextmanager
 def served_with_log(place: Path, shell: str, **environment: str) -> Iterator[Served]:
-    """A server of two workers whose standard error is as `shell` redirects it."""
+    """Yield a server of two workers whose standard error is as `shell` redirects it."""
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
     key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
     accounts.close()

@@ -53,7 +53,7 @@ def write_frames(root: Path, frames: dict[str, list[dict[str, Any]]]) -> dict[st
 
 
 def make_frames(recordings: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """Rows of every table, by name."""
+    """Return the rows of every table, by name."""
     chance = random.Random(seed)  # noqa: S311 - test data
     rows: dict[str, list[dict[str, Any]]] = {table.name: [] for table in CATALOG_TABLES}
     rows |= {"recording_member": [], "isrc_conflict": [], "id_registry": []}
@@ -90,24 +90,24 @@ def make_frames(recordings: int, seed: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def add_recording_like(rows: dict[str, list[dict[str, Any]]], recording_id: int, model: int) -> None:
-    """Another recording by the same artists on the same releases, without code or link."""
+    """Add another recording by the same artists on the same releases, without code or link."""
     for name in ("recording", "track", "recording_artist", "recording_release"):
         alike = [{**row, "recording_id": recording_id} for row in rows[name] if row["recording_id"] == model]
         rows[name] += [{**row, "isrc": None} if "isrc" in row else row for row in alike]
 
 
 def isrc(recording_id: int, variant: int = 0) -> str:
-    """The ISRC of a recording."""
+    """Return the ISRC of a recording."""
     return f"GBAYE{recording_id:05d}{variant:02d}"
 
 
 def catalog_b_id(recording_id: int) -> str:
-    """The catalog_b id of a recording."""
+    """Return the catalog_b id of a recording."""
     return f"{recording_id:08x}-1111-4222-8333-444455556666"
 
 
 def streamsvc_a_id(recording_id: int) -> str:
-    """The streamsvc_a id of a recording: 22 characters, case matters."""
+    """Return the streamsvc_a id of a recording: 22 characters, case matters."""
     return f"aB{recording_id:020d}"
 
 

@@ -24,6 +24,6 @@ def publish_editions(folder: Path) -> Path:
 
 
 def copied(editions: Path, folder: Path) -> Path:
-    """A copy of the root below `folder`, to be changed."""
+    """Return a copy of the root below `folder`, to be changed."""
     shutil.copytree(editions, folder / "catalog", symlinks=True)
     return folder / "catalog"

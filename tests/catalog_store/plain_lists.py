@@ -24,7 +24,7 @@ _KNOWN = {"year": 0, "month": 1, "day": 2}
 
 
 def mixed_frames(recordings: int, seed: int) -> Frames:
-    """`make_frames` with few dates, so many ties; several genres, releases and artists on a recording; namesakes among labels."""
+    """Return `make_frames` with few dates, so many ties; several genres, releases and artists on a recording; namesakes among labels."""
     chance = random.Random(seed)  # noqa: S311 - test data
     rows = make_frames(recordings, seed)
     rows["label"] = [{"label_id": number, "name": name, "release_count": 0} for number, name in enumerate(LABELS, start=1)]
@@ -68,7 +68,7 @@ def newest_first(rows: list[dict[str, Any]], *ties: Callable[[dict[str, Any]], A
 
 
 def dated(rows: Frames) -> list[dict[str, Any]]:
-    """The recordings with the earliest date of their releases, in place of their own where any of them has one."""
+    """Return the recordings with the earliest date of their releases, in place of their own where any of them has one."""
     releases = {row["release_id"]: row for row in rows["release"] if row["release_date"]}
     earliest: dict[int, dict[str, Any]] = {}
     for placed in rows["recording_release"]:
@@ -80,7 +80,7 @@ def dated(rows: Frames) -> list[dict[str, Any]]:
 
 
 def browsed(rows: Frames, filters: BrowseFilters) -> list[int]:
-    """Recording ids that pass the filters, in page order."""
+    """Return the recording ids that pass the filters, in page order."""
     kept = {row["recording_id"] for row in rows["recording"]}
     if filters.genre_id is not None or filters.genre is not None:
         key = name_key(filters.genre or "")
@@ -102,7 +102,7 @@ def browsed(rows: Frames, filters: BrowseFilters) -> list[int]:
 
 
 def listed(rows: Frames, chosen: Callable[[dict[str, Any]], bool]) -> list[int]:
-    """Ids of the chosen releases, in list order."""
+    """Return the ids of the chosen releases, in list order."""
     heard = {row["artist_id"]: row["popularity"] for row in rows["artist"]}
     found = [row for row in rows["release"] if chosen(row)]
     return [row["release_id"] for row in newest_first(found, lambda row: -heard[row["artist_id"]], lambda row: row["release_id"])]

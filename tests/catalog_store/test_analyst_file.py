@@ -21,7 +21,7 @@ QUERIES = re.findall(r"```sql (duckdb|parquet)\n(.*?)```", PAGE, flags=re.DOTALL
 
 @pytest.fixture(scope="module")
 def file(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The file alone, moved to where nothing else of the snapshot is."""
+    """Yield the file alone, moved to where nothing else of the snapshot is."""
     moved = shutil.copy(published / "current" / "catalog.duckdb", tmp_path_factory.mktemp("elsewhere") / "mine.duckdb")
     with duckdb.connect(moved, read_only=True) as connection:
         yield connection

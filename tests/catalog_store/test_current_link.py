@@ -33,7 +33,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def three(small: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Snapshots a, b and c; c is live."""
+    """Return a catalog with snapshots a, b and c; c is live."""
     root = tmp_path_factory.mktemp("three")
     for number, name in enumerate("abc", start=1):
         publish(small, root, snapshot_id=name, next_ids={"recording": 20 + number})
@@ -57,7 +57,7 @@ def folders(root: Path) -> list[str]:
 
 
 def leave_as_killed_between_the_renames(root: Path, name: str, live: str | None) -> None:
-    """The state of a publish of `name` that died when it had its name and was not live yet."""
+    """Leave the state of a publish of `name` that died when it had its name and was not live yet."""
     (root / "current").unlink()
     if live:
         (root / "current").symlink_to(f"snapshots/{live}")

@@ -363,7 +363,7 @@ def test_rollback_refuses_a_manifest_that_breaks_its_seal(publish_earlier: Publi
 
 
 def copied(tables: dict[str, Path], place: Path) -> dict[str, Path]:
-    """Files of their own: linked ones would share a damage."""
+    """Copy the tables, because linked files would share a damage."""
     return {name: Path(shutil.copytree(folder, place / name)) for name, folder in tables.items()}
 
 

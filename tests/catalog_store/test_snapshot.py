@@ -33,7 +33,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "snapshot_format.md"
 
 @pytest.fixture
 def folder(published: Path, tmp_path: Path) -> Path:
-    """A copy of a snapshot, to be damaged."""
+    """Return a copy of a snapshot, to be damaged."""
     return Path(shutil.copytree(published / "snapshots" / "first", tmp_path / "first"))
 
 

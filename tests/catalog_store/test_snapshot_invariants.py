@@ -39,7 +39,7 @@ EVERY_REFERENCE = list(references(PUBLISHED))
 
 
 def row_of(name: str) -> dict[str, Any]:
-    """A row of any table whose references lead to the first of each: id 1, the first work, the first atom."""
+    """Return a row of any table whose references lead to the first of each: id 1, the first work, the first atom."""
     plain = {pl.Int64: 1, pl.Int32: 1, pl.Int16: 1, pl.String: "x", pl.Float64: 0.5, pl.Boolean: True, pl.List: []}
     return {
         column.name: column.values[0]
@@ -51,7 +51,7 @@ def row_of(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """A published catalog in which every table has rows and every reference is used; damaged by tests, and mended by them."""
+    """Return a published catalog in which every table has rows and every reference is used. Tests damage it and mend it."""
     place = tmp_path_factory.mktemp("invariants")
     frames: dict[str, Any] = make_frames(40, 3)
     for name in PUBLISHED:
@@ -73,7 +73,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @contextmanager
 def damaged(snapshot: Snapshot) -> Iterator[Path]:
-    """The folder, every file of which is put back afterwards."""
+    """Yield the folder, every file of which is put back afterwards."""
     before = {path: path.read_bytes() for path in snapshot.folder.rglob("*") if path.is_file()}
     try:
         yield snapshot.folder
@@ -86,7 +86,7 @@ def damaged(snapshot: Snapshot) -> Iterator[Path]:
 
 
 def renew_manifest(folder: Path) -> None:
-    """Sizes, rows and checksums of what is there now, so that only the contradiction is left."""
+    """Write sizes, rows and checksums of the present files, so that only the contradiction is left."""
     manifest = read_manifest(folder)
     tables = {}
     for name in manifest.tables:
@@ -106,7 +106,7 @@ def renew_manifest(folder: Path) -> None:
 
 
 def broken(folder: Path) -> dict[str, str]:
-    """Names of the invariants that do not hold, and what is said of each."""
+    """Return the names of the broken invariants, and the message of each."""
     return {violation.name: str(violation) for violation in find_violations(folder, read_manifest(folder))}
 
 
@@ -122,7 +122,7 @@ def test_a_whole_snapshot_breaks_nothing(snapshot: Snapshot) -> None:
 
 
 def elsewhere(reference: Reference, frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with one value of the reference leading to nobody, in the last row that has one."""
+    """Return the table with one value of the reference leading to nobody, in the last row that has one."""
     column = pl.col(reference.column)
     has_one = column.list.len() > 0 if reference.nested else column.is_not_null()
     if reference.kind:
@@ -176,7 +176,7 @@ def without_last(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def one_more(**values: Any) -> Callable[[pl.DataFrame], pl.DataFrame]:  # noqa: ANN401 - a value of any column
-    """The last row once more, with other values."""
+    """Return a change that repeats the last row with other values."""
 
     def change(rows: pl.DataFrame) -> pl.DataFrame:
         others = [pl.lit(value, dtype=rows.schema[name]).alias(name) for name, value in values.items()]

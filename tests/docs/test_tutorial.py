@@ -32,7 +32,7 @@ def read_commands(page: str) -> list[str]:
 
 @pytest.fixture
 def project(built_world: BuiltWorld, tmp_path: Path) -> Path:
-    """A folder to type in: its `tutorial` has the world and the catalog of the first lesson."""
+    """Return a folder to type in: its `tutorial` has the world and the catalog of the first lesson."""
     (tmp_path / "tutorial").mkdir()
     (tmp_path / "tutorial" / "world").symlink_to(built_world.dumps)
     (tmp_path / "tutorial" / "catalog").symlink_to(built_world.catalog)
@@ -40,7 +40,7 @@ def project(built_world: BuiltWorld, tmp_path: Path) -> Path:
 
 
 def shell_options(command: str) -> dict[str, object]:
-    """Options of `subprocess` that run a command of the pages by the tests' own interpreter."""
+    """Return the options of `subprocess` that run a command of the pages by the tests' own interpreter."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **{f"CATALOG_API_{name.upper()}": value for name, value in ALONE.items()}}
     return {"args": ["bash", "-euo", "pipefail", "-c", command.replace(PYTHON, sys.executable)], "env": environment}
 

@@ -41,7 +41,7 @@ def all_targets() -> dict[str, Target]:
 
 
 def target_named(name: str) -> Target:
-    """The target; only modules up to its own are imported."""
+    """Return the target; only modules up to its own are imported."""
     return next(target for module in MODULES for target in import_module(module).TARGETS if target.name == name)
 
 
@@ -52,5 +52,5 @@ def chosen(name: bytes, among: Collection[str]) -> str:
 
 
 def crashes(target: str) -> list[bytes]:
-    """Inputs that once crashed a target."""
+    """Return the inputs that once crashed a target."""
     return [path.read_bytes() for path in sorted((CRASHES / target).glob("*"))]

@@ -131,7 +131,7 @@ def _heads() -> list[bytes]:
 
 @cache
 def _names() -> tuple[bytes, ...]:
-    """Names and choices that the description tells."""
+    """Return the names and choices in the description."""
     found = {one for operation in OPERATIONS.values() for one in _told(described(operation))}
     return tuple(sorted(one.encode() for one in found if one.isascii() and 1 < len(one) < 40))
 

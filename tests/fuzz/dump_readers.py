@@ -60,7 +60,7 @@ def _samples(*globs: str) -> list[bytes]:
 
 
 def _tables() -> dict[str, pl.DataFrame]:
-    """A small dump of the relational layout."""
+    """Return a small dump of the relational layout."""
     return {
         "tracks": pl.DataFrame(
             {
@@ -112,7 +112,7 @@ def _feed() -> bytes:
 
 
 def _archive() -> bytes:
-    """A small dump of the open catalog's relational layout, not compressed, so that its headers can be reached."""
+    """Return a small dump of the open catalog's relational layout, not compressed, so that its headers can be reached."""
     stamp = "2026-07-22 00:11:02.000000+00"
     gid = "9ff43b6a-4f16-427c-93c2-92307ca505e{}"
     members = {

@@ -81,7 +81,10 @@ class Service:
             self._made(f"/v1/webhooks/{self.webhook_id}/ping")
 
     def ask(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]] = (), body: bytes = b"") -> Answer:
-        """The answer to one request. `path` is percent-encoded, and may end with a query; bytes of the latter stand as Latin-1."""
+        """Return the answer to one request.
+
+        `path` is percent-encoded, and may end with a query. Bytes of the latter stand as Latin-1.
+        """
         return _answer(*self._loop.run_until_complete(asked(self._app, method, path, self._key, headers, body)))
 
     @contextmanager
@@ -114,7 +117,7 @@ def _answer(head: dict[str, Any], body: bytes) -> Answer:
 
 
 def operation_at(method: str, path: str) -> Route | None:
-    """The operation that a request is for, by its percent-decoded path without a query; None where the description has none."""
+    """Return the operation of a request, by its percent-decoded path without a query; None where the description has none."""
     path = path.rstrip("/")
     fixed = [one for one in OPERATIONS.values() if one.method == method and one.path == path]
     shaped = [one for one in OPERATIONS.values() if one.method == method and re.fullmatch(_shape(one.path), path, re.DOTALL)]
@@ -127,7 +130,7 @@ def _shape(path: str) -> str:
 
 
 def judge(answer: Answer, operation: Route | None, *also: int) -> None:
-    """FaultError unless the description tells that the operation (None: no such path) may be answered so. `also` are further statuses."""
+    """Raise FaultError unless the description lets the operation (None: no such path) answer so. `also` are further statuses."""
     told = {404, 405} if operation is None else {int(one) for one in described(operation)["responses"]}
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     if answer.status >= 400:
@@ -155,7 +158,7 @@ _running: list[tuple[asyncio.AbstractEventLoop, AsyncExitStack, Service]] = []
 
 
 def service() -> Service:
-    """The one service of this process."""
+    """Return the one service of this process."""
     if not _running:
         loop, stack = asyncio.new_event_loop(), AsyncExitStack()
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -203,7 +206,7 @@ def _air(place: Path, stream_id: str) -> None:
 
 @asynccontextmanager
 async def _matching(catalog: Path, path: Path) -> AsyncIterator[None]:
-    """The matcher, in this process."""
+    """Yield the matcher, in this process."""
     live, stopping = LiveIndex(catalog), asyncio.Event()
     live.follow()
     serving = asyncio.create_task(MatcherService(live, Meters()).run(str(path), stopping))

@@ -84,7 +84,7 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[http.server.Threadi
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate that signs itself, for hooks.example, and its key."""
+    """Return a certificate that signs itself, for hooks.example, and its key."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks.example")])
     now = datetime.now(UTC)
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)

@@ -46,7 +46,7 @@ def mains(snapshot: Snapshot, platform: str, string: str) -> set[str]:
 
 
 def suggest(accounts: str, genre: str, file: Path) -> None:
-    """A caller proposes a genre for track 1 and another for track 2; the operator approves the first and rejects the second."""
+    """Propose a genre for track 1 and another for track 2; the operator approves the first and rejects the second."""
     opened = Accounts.open(accounts)
     account_id = opened.create("radio").account_id
     first, second = (opened.suggestions.create(account_id, track, "genre", genre).suggestion_id for track in (1, 2))

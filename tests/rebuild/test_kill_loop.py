@@ -33,7 +33,7 @@ KILLS = int(os.environ.get("KILLS", "300"))
 SEED = int(os.environ.get("KILL_SEED", str(random.SystemRandom().randrange(10**6))))
 RECORDINGS = 40
 WORLDS = (3, 4)
-"""Seeds of two worlds. The deliveries of a platform alternate between them, so that tables of two builds do not fit together."""
+"""Seeds of two worlds. Deliveries of a platform come from either, so that tables of two builds do not fit together."""
 LET_THROUGH = {
     "CATALOG_LARGEST_SHRINK": "1", "CATALOG_LOWEST_PRECISION": "0", "CATALOG_LOWEST_RECALL": "0", "CATALOG_LARGEST_FALL": "1",
     "CATALOG_LARGEST_JUMP": "1000000", "CATALOG_LARGEST_MOVE": "1", "CATALOG_LOWEST_ROWS": "0", "CATALOG_LARGEST_LOSS": "1",

@@ -27,7 +27,7 @@ SHARE = 0.08
 
 @pytest.fixture(scope="module")
 def days(world: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[BuildPaths], list[pl.DataFrame]]:
-    """Four days: as staged, after the eve, after nights 1 and 2; and what the three nights changed."""
+    """Return four days: as staged, after the eve, after nights 1 and 2; and what the three nights changed."""
     root = tmp_path_factory.mktemp("nights")
     made = [BuildPaths(root / str(day)) for day in range(4)]
     for platform in SOURCES:

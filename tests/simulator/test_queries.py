@@ -22,7 +22,7 @@ def chance(seed: int) -> Random:
 
 
 def world() -> pl.DataFrame:
-    """Recordings of thirteen artists, some with a second artist, a guest, a remixer or a version."""
+    """Return recordings of thirteen artists, some with a second artist, a guest, a remixer or a version."""
     rows = []
     for number in range(1, 261):
         first, second, third = (WORDS[(number * step + number // 13) % 13] for step in (1, 5, 7))

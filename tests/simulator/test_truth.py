@@ -20,7 +20,7 @@ DAY = "2026-11-01"
 
 
 def resources(path: Path) -> Iterator[dict[str, object]]:
-    """The lines that are JSON objects in UTF-8."""
+    """Yield the lines that are JSON objects in UTF-8."""
     for line in gzip.decompress(path.read_bytes()).split(b"\n"):
         try:
             value = json.loads(line.decode("utf-8"))
@@ -30,7 +30,7 @@ def resources(path: Path) -> Iterator[dict[str, object]]:
 
 
 def xml_releases(path: Path) -> Iterator[etree._Element]:
-    """The records that an XML parser reads, each by itself."""
+    """Yield the records that an XML parser reads, each by itself."""
     for record in re.split(rb"(?m)^(?=<release )", gzip.decompress(path.read_bytes()))[1:]:
         try:
             yield etree.fromstring(record.removesuffix(b"</releases>\n"))
@@ -39,7 +39,7 @@ def xml_releases(path: Path) -> Iterator[etree._Element]:
 
 
 def real_tracks(release: etree._Element) -> int:
-    """Tracks that are no headings and no suites: those with a position or a duration and no tracks below."""
+    """Return the tracks that are no headings and no suites: those with a position or a duration and no tracks below."""
     return sum(
         1
         for track in release.iter("track")

@@ -20,7 +20,7 @@ Answer = "Callable[[socket.socket, str], None]"
 
 @contextmanager
 def serving(answer: Callable[[socket.socket, str], None], host: str = "127.0.0.1") -> Iterator[str]:
-    """A server on a free port: `answer` is given each connection and the path asked for. Its address."""
+    """Serve on a free port and yield the address. `answer` is given each connection and the path asked for."""
     listening = socket.create_server((host, 0))
 
     def serve(connection: socket.socket) -> None:
@@ -49,12 +49,12 @@ def serving(answer: Callable[[socket.socket, str], None], host: str = "127.0.0.1
 
 
 def ok(media_type: str = "audio/mpeg", *headers: str) -> bytes:
-    """The head of an answer whose body ends with the connection."""
+    """Return the head of an answer whose body ends with the connection."""
     return "\r\n".join(["HTTP/1.0 200 OK", f"Content-Type: {media_type}", *headers, "", ""]).encode()
 
 
 def publish_songs(lengths: dict[int, float], folder: Path) -> Path:
-    """A catalog root whose recordings of those numbers sound like the songs; numbers from 1 to 60."""
+    """Return a catalog root whose recordings of those numbers sound like the songs; numbers from 1 to 60."""
     tables = make_tables(folder / "tables", 60)
     index = index_of(lengths, folder / "index")
     publish(tables, folder / "catalog", snapshot_id="first", next_ids={"recording": 1000, "artist": 50}, recognition=index)

@@ -50,7 +50,7 @@ class Aired:
 
 @cache
 def song(number: int, seconds: float) -> NDArray[np.int16]:
-    """`int16[n]` at RATE: chords of decaying tones that change three times a second, with a little noise."""
+    """Return `int16[n]` at RATE: chords of decaying tones that change three times a second, with a little noise."""
     random = np.random.default_rng(1000 + number)
     count = round(seconds * RATE)
     made = random.normal(scale=0.01, size=count).astype(np.float32)
@@ -64,7 +64,7 @@ def song(number: int, seconds: float) -> NDArray[np.int16]:
 
 
 def talk(seconds: float, seed: int) -> NDArray[np.int16]:
-    """Something like speech: a buzz whose pitch and loudness wander, broken by pauses, with hiss."""
+    """Return something like speech: a buzz whose pitch and loudness wander, broken by pauses, with hiss."""
     random = np.random.default_rng(seed)
     count = round(seconds * RATE)
     steps = count // (RATE // 20) + 2
@@ -76,7 +76,7 @@ def talk(seconds: float, seed: int) -> NDArray[np.int16]:
 
 
 def sound(parts: Sequence[Part], lengths: dict[int, float]) -> NDArray[np.int16]:
-    """The show, `int16[n]` at RATE. `lengths`: how long each song lasts."""
+    """Return the show, `int16[n]` at RATE. `lengths` holds the duration of each song."""
     pieces = []
     for place, part in enumerate(parts):
         count = round(part.seconds * RATE)
@@ -107,7 +107,7 @@ def fingerprints(lengths: dict[int, float]) -> FingerprintBatch:
 
 
 def index_of(lengths: dict[int, float], folder: Path) -> Path:
-    """An index of all songs, under their numbers."""
+    """Return an index of all songs, under their numbers."""
     build_index([fingerprints(lengths)], folder, partitions=1)
     return folder
 

@@ -35,7 +35,7 @@ class Received:
         return self.headers["webhook-id"]
 
     def verified(self, secret: str) -> Any:  # noqa: ANN401 -- JSON
-        """The message, as a receiver with the public library reads it; WebhookVerificationError."""
+        """Return the message as a receiver with the public library reads it; WebhookVerificationError."""
         return Webhook(secret).verify(self.body, self.headers)
 
 
@@ -78,7 +78,7 @@ class Receiver:
         return self._server.received
 
     def awaited(self, count: int) -> list[Received]:
-        """As soon as so many have come, all of them; AssertionError when they do not come."""
+        """Wait until `count` requests have come and return all of them; AssertionError when they do not come."""
         until(lambda: len(self.received) >= count, f"{count} messages")
         return list(self.received)
 
@@ -135,7 +135,7 @@ def trickles(head: bytes, part: bytes, pause: float, times: int) -> Behaviour:
 
 
 def resets_after(answer: bytes) -> Behaviour:
-    """Says that much, then tears the connection (RST)."""
+    """Return a behaviour that sends `answer` and then tears the connection (RST)."""
 
     def behave(connection: socket.socket) -> None:
         connection.sendall(answer)

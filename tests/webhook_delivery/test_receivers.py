@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """SQLite alone: what a receiver does has nothing to do with the database."""
+    """Return the URL of an SQLite database alone, because a receiver does not depend on the database."""
     return f"sqlite:///{tmp_path_factory.mktemp('receivers')}/accounts.db"
 
 

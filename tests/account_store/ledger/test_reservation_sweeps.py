@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def book(subject: Writer, caller: Caller) -> None:
-    """Have two operations booked, one after the other: the second begins when the writer has looked at its clock after the first."""
+    """Book two operations, one after the other. The second begins when the writer has looked at its clock after the first."""
     for _ in range(2):
         booked = threading.Event()
         subject.submit([Operation(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())

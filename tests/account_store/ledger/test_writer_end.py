@@ -53,7 +53,7 @@ def accounts(url: str, fatal_clock: FatalClock) -> Iterator[Accounts]:
 
 
 def in_a_thread(charge: Callable[[], Charge]) -> Charge | Exception | None:
-    """The result of a blocking charge; None when it still waits."""
+    """Return the result of a blocking charge; None when it still waits."""
     results: list[Charge | Exception] = []
 
     def run() -> None:

@@ -39,7 +39,7 @@ def new_account(accounts: Accounts) -> int:
 
 
 def hooked(accounts: Accounts, url: str, event_types: Sequence[str] = ()) -> NewSecret:
-    """A webhook of a new account."""
+    """Return a webhook of a new account."""
     return accounts.webhooks.create(new_account(accounts), url, event_types)
 
 

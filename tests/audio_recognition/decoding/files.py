@@ -17,7 +17,7 @@ RATE = 44100
 
 @functools.cache
 def stereo() -> np.ndarray:
-    """`int16[n, 2]`: the same on both sides."""
+    """Return `int16[n, 2]`: the same on both sides."""
     return np.stack([melody(SECONDS, rate=RATE)] * 2, axis=1)
 
 
@@ -32,13 +32,13 @@ def heard(data: bytes, start_seconds: float = 0.0, seconds: float | None = None)
 
 
 def with_hole(data: bytes, *, start: float = 0.5, size: int = 4000) -> bytes:
-    """Zeros instead of `size` bytes in the middle."""
+    """Return the data with zeros instead of `size` bytes in the middle."""
     at = int(len(data) * start)
     return data[:at] + bytes(size) + data[at + size :]
 
 
 def wav(sound: bytes, *, rate: int = RATE, channels: int = 1, bits: int = 16, coding: int = 1, claimed: int | None = None) -> bytes:
-    """A WAV file by hand: its header says whatever it is told to."""
+    """Return a hand-made WAV file, whose header claims whatever the arguments say."""
     align = channels * bits // 8
     size = len(sound) if claimed is None else claimed
     form = struct.pack("<HHIIHH", coding, channels, rate, rate * align & 0xFFFFFFFF, align & 0xFFFF, bits)
@@ -47,5 +47,5 @@ def wav(sound: bytes, *, rate: int = RATE, channels: int = 1, bits: int = 16, co
 
 
 def id3(size: int) -> bytes:
-    """An ID3v2 tag with that many bytes of padding."""
+    """Return an ID3v2 tag with that many bytes of padding."""
     return b"ID3\4\0\0" + bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0)) + bytes(size)

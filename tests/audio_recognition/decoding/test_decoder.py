@@ -21,7 +21,7 @@ LOSSLESS = ("wav", "flac")
 
 
 def error_rate(one: np.ndarray, other: np.ndarray) -> float:
-    """Share of bits that differ between two fingerprints, from their beginnings on."""
+    """Return the share of bits that differ between two fingerprints, from their beginnings on."""
     shared = min(len(one), len(other))
     assert shared > 2
     return float(np.bitwise_count(one[:shared] ^ other[:shared]).mean() / 32)

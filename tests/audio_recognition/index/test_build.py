@@ -56,7 +56,7 @@ def test_files_are_the_same_for_any_order_batches_and_partitions(
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many stripes, blocks, runs, parts and groups of parts as a large index has."""
+    """Lower the limits, so that a small index has as many stripes, blocks, runs, parts and groups of parts as a large one."""
     monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 70)
     monkeypatch.setattr(segment, "ITEMS_PER_BLOCK", 100)
     monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 60)

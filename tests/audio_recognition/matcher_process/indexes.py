@@ -27,12 +27,12 @@ ITEMS = 900
 
 
 def recording(number: int, items: int = ITEMS) -> NDArray[np.uint32]:
-    """A made-up fingerprint, the same for the same number."""
+    """Return a made-up fingerprint, the same for the same number."""
     return np.random.default_rng(number).integers(0, 2**32, items, dtype=np.uint32)
 
 
 def make_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> Path:
-    """A snapshot `name` with an index of these recordings; the folder of the index."""
+    """Write a snapshot `name` with an index of these recordings; return the folder of the index."""
     folder = root / "snapshots" / name
     index = folder / SERVING_FOLDER / RECOGNITION_FOLDER
     index.parent.mkdir(parents=True)
@@ -50,7 +50,7 @@ def switch(root: Path, name: str) -> None:
 
 
 def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> None:
-    """Both."""
+    """Write the index and make its snapshot the live one."""
     make_index(root, name, recordings)
     switch(root, name)
 
@@ -65,7 +65,7 @@ def write_manifest(folder: Path) -> None:
 
 @contextmanager
 def matcher(root: Path, socket: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`python -m audio_recognition matcher`, once it has an index open; its log is <socket>.log."""
+    """Run `python -m audio_recognition matcher` and yield once it has an index open. Its log is <socket>.log."""
     command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(socket)]
     log = socket.with_suffix(".log")
     with log.open("w") as lines:

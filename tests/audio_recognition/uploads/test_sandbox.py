@@ -83,7 +83,7 @@ async def windows_of(sandbox: UploadSandbox, data: bytes) -> list[Window]:
 
 
 def decoding_process(sandbox: UploadSandbox) -> int:
-    """The process that the fork server forked last; those of the uploads before may still be going."""
+    """Return the process that the fork server forked last; those of the uploads before may still be going."""
     assert sandbox._server is not None
     return children(sandbox._server._process.pid)[-1]
 
@@ -130,7 +130,10 @@ def test_no_more_windows_than_the_budget_whatever_a_file_claims(in_sandbox: InSa
 
 
 def claiming(data: bytes, seconds: float) -> bytes:
-    """A flac file whose header tells another number of samples: 36 bits, the last ones of 18 bytes behind the first block's header."""
+    """Return a flac file whose header claims another number of samples.
+
+    The number has 36 bits, the last ones of 18 bytes behind the first block's header.
+    """
     assert data.startswith(b"fLaC")
     total = round(seconds * SAMPLE_RATE)
     return data[:21] + bytes([data[21] & 0xF0 | total >> 32]) + (total & 0xFFFFFFFF).to_bytes(4, "big") + data[26:]

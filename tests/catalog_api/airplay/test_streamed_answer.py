@@ -26,7 +26,7 @@ def pieces(count: int, made: list[int], *, break_at: int = -1) -> Iterator[bytes
 
 
 async def sent(answer: StreamedAnswer, *, leaves_after: int = 10**9) -> list[Any]:
-    """The messages of an answer to a caller who goes away after so many of them."""
+    """Return the messages of an answer to a caller who goes away after so many of them."""
     messages: list[Any] = []
     left = asyncio.Event()
 

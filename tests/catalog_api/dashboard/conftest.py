@@ -40,7 +40,10 @@ _names = itertools.count(1)
 
 
 def hostile_catalog(root: Path, tables: Path) -> Path:
-    """The second build of the awkward catalog, with evidence for its track 1, and HOSTILE wherever a track can hold a text."""
+    """Publish the second build of the awkward catalog.
+
+    Track 1 has evidence, and HOSTILE stands wherever a track can hold a text.
+    """
     frames = make_frames(is_second=True)
     for row in frames.rows["track"]:
         if row["recording_id"] == HOSTILE_TRACK:
@@ -60,7 +63,7 @@ def hostile_catalog(root: Path, tables: Path) -> Path:
 
 
 def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
-    """Two groups of records with a typo between them; `hostile` stands in all texts."""
+    """Add two groups of records with a typo between them; `hostile` stands in all texts."""
     for number, title in ((0, "midnightrunning"), (1, "midnightruning")):
         atom_id = 10 * track_id + number
         keys = {"artist_key": "velvetfoxes" + hostile, "title_key": title + hostile, "stem_key": title, "number_key": ""}
@@ -145,13 +148,16 @@ def server(dashboard_catalog: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def visitor(server: Api) -> Iterator[httpx.Client]:
-    """A browser that has never been here."""
+    """Yield a browser without any earlier visit."""
     with httpx.Client(base_url=server.base, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 
 def new_user(accounts: Accounts, plan: str = "free") -> tuple[User, str]:
-    """Somebody and the token of their session; signed up past the limits of addresses, with a quick hash."""
+    """Return a new user and the token of their session.
+
+    The user signs up past the limits of addresses, with a quick hash.
+    """
     users = Users(accounts.engine, utc_now, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     user = users.sign_up(f"kim{next(_names)}@example.org", PASSWORD)
     if plan != "free":

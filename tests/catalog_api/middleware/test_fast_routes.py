@@ -78,7 +78,7 @@ Told = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
 
 
 def told(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> Told:  # noqa: ANN401 - our application
-    """Status, body, names of the headers, and what was counted since."""
+    """Return the status, body and header names, and the counts since `before`."""
     head, body = answer
     rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
     counted = [row for row in rows if row not in before]

@@ -27,7 +27,7 @@ PROGRAM = "tests.catalog_api.server.companion_program"
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Companions]]:
-    """Companions by name and wishes; all are gone after the test."""
+    """Yield a function that makes companions by name and wishes. All are gone after the test."""
     monkeypatch.chdir(ROOT)
     every: list[Companions] = []
 

@@ -82,7 +82,7 @@ async def answer(send: Callable[..., Awaitable[None]], status: int, body: bytes,
 
 
 async def echo(receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[..., Awaitable[None]]) -> None:
-    """Answers how long the body is."""
+    """Answer with the length of the body."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -150,7 +150,7 @@ def served() -> Iterator[int]:
 
 @pytest.fixture
 def port(served: int) -> int:
-    """The server's, which has no connection left of the test before."""
+    """Return the server's port, once no connection of the test before is left."""
     until(lambda: not Quick.open_connections, "the connections of the test before")
     ahead[0] = 0.0
     may_answer.clear()
@@ -170,7 +170,7 @@ def until_closed(client: socket.socket) -> bytes:
 
 
 def answer_to(port: int, sent: bytes) -> bytes:
-    """Everything that comes back until the server closes."""
+    """Return all bytes of the answer until the server closes."""
     with closing(connect(port)) as client:
         client.sendall(sent)
         return until_closed(client)

@@ -52,7 +52,7 @@ class Served:
                 return error.code, error.read().decode()
 
     def metrics(self) -> dict[tuple[str, ...], float]:
-        """(name, label values by the labels' names ...) -> value."""
+        """Return (name, label values by the labels' names ...) -> value of all metrics."""
         _, text = self.get("/metrics", port=self.metrics_port)
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
         return {(sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value for sample in samples}
@@ -73,7 +73,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A published catalog and an account."""
+    """Return a published catalog and an account."""
     place = tmp_path_factory.mktemp("served")
     made = make_tables(place / "tables", 30)
     tables = {table.name: made[table.name] for table in CATALOG_TABLES}

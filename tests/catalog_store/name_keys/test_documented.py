@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "design" / "name_keys.md"
 
 
 def rows(*header: str) -> list[tuple[str, ...]]:
-    """Cells behind the first of the tables with these headings, one row for each code span in the first."""
+    """Return the cells behind the first of the tables with these headings, one row for each code span in the first."""
     found: list[tuple[str, ...]] = []
     inside = False
     for line in PAGE.read_text().splitlines():

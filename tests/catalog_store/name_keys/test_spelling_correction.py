@@ -43,7 +43,7 @@ def test_word_of_its_own_stays_itself_however_near_a_version_word(word: str) -> 
 
 
 def slips(word: str) -> set[str]:
-    """The word with one letter changed, added, left out, or swapped with the next."""
+    """Return the word with one letter changed, added, left out, or swapped with the next."""
     places = range(len(word))
     changed = {word[:i] + letter + word[i + 1 :] for i in places for letter in ascii_lowercase}
     added = {word[:i] + letter + word[i:] for i in range(len(word) + 1) for letter in ascii_lowercase}

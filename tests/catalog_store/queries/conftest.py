@@ -29,7 +29,7 @@ def served(rows: dict[str, list[dict[str, Any]]], root: Path) -> Served:
 
 @pytest.fixture(scope="package", params=[(40, 1), (200, 2)], ids=["40", "200"])
 def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Small catalogs with many ties; nobody writes into them."""
+    """Yield small catalogs with many ties. No test writes into them."""
     opened = served(mixed_frames(*request.param), tmp_path_factory.mktemp("mixed"))
     yield opened
     opened.store.close()

@@ -146,7 +146,7 @@ def test_a_cursor_belongs_to_its_filters_and_its_order(mixed: Served) -> None:
 
 
 def sealed(order: str, place: Place) -> str:
-    """A cursor over the whole catalog that nobody was answered."""
+    """Return a cursor over the whole catalog that the catalog never gave out."""
     return CURSORS.encode(("browse", order, *map(repr, msgspec.structs.astuple(BrowseFilters()))), place)
 
 

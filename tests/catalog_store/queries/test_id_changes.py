@@ -23,7 +23,7 @@ def changed(rows: dict[str, list[dict[str, Any]]], *, redirects: list[tuple[str,
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four builds; the last does not descend from the third."""
+    """Return a catalog of four builds; the last does not descend from the third."""
     root = tmp_path_factory.mktemp("history")
     key = "aB00000000000000000003"
     history: list[tuple[str, list[tuple[str, int, int | None]], dict[str, int], dict[str, int]]] = [

@@ -134,7 +134,7 @@ SAME = 230
 
 
 def crowded(root: Path) -> dict[str, Path]:
-    """Tables in which SAME recordings share artist and title, a third of them live, in seven steps of popularity."""
+    """Return tables in which SAME recordings share artist and title, a third of them live, in seven steps of popularity."""
     tables = {name: root / name for name in ("recording", "recording_artist")}
     numbers = range(1, SAME + 1)
     rows = [

@@ -29,7 +29,7 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
-    """Ids of the documents posted for one pair."""
+    """Return the ids of the documents posted for one pair."""
     _, documents, _ = index.postings.look([([hash_artist_word(artist_word)], [hash_title_word(title_word)])])
     return [index.ids[document] for document in documents]
 
@@ -76,7 +76,7 @@ def test_every_artist_of_a_recording_is_paired_with_its_title(tables: dict[str, 
 
 
 def _others(tables: dict[str, Path]) -> pl.DataFrame:
-    """Credits of all recordings but the first."""
+    """Return the credits of all recordings but the first."""
     return read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("recording_id") > 1)
 
 

@@ -121,7 +121,7 @@ def test_unknown_document_or_word_raises_index_error() -> None:
 
 
 def sorted_words(words: list[str], stride: int = 2, longest_told: int = 8) -> tuple[SortedWords, list[str]]:
-    """The words opened, and in their order."""
+    """Return the opened words, and the words in their order."""
     ordered = sorted({*words}, key=lambda word: (min(len(word), longest_told), word.encode()))
     lines = [f"{word}\n".encode() for word in ordered]
     starts = [*accumulate(map(len, lines), initial=1)]

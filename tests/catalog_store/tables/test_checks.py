@@ -30,7 +30,7 @@ CHILD = Table(
 
 
 def broken(folder: Path, *children: dict[str, object]) -> dict[str, int]:
-    """Names of the checks that fail -> rows that break them."""
+    """Return the names of the checks that fail -> rows that break them."""
     write_table(PARENT, folder / "parent", pl.DataFrame({"parent_id": [1, 2]}))
     whole = [{"child_id": None, "parent_id": None, "kind": None, "code": None, "share": None} | child for child in children]
     write_table(CHILD, folder / "child", CHILD.conform(pl.DataFrame(whole, schema=CHILD.polars_schema)))

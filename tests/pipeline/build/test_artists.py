@@ -128,7 +128,7 @@ def test_one_artist_over_six_platforms_is_one_however_it_is_spelt(world: World) 
 
 
 def songs(world: World, platform: str, artist: str, numbers: range, label: str, registrant: str, name: str = "Nova") -> None:
-    """An artist's songs on one platform, all on one release of one label."""
+    """Add an artist's songs on one platform, all on one release of one label."""
     tracks = []
     for number in numbers:
         external_id = f"{platform}-{number}"

@@ -23,7 +23,7 @@ A, B, C, STORE, CATALOG_A, CATALOG_B = CATALOG_PLATFORMS
 
 
 def durations(*recordings: list[Heard]) -> list[tuple[float, int, str]]:
-    """ms, agreed, reason of each recording that has a duration."""
+    """Return the ms, agreed and reason of each recording that has a duration."""
     with duckdb.connect() as connection:
         rows = [(n, *row) for n, said in enumerate(recordings) for row in said]
         connection.register("member", pl.DataFrame(rows, schema=MEMBER, orient="row").to_arrow())

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def atoms(*rows: tuple[int, int | None]) -> pl.DataFrame:
-    """atom_id, duration in seconds."""
+    """Return the columns atom_id and duration in seconds."""
     known = {"artist_key": "a", "title_key": "t", "stem_key": "t", "number_key": "", "variant": "", "record_count": 1, "platform_count": 1}
     made = [{**known, "atom_id": number, "names": ["a"], "duration_ms": None if s is None else s * 1000} for number, s in rows]
     return pl.DataFrame(made, schema=TABLES["atom"].polars_schema)
 
 
 def members(*rows: tuple[str, int, str | None]) -> pl.DataFrame:
-    """external id, atom_id, release."""
+    """Return the columns external id, atom_id and release."""
     made = [{"platform": "store_a", "external_id": number, "atom_id": atom, "release_id": release} for number, atom, release in rows]
     return pl.DataFrame(made, schema=TABLES["atom_member"].polars_schema)
 

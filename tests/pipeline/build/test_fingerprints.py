@@ -42,7 +42,7 @@ class Prints:
         self.rows.setdefault((f"{platform}/{day}" if day else platform, name), []).append(row)
 
     def track(self, track: int, *links: tuple[int, int], day: str = FIRST, prints: int = 1, seconds: int = 200) -> None:
-        """A track with its fingerprints `100 * track + n`, and votes (recording, count)."""
+        """Add a track with its fingerprints `100 * track + n`, and votes (recording, count)."""
         self.add("source_fingerprint_track", day, fingerprint_track_id=track, public_id=mbid(track))
         for number in range(prints):
             self.fingerprint(100 * track + number, track, day=day, seconds=seconds)
@@ -252,7 +252,7 @@ def test_one_content_under_two_recordings_goes_to_the_one_named_more_often(print
 
 
 def walked(links: dict[int, int]) -> dict[int, int]:
-    """The oracle: step by step, until the end or a place seen before. What is merged into itself is not merged."""
+    """Walk the links step by step, until the end or a place seen before: the oracle. A recording merged into itself is not merged."""
     links = {old: new for old, new in links.items() if old != new}
     found = {}
     for start in links:

@@ -20,7 +20,7 @@ NOVA = credit("Nova", "n")
 
 
 def build(world: World, title_keys: dict[str, str] | None = None) -> dict[str, Any]:
-    """The first recording; `title_keys` puts records into atoms of their own."""
+    """Return the first recording; `title_keys` puts records into atoms of their own."""
     paths = world.write()
     for atom_id, (external_id, title_key) in enumerate((title_keys or {}).items(), start=1_000):
         member, atom = world.read("atom_member"), world.read("atom")

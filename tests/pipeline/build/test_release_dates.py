@@ -35,7 +35,7 @@ def padded(date: str) -> tuple[str, str]:
 
 
 def chosen_all(*recordings: list[Said]) -> list[tuple[str, str, str, int] | None]:
-    """date, precision, reason, agreed of each recording."""
+    """Return the date, precision, reason and agreed of each recording."""
     rows = [
         (number, place, platform, *padded(date), kind)
         for number, said in enumerate(recordings)

@@ -52,7 +52,7 @@ FORMS = {
 
 @pytest.fixture(scope="session")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A whole dump in each form. Links only: a test damages a copy."""
+    """Return a whole dump in each form. They are links only: a test damages a copy."""
     base = tmp_path_factory.mktemp("damage")
     write_world(
         SimulationSettings(recordings=RECORDINGS, seed=11, alternative_forms=True, fingerprint_coverage=1),

@@ -72,7 +72,7 @@ class CrossLinks:
 
 
 def read_cross_links(path: Path = SAMPLE) -> CrossLinks:
-    """The rows of a file of JSON lines, compressed or not."""
+    """Return the rows of a file of JSON lines, compressed or not."""
     found = CrossLinks()
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     for row in map(json.loads, text.decode().splitlines()):
@@ -101,7 +101,7 @@ def write_dumps(links: CrossLinks, root: Path) -> dict[str, Path]:
 
 
 def document_id(song: Song) -> str:
-    """Id of the song's recording on catalog_b."""
+    """Return the id of the song's recording on catalog_b."""
     return str(uuid5(NAMESPACE_URL, f"recording {song.artist} {song.title} {song.isrc}"))
 
 

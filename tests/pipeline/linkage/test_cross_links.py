@@ -40,7 +40,7 @@ class Linked:
         return found
 
     def records(self) -> dict[Record, Song]:
-        """Every record with the wording under which its platform keeps it."""
+        """Return every record with the wording under which its platform keeps it."""
         services = {record: self.links.named(record) for record in self.links.songs}
         return services | {("catalog_b", document_id(song)): song for song in self.links.ids}
 
@@ -59,7 +59,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Linked:
 
 
 def plain(text: str) -> str:
-    """Letters and digits only, an oracle that knows nothing of versions."""
+    """Return only the letters and digits: an oracle that knows nothing of versions."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return re.sub(r"[\W_]", "", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 

@@ -39,7 +39,7 @@ PLAIN = {
 
 
 def judged(one: dict[str, object], other: dict[str, object]) -> tuple[str | None, float]:
-    """Reason and score of two atoms given by what differs from PLAIN; the same whichever comes first."""
+    """Return the reason and score of two atoms, given by their differences from PLAIN. The order of the two does not matter."""
     found = []
     for sides in ((one, other), (other, one)):
         rows = [{**PLAIN, "atom_id": number, **changes} for number, changes in enumerate(sides)]
@@ -224,7 +224,7 @@ def test_variants_of_one_recording_have_the_same_kinds_and_nearly_the_same_names
 
 
 def clustered(durations: list[int | None], records: list[int] | None = None, scores: tuple[float, ...] = (1.0, 1.0)) -> list[int]:
-    """The cluster of each atom of a chain, the edges of which have these scores."""
+    """Return the cluster of each atom of a chain, the edges of which have these scores."""
     count = len(durations)
     schema = {"atom_id": pl.Int64, "duration_ms": pl.Int32, "variant": pl.String, "record_count": pl.Int32}
     atoms = pl.DataFrame(

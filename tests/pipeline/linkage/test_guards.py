@@ -10,7 +10,7 @@ from tests.pipeline.linkage.worlds import Records
 
 
 def judged(one: dict[str, object], other: dict[str, object]) -> str | None:
-    """The verdict over two atoms given by what differs from a plain one."""
+    """Return the verdict over two atoms, given by their differences from a plain one."""
     plain = {
         "artist_key": "someartist",
         "title_key": "sometitle",

@@ -26,7 +26,7 @@ GROWTH = 100
 
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
-    """Staged recordings and artists of all platforms, and the truth."""
+    """Return the staged recordings and artists of all platforms, and the truth."""
     root: Path = tmp_path_factory.mktemp("guards")
     write_world(SETTINGS, root / "world")
     paths = BuildPaths(root / "catalog")
@@ -40,7 +40,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataF
 
 
 def mixed(staged: tuple[dict[str, pl.DataFrame], pl.DataFrame]) -> int:
-    """Recordings that hold records of several true ones."""
+    """Return the recordings that hold records of several true ones."""
     tables, truth = staged
     count = evaluate(link(tables["source_recording"], tables["source_artist"]), truth)["mixed_clusters"]
     assert isinstance(count, int)

@@ -8,7 +8,7 @@ NOVA, OTHER = "USAAA2000001", "DEBBB2000002"
 
 
 def record(records: Records, name: str, platform: str, artist: str | None, isrcs: str = "", seconds: float | None = 200) -> Records:
-    """A record of `Intro` by Nova, whom the platform knows as `artist`."""
+    """Return a record of `Intro` by Nova, whom the platform knows as `artist`."""
     records.add(name, "Intro", "Nova", platform=platform, isrcs=isrcs, seconds=seconds)
     records.rows[-1]["artists"] = [{"artist_id": artist, "name": "Nova", "role": "primary"}]
     return records

@@ -36,13 +36,13 @@ REVIEW = "why: heard both\n  by: m.keller\n  on: 2026-03-01\n"
 
 
 def members(atoms: dict[int, str]) -> pl.DataFrame:
-    """Atoms, each with its records: the letters of a word are external ids at store_a."""
+    """Return atoms, each with its records: the letters of a word are external ids at store_a."""
     rows = [("store_a", letter, atom) for atom, letters in atoms.items() for letter in letters]
     return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
 
 
 def entries(*decisions: tuple[str, str]) -> str:
-    """The file's text; a decision is its sense and the letters of its records."""
+    """Return the file's text. A decision is its sense and the letters of its records."""
     return "".join(f"- {sense}: [{', '.join(f'store_a:{letter}' for letter in letters)}]\n  {REVIEW}" for sense, letters in decisions)
 
 

@@ -24,7 +24,7 @@ SOURCE = ["platform", "external_id"]
 
 
 def made_up(night: int, records: int = 400) -> pl.DataFrame:
-    """platform, external_id, atom_id, group: the group of a record changes now and then, and each night other records are absent."""
+    """Return platform, external_id, atom_id, group. Some records change their group, and each night other records are absent."""
     number = pl.int_range(records, dtype=pl.Int64, eager=True).alias("number")
     noise = number.hash(seed=night) % 100
     rows = number.to_frame().with_columns(noise=noise)

@@ -261,7 +261,7 @@ def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_reused(paths: B
 
 
 def with_ids(kind: str, largest: int) -> pl.DataFrame:
-    """Rows of the table of a kind that are nothing but ids, 1 to `largest`."""
+    """Return rows of a kind's table that hold only ids, 1 to `largest`."""
     nothing = {pl.Int64: 1, pl.Int32: 1, pl.String: "x", pl.Float64: 0.0, pl.Boolean: False}
     columns = [pl.lit(nothing[dtype.base_type()], dtype=dtype).alias(name) for name, dtype in TABLES[kind].polars_schema.items()]
     return pl.DataFrame({"id": range(1, largest + 1)}).select(*columns, "id").with_columns(pl.col("id").alias(f"{kind}_id")).drop("id")

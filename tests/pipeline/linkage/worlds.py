@@ -78,7 +78,7 @@ def write_manifest(folder: Path, next_ids: Mapping[str, int]) -> None:
 
 
 def partition(member: pl.DataFrame) -> set[frozenset[str]]:
-    """Recordings as sets of external ids."""
+    """Return the recordings as sets of external ids."""
     return {frozenset(ids) for ids in member.group_by("recording_id").agg("external_id")["external_id"].to_list()}
 
 

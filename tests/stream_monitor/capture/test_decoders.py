@@ -46,7 +46,7 @@ class Endless:
 
 
 def forks() -> list[int]:
-    """Processes that decode a stream: children of the fork servers below this process."""
+    """Return the processes that decode a stream: children of the fork servers below this process."""
     return [fork for server in children(os.getpid(), b"decoder_server") for fork in children(server)]
 
 

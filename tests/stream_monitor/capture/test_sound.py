@@ -28,7 +28,7 @@ class Bytes:
 
 
 def heard(data: bytes, size: int = 1400) -> tuple[float, list[str], NDArray[np.int16]]:
-    """Seconds, what was told of the format, the samples."""
+    """Return the seconds, the reported format and the samples."""
     told: list[str] = []
     pieces = list(decode_sound(Bytes(data, size), told.append))
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)

@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def stage_confined(platform: str, dump: Path, folder: Path, memory: int = MEMORY_BYTES) -> str:
-    """Stage; the kind and text of the DumpError, or nothing. Any other end of the process fails the test."""
+    """Stage the dump; return the kind and text of the DumpError, or nothing. Any other end of the process fails the test."""
 
     def confine() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

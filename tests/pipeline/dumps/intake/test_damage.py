@@ -358,7 +358,7 @@ def test_trouble_of_one_platform_keeps_its_last_tables_and_the_dump_is_read_when
 
 
 def delivered_twice(forms: dict[str, Path], tmp_path: Path) -> Path:
-    """The landing zone of two dumps of works; the later one is the newest."""
+    """Return the landing zone of two dumps of works; the later one is the newest."""
     for date in ("2026-10-01", "2026-11-01"):
         shutil.copytree(forms["works 2"], tmp_path / "up" / date, copy_function=shutil.copy)
         assert land(Source("works", str(tmp_path / "up")), tmp_path / "zone").status == "new"

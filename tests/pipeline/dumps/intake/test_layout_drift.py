@@ -29,7 +29,7 @@ SONG, TRACKS = media_feed.COLUMNS["song"], expected_columns("tracks")
 
 
 def said_of(platform: str, dump: Path, staged: Path) -> tuple[str, str]:
-    """`refused` or `staged`, and what was said."""
+    """Stage the dump; return `refused` or `staged`, and the messages."""
     try:
         return "staged", "\n".join(stage_dump(platform, dump, staged).warnings)
     except DumpError as error:
@@ -42,7 +42,7 @@ def newest(built: BuiltWorld, platform: str) -> Path:
 
 @pytest.fixture(scope="module")
 def parquet(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Parquet dumps of two platforms, some hundred rows of each table."""
+    """Return the Parquet dumps of two platforms, some hundred rows of each table."""
     place = tmp_path_factory.mktemp("parquet")
     for platform in ("streamsvc_a", "streamsvc_b"):
         dump = newest(built_world, platform)
@@ -131,7 +131,7 @@ NDJSON = {
 
 
 def first_and_others(place: int, *values: str) -> object:
-    """Parameters of a test: those of the first place run always, the others with the long tests."""
+    """Return the parameters of a test: those of the first place run always, the others with the long tests."""
     return pytest.param(*values, marks=[pytest.mark.long] if place else [])
 
 

@@ -37,11 +37,11 @@ class Upstream:
     address: str = ""
 
     def fetches(self, path: str) -> list[tuple[str | None, int]]:
-        """Range and status of each GET of a file."""
+        """Return the range and status of each GET of a file."""
         return [(range_, status) for sent, range_, status in self.sent if sent == path]
 
     def tag(self, path: str) -> str | None:
-        """The entity tag of a file."""
+        """Return the entity tag of a file."""
         if self.weak_tags:
             return f'W/"{hashlib.md5(self.files[path]).hexdigest()}"'  # noqa: S324 - an entity tag
         return f'"{hashlib.md5(self.files[path]).hexdigest()}"' if self.entity_tags else None  # noqa: S324
@@ -121,7 +121,7 @@ def serving(upstream: Upstream) -> Iterator[Upstream]:  # noqa: C901 - a handler
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Tests stay quiet."""
+            """Write no log, to keep tests quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

@@ -214,7 +214,7 @@ def test_link_to_a_folder_is_no_dump_file_and_a_pipe_is_told(tmp_path: Path, zon
 
 @pytest.fixture
 def as_nobody() -> Iterator[Path]:
-    """A folder below which rights count, also where tests run as root."""
+    """Yield a folder below which file rights count, also where tests run as root."""
     with TemporaryDirectory() as name:
         os.chmod(name, 0o755)  # noqa: PTH101, S103 - another user looks into it
         user = os.geteuid()

@@ -237,7 +237,7 @@ class BreakingServer(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Tests stay quiet."""
+        """Write no log, to keep tests quiet."""
 
 
 @pytest.fixture

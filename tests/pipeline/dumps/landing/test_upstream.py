@@ -27,7 +27,7 @@ MD5 = "0" * 32
 
 @pytest.fixture
 def memory() -> Iterator[MemoryFileSystem]:
-    """A file system of another machine, empty before and after."""
+    """Yield a file system of another machine, empty before and after."""
     system = MemoryFileSystem()
     MemoryFileSystem.store.clear()
     yield system

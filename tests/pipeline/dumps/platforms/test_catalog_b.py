@@ -72,7 +72,7 @@ def lookup(number: int, mbid: str) -> Cells:
 
 
 def small_world() -> Tables:
-    """Two recordings of one artist on one release; enough to hang each oddity on."""
+    """Return two recordings of one artist on one release; enough to hang each oddity on."""
     return {
         "artist": [artist(1, "Ada"), artist(2, "Bo")],
         "artist_credit": [(1, "Ada", 1, 2, N, 0, gid("d", 1))],

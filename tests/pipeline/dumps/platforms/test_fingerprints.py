@@ -36,7 +36,7 @@ GOOD: dict[str, Row] = {
 
 
 def write_day(folder: Path, day: str, rows: dict[str, list[Row | str]] | None = None, *, doubled: bool = False) -> Path:
-    """A day as delivered: rows as dicts, or as raw lines; streams that are not named are empty."""
+    """Write a day as delivered: rows as dicts, or as raw lines. Streams that are not named are empty."""
     folder.mkdir(parents=True, exist_ok=True)
     for stream in (*STREAMS, "track_meta", "track_puid"):
         lines = [row if isinstance(row, str) else compact(row) for row in (rows or {}).get(stream, [])]

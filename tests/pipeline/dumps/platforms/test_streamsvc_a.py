@@ -70,7 +70,7 @@ def artist(row: int, **changes: object) -> Row:
 
 
 def dirty_world() -> dict[str, list[Row]]:
-    """Six good tracks with one bad value each, four that are out, two albums and an artist of the same sort."""
+    """Return six good tracks with one bad value each, four that are out, two albums and an artist of the same sort."""
     return {
         "tracks": [
             track(1),

@@ -38,7 +38,7 @@ def artist(name: str = "A", number: int = 1) -> dict[str, str]:
 
 
 def recordings(**columns: object) -> pl.DataFrame:
-    """Two rows of `source_recording`, the second of which has the values of `columns`."""
+    """Return two rows of `source_recording`, the second of which has the values of `columns`."""
     good = {
         "source_file": "tracks.ndjson",
         "place": "line 7",
