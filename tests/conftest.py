@@ -26,10 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
 WORLD = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
 """Options of `pipeline simulate` that make the shared world. The tutorial makes the same one."""
-LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
-"""Files and folders that go first, in this order. They would keep one worker busy for minutes after the other has run out of tests. The
-first one listens for a minute of real time and needs no catalog. Meanwhile the second one builds the shared catalog, for which others would
-wait."""
+LONGEST = ("test_first_build.py", "stream_monitor", "rebuild")
+"""Files and folders that go first, in this order. They would keep one worker busy for minutes after the others have run out of tests. The
+first one builds the shared catalog. The second needs no catalog, so its tests run meanwhile."""
 
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

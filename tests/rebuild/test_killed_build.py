@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from catalog_store import open_catalog
 from catalog_store.snapshot import verify
 from tests.commands import run_pipeline
@@ -36,11 +38,14 @@ def kill_at(moment: str, dumps: Path, catalog: Path) -> None:
         assert build.wait() == -signal.SIGKILL, f"the build never said {moment!r}: {said[-20:]}"
 
 
-def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_build_clean(built_world: BuiltWorld, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moments", [MOMENTS[1::2], pytest.param(MOMENTS, marks=pytest.mark.long)], ids=["linking, publishing", "all"])
+def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_build_clean(
+    built_world: BuiltWorld, tmp_path: Path, moments: tuple[str, ...]
+) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     before, live = table_hashes(catalog), (catalog / "current").readlink()
     shutil.rmtree(catalog / "work" / "staging")
-    for moment in MOMENTS:
+    for moment in moments:
         kill_at(moment, dumps, catalog)
         assert (catalog / "current").readlink() == live
         verify((catalog / "current").resolve())
