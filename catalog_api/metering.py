@@ -84,7 +84,7 @@ class Question(ABC):
 
 
 class Execution(Enum):
-    """Where the work of a lookup runs, so that others do not wait for it."""
+    """The place where a lookup does its work, so that other requests do not wait for it."""
 
     INLINE = "in the event loop at once: some microseconds"
     TIME_SLICED = "in the event loop, a few at a time (middleware/time_slices.py): up to some milliseconds"

@@ -95,7 +95,7 @@ _BY_STATUS = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_med
 
 @dataclass(frozen=True)
 class ParameterProblem:
-    """What is wrong with one parameter; `place` is path, query, header or body (`in` on the wire)."""
+    """A fault in one parameter; `place` is path, query, header or body (`in` on the wire)."""
 
     place: str
     name: str

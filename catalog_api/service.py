@@ -1,4 +1,4 @@
-"""What answers need: the live catalog, accounts, limits, outbound requests, settings. One per process (app.py)."""
+"""The dependencies of all routes: the live catalog, accounts, limits, outbound requests, settings. One per process (app.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What aired recordings are called: by the live catalog, merged ids followed, else as they were called when they aired.
+"""The names of aired recordings: those of the live catalog, merged ids followed, else those at the time of the airing.
 
 The columns that a format makes of tracks are kept, because streams and reports play the same tracks again. For one thread, the one that
 makes reports (streamed_answer.py).

@@ -53,7 +53,10 @@ class KeyNeededError(Exception):
 
 @dataclass(frozen=True)
 class DashboardContext:
-    """What the pages work with. `api` answers /v1 behind authentication. `store`, `passwords`, `tables`: threads by what they wait for."""
+    """The dependencies of all pages.
+
+    `api` answers /v1 behind authentication. `store`, `passwords` and `tables` are thread pools, one for each kind of work.
+    """
 
     service: Service
     api: ASGIApp

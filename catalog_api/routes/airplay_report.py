@@ -44,7 +44,7 @@ def find_window_problems(values: ParameterValues) -> list[ParameterProblem]:
     checks=(find_window_problems,),
 )
 def report(values: ParameterValues) -> Question:
-    """What aired on the account's streams within whole days, at most 92: per stream its tracks with their play counts, and every airing.
+    """Report the airings on the account's streams within whole days, at most 92. Each stream has its tracks, play counts and airings.
 
     An airing counts once, on the day it began, however often it was detected. One that is still on counts with its length so far. CSV and
     Parquet hold a row for every airing.

@@ -24,7 +24,7 @@ _KINDS = {"recording": "track"}
     failures=("not_found", "invalid_cursor", "too_slow"),
 )
 def changes(values: ParameterValues) -> Question:
-    """What happened to ids after the build `since`, oldest first. Follow it to keep stored ids current.
+    """List the changes of ids after the build `since`, oldest first. Follow the list to keep stored ids current.
 
     Without `since` it answers which build is live. A build that the catalog does not know, or no longer knows, is a 404: read everything
     again.

@@ -1,4 +1,4 @@
-"""What belongs to an account: usage, suggestions, webhooks."""
+"""Wire types of an account: usage, suggestions, webhooks."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class GenreTree(msgspec.Struct):
 
 
 class Change(msgspec.Struct):
-    """What happened to an id in a build: merged into `new_id`, split (`new_id` took a part of it), removed, or restored."""
+    """The change of an id in a build: merged into `new_id`, split (`new_id` took a part of it), removed, or restored."""
 
     build: str
     kind: Annotated[str, Meta(extra_json_schema={"enum": ["track", "artist", "release", "label"]})]

@@ -10,7 +10,7 @@ from catalog_api.wire.values import Date, Timestamp
 
 
 class ParameterProblem(msgspec.Struct):
-    """What is wrong with one parameter."""
+    """A fault in one parameter."""
 
     place: Literal["path", "query", "header", "body"] = msgspec.field(name="in")
     name: str
