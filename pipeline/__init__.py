@@ -1,4 +1,6 @@
-"""Builds of the catalog: dumps -> staging -> linkage -> catalog tables -> snapshot. Inside: defs > build > linkage > dumps.
+"""Builds of the catalog: dumps -> staging -> linkage -> catalog tables -> snapshot.
+
+Its packages import downwards only: defs > quality > build > linkage > dumps > engine.
 
 The import of this package sets the allocator of Polars, before it is loaded, to keep freed pages for two seconds. A night soon asks again
 for memory that it freed, and page faults were a quarter of its processor time. The environment overrides this setting.

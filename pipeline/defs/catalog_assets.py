@@ -8,18 +8,18 @@ import dagster as dg
 from catalog_store.platforms import FINGERPRINT_SOURCES, SUGGESTIONS
 from pipeline.build.artists import count_artist_works
 from pipeline.build.fingerprints import build_fingerprints
-from pipeline.build.genre_coverage import genre_coverage
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import count_label_releases
 from pipeline.build.links import build_links
-from pipeline.build.quality import genre_invariants, recording_invariants
 from pipeline.build.recordings import build_recordings
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.table_steps import TableStep, find_tables, table_assets, table_keys
 from pipeline.paths import BuildPaths
-from pipeline.report.genre_page import write_genre_page
+from pipeline.quality.genre_coverage import read_genre_coverage
+from pipeline.quality.invariants import genre_invariants, recording_invariants
+from pipeline.quality.report.genre_page import write_genre_page
 
 
 def steps() -> list[TableStep]:
@@ -59,7 +59,7 @@ def catalog_assets() -> list[dg.AssetsDefinition]:
 
 def _write_genres(paths: BuildPaths) -> dict[str, int]:
     facts = build_genres(paths)
-    write_genre_page(genre_coverage(paths), paths.genre_report)
+    write_genre_page(read_genre_coverage(paths), paths.genre_report)
     return facts
 
 

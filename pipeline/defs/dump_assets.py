@@ -10,7 +10,6 @@ from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import row_count, size_bytes, sql_source
-from pipeline.build.quality import staging_invariants
 from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks_over, spec_check
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
@@ -25,6 +24,7 @@ from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import why_nothing
 from pipeline.engine.usage import measured
 from pipeline.paths import DAILY
+from pipeline.quality.invariants import staging_invariants
 
 Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.AssetCheckResult]]  # type: ignore[type-arg]
 """A step yields results and returns its blocking checks."""

@@ -4,10 +4,10 @@ import dagster as dg
 
 from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
-from pipeline.build.quality import linkage_invariants
 from pipeline.defs.dump_assets import require_dumps, staging_key
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.linkage import stages
+from pipeline.quality.invariants import linkage_invariants
 
 EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
 """Kinds of edges, for the plot."""

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 
-from pipeline.report.charts import bar_image
+from pipeline.quality.report.charts import bar_image
 
 
 def bar_chart(title: str, values: Mapping[str, float]) -> str:

@@ -12,10 +12,6 @@ import dagster as dg
 from catalog_store.platforms import INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
-from pipeline.build.code_loss import code_losses
-from pipeline.build.figures import build_figures, published_figures
-from pipeline.build.gate import QUESTIONS, verdicts
-from pipeline.build.id_drift import id_drift
 from pipeline.defs.checks import AssetCheck, run_asset_checks, spec_check
 from pipeline.defs.column_schema import column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
@@ -23,8 +19,12 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import table_key, table_metadata
 from pipeline.engine.usage import measured
 from pipeline.paths import BuildPaths
-from pipeline.report.examples import examples
-from pipeline.report.page import BuildStory, Cost, Source, write_report
+from pipeline.quality.code_loss import code_losses
+from pipeline.quality.figures import build_figures, published_figures
+from pipeline.quality.gate import QUESTIONS, verdicts
+from pipeline.quality.id_drift import id_drift
+from pipeline.quality.report.examples import examples
+from pipeline.quality.report.page import BuildStory, Cost, Source, write_report
 
 FIGURES = TABLES["build_figure"]
 FIGURES_KEY = table_key(FIGURES)

@@ -18,7 +18,6 @@ from catalog_store.errors import CatalogError
 from catalog_store.tables import QUALITY_TABLES, TABLES
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, ancestors, claim
-from pipeline.build.gate import Limits
 from pipeline.build.live_work import StaleWorkError, require_live_work
 from pipeline.build.work_state import Started, WorkState
 from pipeline.defs.run_processes import read_process_ids
@@ -26,6 +25,7 @@ from pipeline.dumps.landing.sources import Source, named_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.linkage.registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
+from pipeline.quality.gate import Limits
 from pipeline.settings import Settings
 
 RECLASSIFY = "reclassify"

@@ -1,7 +1,7 @@
 """Golden pairs: pairs of real records that a person has judged, and the answers of a linkage.
 
 `golden/pairs.yaml` is reviewed data; its head says what a pair is and where each came from. All records of all pairs are linked at once,
-because in a catalog every pair has other records around it. What must not live here: limits that stop a build (pipeline/build/gate.py).
+because in a catalog every pair has other records around it. What must not live here: limits that stop a build (pipeline/quality/gate.py).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import load_book
-from pipeline.build.genre_coverage import genre_coverage
 from pipeline.build.genres import build_genres
+from pipeline.quality.genre_coverage import read_genre_coverage
 
 from .conftest import credit
 
@@ -171,7 +171,7 @@ def test_coverage_counts_what_each_platform_tells_what_is_understood_and_what_st
     assert rows["store_a", "Techno"] == [3, 2, 1, 0]
     assert rows["streamsvc_c", "Electronic"] == [1, 1, 1, 1]
     assert rows["", ""] == [3, 2, 1, 1]
-    coverage = genre_coverage(world.paths)
+    coverage = read_genre_coverage(world.paths)
     assert (coverage.recordings, coverage.classified, coverage.unclassified_count) == (3, 1, 1)
     assert coverage.unclassified == (("store_a", "", "qwertzuiop", 1, 1),)
     assert coverage.said["catalog_b", "Electronic"] == 1

@@ -14,12 +14,12 @@ from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import build_labels
 from pipeline.build.links import build_links
-from pipeline.build.quality import genre_invariants, linkage_invariants, recording_invariants
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.linkage.registry import collect_registry
+from pipeline.quality.invariants import genre_invariants, linkage_invariants, recording_invariants
 
 from .conftest import credit
 

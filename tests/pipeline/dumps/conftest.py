@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 
 from catalog_store.tables.checks import run_check
-from pipeline.build.quality import staging_invariants
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
+from pipeline.quality.invariants import staging_invariants
 from simulator import SimulationSettings, write_world
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from audio_recognition.chromaprint import fingerprint
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table
-from pipeline.build.quality import staging_invariants
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms.audio.decoding import decoded_files
+from pipeline.quality.invariants import staging_invariants
 from simulator.tunes import RATE, tune, write_wav
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Coverage of the sources' genre strings by the rules, by platform and by main: table genre_coverage, and the figures of its page.
+"""Coverage of the sources' genre strings by the rules, by platform and by main: the figures of the page about genres.
 
-pipeline/report/genre_page.py draws the page.
+pipeline/build/genres.py writes table genre_coverage; report/genre_page.py draws the page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, row_count, scan_table
 
 if TYPE_CHECKING:
-    from pipeline.build.workbench import Workbench
     from pipeline.paths import BuildPaths
 
 MOST_UNCLASSIFIED = 50
@@ -43,17 +42,7 @@ class GenreCoverage:
     unclassified_count: int
 
 
-def write_coverage(bench: Workbench) -> int:
-    """Write genre_coverage from the steps node, heard, opinion and decided of the genre stage.
-
-    Return the number of recordings with a genre.
-    """
-    bench.write("genre_coverage", _COVERAGE)
-    found: int = bench.frame("SELECT coalesce(max(stood_count), 0) AS n FROM genre_coverage WHERE platform = '' AND main = ''")["n"].item()
-    return found
-
-
-def genre_coverage(paths: BuildPaths) -> GenreCoverage:
+def read_genre_coverage(paths: BuildPaths) -> GenreCoverage:
     """Return the figures of the last build; FileNotFoundError before the genres were built."""
     rows = read_table(TABLES["genre_coverage"], paths.table("genre_coverage"))
     counts = ("recording_count", "told_count", "said_count", "stood_count")
@@ -81,28 +70,3 @@ def genre_coverage(paths: BuildPaths) -> GenreCoverage:
         ),
         unclassified_count=row_count(strings),
     )
-
-
-_COVERAGE = """
-WITH known AS (SELECT DISTINCT recording_id, platform FROM recording_member),
-told AS (SELECT DISTINCT recording_id, platform FROM heard),
-said AS (SELECT DISTINCT n.recording_id, n.platform, n.main_id, d.recording_id IS NOT NULL AS stood
-         FROM node n LEFT JOIN decided d USING (recording_id, main_id)),
-any_known AS (SELECT platform, count(*) AS n FROM known GROUP BY platform UNION ALL SELECT '', count(DISTINCT recording_id) FROM known),
-any_told AS (SELECT platform, count(*) AS n FROM told GROUP BY platform UNION ALL SELECT '', count(DISTINCT recording_id) FROM told),
-counted AS (
-    SELECT platform, main_id, count(*) AS said, count(*) FILTER (stood) AS stood FROM said GROUP BY platform, main_id
-    UNION ALL
-    SELECT '', main_id, count(*), count(*) FILTER (stood)
-    FROM (SELECT recording_id, main_id, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY main_id
-    UNION ALL
-    SELECT platform, NULL, count(*), count(*) FILTER (stood)
-    FROM (SELECT recording_id, platform, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY platform
-    UNION ALL
-    SELECT '', NULL, count(*), count(*) FILTER (stood) FROM (SELECT recording_id, bool_or(stood) AS stood FROM said GROUP BY ALL)
-)
-SELECT c.platform, coalesce(t.name, '') AS main, coalesce(k.n, 0) AS recording_count, coalesce(o.n, 0) AS told_count,
-    c.said AS said_count, c.stood AS stood_count
-FROM counted c LEFT JOIN tree t ON t.genre_id = c.main_id LEFT JOIN any_known k ON k.platform = c.platform
-LEFT JOIN any_told o ON o.platform = c.platform
-"""

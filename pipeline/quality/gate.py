@@ -17,9 +17,9 @@ from pipeline.dumps.staging.staging_profile import Profile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.build.code_loss import CodeLoss
-    from pipeline.build.figures import Figures
-    from pipeline.build.id_drift import IdDrift
+    from pipeline.quality.code_loss import CodeLoss
+    from pipeline.quality.figures import Figures
+    from pipeline.quality.id_drift import IdDrift
 
 SLACK = 20
 """Growth in recordings or codes since yesterday that has no meaning yet, however small the catalog."""

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipeline.build.code_loss import CodeLoss, code_losses
-from pipeline.build.figures import published_figures
 from pipeline.paths import BuildPaths
+from pipeline.quality.code_loss import CodeLoss, code_losses
+from pipeline.quality.figures import published_figures
 from tests.rebuild.nights import published_copy
 
 if TYPE_CHECKING:

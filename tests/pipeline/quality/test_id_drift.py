@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.build.id_drift import IdDrift, id_drift
 from pipeline.paths import BuildPaths
+from pipeline.quality.id_drift import IdDrift, id_drift
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.report.charts import bar_chart, bars
+from pipeline.quality.report.charts import bar_chart, bars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.build.figures import Figures
-    from pipeline.build.gate import Verdict
-    from pipeline.build.id_drift import IdDrift
-    from pipeline.report.examples import Examples
+    from pipeline.quality.figures import Figures
+    from pipeline.quality.gate import Verdict
+    from pipeline.quality.id_drift import IdDrift
+    from pipeline.quality.report.examples import Examples
 
 HEADLINES = (
     ("recordings", "rows", "recording"),

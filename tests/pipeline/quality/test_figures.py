@@ -7,10 +7,10 @@ import polars as pl
 from catalog_store.snapshot import read_manifest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
-from pipeline.build.figures import _QUERIES, published_figures
 from pipeline.build.workbench import open_workbench
 from pipeline.linkage.golden_pairs import load_golden_pairs
 from pipeline.paths import BuildPaths
+from pipeline.quality.figures import _QUERIES, published_figures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Examples of the data in the report: a few rejects, contested codes and suspicious recordings, chosen by count and then by id.
 
-Every query ends in a handful of rows. pipeline/build/figures.py holds the counts.
+Every query ends in a handful of rows. pipeline/quality/figures.py holds the counts.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.build.figures import WIDE_SPAN_MS, WIDE_SPAN_SHARE
 from pipeline.build.workbench import open_workbench
+from pipeline.quality.figures import WIDE_SPAN_MS, WIDE_SPAN_SHARE
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from pipeline.build.gate import Verdict
-from pipeline.build.id_drift import IdDrift
-from pipeline.report.charts import bar_chart, bar_image, bars
-from pipeline.report.examples import Examples
-from pipeline.report.page import BuildStory, Cost, Source, render, write_report
+from pipeline.quality.gate import Verdict
+from pipeline.quality.id_drift import IdDrift
+from pipeline.quality.report.charts import bar_chart, bar_image, bars
+from pipeline.quality.report.examples import Examples
+from pipeline.quality.report.page import BuildStory, Cost, Source, render, write_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,7 +175,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     def fail(_story: BuildStory) -> str:
         raise RuntimeError("no page")
 
-    monkeypatch.setattr("pipeline.report.page.render", fail)
+    monkeypatch.setattr("pipeline.quality.report.page.render", fail)
     with pytest.raises(RuntimeError, match="no page"):
         write_report(story([]), file)
     assert file.read_text() == first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 if TYPE_CHECKING:
-    from pipeline.build.genre_coverage import GenreCoverage
+    from pipeline.quality.genre_coverage import GenreCoverage
 
 _TEMPLATE = "genre_page.html.j2"
 

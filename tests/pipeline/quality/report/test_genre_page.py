@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from lxml import html
 
-from pipeline.build.genre_coverage import Coverage, GenreCoverage
-from pipeline.report.genre_page import write_genre_page
+from pipeline.quality.genre_coverage import Coverage, GenreCoverage
+from pipeline.quality.report.genre_page import write_genre_page
 
 if TYPE_CHECKING:
     from pathlib import Path

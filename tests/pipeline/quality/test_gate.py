@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.build.code_loss import CodeLoss
-from pipeline.build.gate import QUESTIONS, Limits, Verdict, verdicts
-from pipeline.build.id_drift import IdDrift
+from pipeline.quality.code_loss import CodeLoss
+from pipeline.quality.gate import QUESTIONS, Limits, Verdict, verdicts
+from pipeline.quality.id_drift import IdDrift
 
 YESTERDAY = {
     ("rows", "recording"): 10_000.0,
