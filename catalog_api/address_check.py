@@ -28,10 +28,10 @@ _THREADS = ThreadPoolExecutor(4, thread_name_prefix="vetting")
 async def add_address_problems(service: Service, caller: Caller, members: Members, *, https_only: bool) -> None:
     """Add the problems of the addresses of a body that is refused for another reason, so that one answer names all (contract A5).
 
-    Each check takes a token of the caller's rate: refusals are free otherwise, and name servers must not be asked without bound. Above the
-    rate the addresses stay unchecked.
+    Each check takes a token of the caller's rate. Above the rate the addresses stay unchecked.
     """
     for member, url in members.addresses:
+        # Refusals are free otherwise, and name servers must not be asked without bound.
         if not (await service.limiter.take(caller)).is_allowed:
             return
         try:
@@ -43,13 +43,14 @@ async def add_address_problems(service: Service, caller: Caller, members: Member
 async def check_address(outbound: Outbound, url: str, *, member: str = "url", https_only: bool = False) -> str | None:
     """Check the address that a body's `member` holds. ApiError `invalid_parameter` when it must not be reached.
 
-    Return None when its name resolves, else why it does not at the moment. That may pass: every connection checks again.
+    Return None when its name resolves, else why it does not at the moment.
     """
     check = partial(outbound.check, url, https_only=https_only)
     try:
         await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(_THREADS, check), ANSWER_SECONDS)
     except (InvalidAddressError, RefusedAddressError) as error:
         raise ApiError("invalid_parameter", f"{member}: {error}.", (ParameterProblem("body", member, str(error)),)) from None
+    # A name server that is down now must not keep a caller from registering: every connection checks again.
     except UnreachableError as error:
         return str(error)
     except TimeoutError:

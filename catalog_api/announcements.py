@@ -42,7 +42,9 @@ async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) 
             build, made_at = snapshot
             payload = {"build": build, "created_at": made_at}
             try:
+                # The first argument identifies the event: the store takes it once, however many workers send it.
                 await asyncio.to_thread(accounts.webhooks.tell_all, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
+                # Only after success: a database that is away is tried again in the next round.
                 announced = snapshot
             except UnavailableError as error:
                 log.warning("webhooks are not told of the snapshot yet", snapshot=build, reason=str(error))

@@ -65,6 +65,7 @@ def append_members(body: bytes, members: dict[str, bytes]) -> bytes:
     if not members:
         return body
     added = b",".join(b'"' + name.encode() + b'":' + value for name, value in members.items())
+    # The stored body ends with its closing brace. Decoding it would cost more than the lookup.
     return body[:-1] + (b"," if body != b"{}" else b"") + added + b"}"
 
 

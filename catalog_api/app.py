@@ -62,7 +62,8 @@ def build_app(
 
     @asynccontextmanager
     async def run_lifespan(_app: Litestar) -> AsyncIterator[None]:
-        await asyncio.to_thread(live.look)  # a worker accepts requests only once it can answer them; other workers serve meanwhile
+        # A worker accepts requests only once it can answer them; other workers serve meanwhile.
+        await asyncio.to_thread(live.look)
         live.follow()
         await pack_days_at_start(accounts)
         packing = asyncio.create_task(keep_days_packed(accounts))
@@ -86,6 +87,7 @@ def build_app(
         state=State({"service": service}),
     )
     fast_routes = FastRoutes(routes, ROUTES)
+    # `fast_routes`, not `api`: the dashboard signs people in itself and names the key as which it calls /v1.
     context = build_context(service, fast_routes)
     api = ApiKeyAuthentication(fast_routes, accounts.keys, ROUTES, unknown_keys)
     return RequestTracking(SiteRouter(api, build_dashboard(context)) if settings.dashboard else api, statistics)

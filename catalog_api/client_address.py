@@ -17,6 +17,7 @@ def find_client_address(scope: Any, header: str) -> str:  # noqa: ANN401 - an HT
     if header:
         name = header.lower().encode("latin-1")
         sent = [value for key, value in scope["headers"] if key == name]
+        # The last value is the load balancer's own; a client may send any before it.
         named: str = sent[-1].rpartition(b",")[2].strip().decode("latin-1") if sent else ""
         if named:
             return named

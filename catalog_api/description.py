@@ -71,9 +71,11 @@ _HEADERS = {
 def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
     """Return the document."""
     wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *(route.answers for route in routes)}
+    # A set has no order; the document must not change between processes.
     types = sorted(wire, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
     paths: dict[str, Any] = {}
+    # A link names the parameter of the operation that it leads to.
     first = {route.name: _parameter_key(route.parameters[0]) for route in routes if route.parameters}
     for route in routes:
         paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _operation(route, first)

@@ -24,6 +24,7 @@ class GenreNames:
         book = load_book()
         self._own = {name_key(node.name): node.id for node in book.taxonomy.nodes}
         self._classifier = Classifier(compile_book(book))
+        # A cache of the instance: a decorator on the method would keep every instance alive.
         self.node_id = lru_cache(REMEMBERED)(self._node_id)
 
     def _node_id(self, text: str) -> int | None:
@@ -31,5 +32,6 @@ class GenreNames:
         own = self._own.get(name_key(text))
         if own is not None:
             return own
+        # By the rules for catalog_b, whose genres are tags of users: callers write like them.
         tags = self._classifier.classify(CATALOG_B, text).tags
         return tags[0].node.id if len(tags) == 1 else None

@@ -62,6 +62,7 @@ class Question(ABC):
         service: Service = scope["litestar_app"].state.service
         caller: Caller = scope["state"]["caller"]
         allowance = await service.limiter.take(caller)
+        # The rate comes first (contract A8): a request over it must not reach the ledger, which commits to disk.
         try:
             answer = (
                 await self.answer(service, caller, scope) if allowance.is_allowed else render_problem(scope, _rate_limit_error(allowance))
@@ -125,6 +126,7 @@ class Lookup(Question):
         except (ApiError, CatalogError) as error:
             return render_problem(scope, error)
         tag = compute_etag(answer.body)
+        # A route may set its own: the genre tree is kept for a day.
         answer.headers.setdefault("cache-control", REVALIDATE)
         answer.headers["etag"] = tag
         answer.headers["vary"] = VARY
@@ -143,6 +145,7 @@ class Lookup(Question):
     @staticmethod
     def _add_charge(answer: Answer, charge: Charge, scope: Scope) -> Answer:
         """Return the answer once its price is booked; ApiError `quota_exceeded`."""
+        # The charge of 0 only read what is left.
         if answer.status == _NO_CATALOG:
             _check_left(charge, 1)
             return answer
@@ -172,6 +175,7 @@ class PrepaidQuestion(Question):
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Charge the work, then do it."""
         key, digest = _read_valid_idempotency_key(scope), _hash_request(scope, self._body)
+        # Before the charge: a repeat is free, so it must not fail for lack of credits.
         stored = await _find_stored_answer(service, caller, key, digest)
         if stored is not None:
             return stored
@@ -182,7 +186,9 @@ class PrepaidQuestion(Question):
             raise _quota_error(charge, self._price)
         try:
             answer = await self._work(service, caller, charge)
+        # BaseException: work that is cancelled must give its credits back too.
         except BaseException as error:
+            # The 404 of a lookup is an answer, and costs its credits (contract A10).
             if isinstance(error, ApiError) and error.code == "not_found":
                 answer = render_problem(scope, error)
             else:
@@ -230,8 +236,10 @@ class ReservedQuestion(Question):
         key = _read_valid_idempotency_key(scope)
         held: Reservation | None = None
         if key is None and self._price is not None:
+            # Before the body arrives: an account that cannot pay sends no 100 MB.
             held = await _reserve_credits(service, caller, self._price)
         elif key is None:
+            # The price follows the size, which is not known yet.
             await _check_credits(service, caller, self._least)
         try:
             async with self._make_ready(service, is_repeatable=key is not None) as ready:
@@ -239,6 +247,7 @@ class ReservedQuestion(Question):
                 stored = await _find_stored_answer(service, caller, key, digest)
                 if stored is not None:
                     return stored
+                # Under a key the reservation needs the digest of the body, so it waits for the body.
                 if held is None:
                     held = await _reserve_credits(service, caller, ready.price, key, digest)
                 answer = await ready.work()
@@ -279,6 +288,7 @@ def _check_left(charge: Charge, price: int) -> None:
 def _render_failure(service: Service, scope: Scope, error: Exception) -> Answer:
     """Render any error as a problem document."""
     if isinstance(error, KeyRevokedError):
+        # Another process revoked it; this one still had it in its cache.
         service.accounts.keys.forget()
         return render_problem(scope, ApiError("invalid_api_key", "The key was revoked."))
     return render_problem(scope, error)
@@ -303,6 +313,7 @@ async def _find_stored_answer(service: Service, caller: Caller, key: str | None,
 
 async def _finish_charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
     """Add the credit headers to a charged answer and store it under its key."""
+    # Stored before it is sent: a client whose connection breaks now gets it by a repeat.
     if key is not None and answer.status == HTTPStatus.OK:
         await service.accounts.replays.put(charge.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
     scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
@@ -355,6 +366,7 @@ def _read_valid_idempotency_key(scope: Scope) -> str | None:
 
 
 def _hash_request(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope
+    # Method and path belong to the request: one key must not replay the answer of another route.
     return hashlib.sha256(scope["method"].encode() + scope["path"].encode() + b"\n" + msgspec.json.encode(body)).hexdigest()
 
 

@@ -92,6 +92,7 @@ def read_parameters(
     problems: list[ParameterProblem] = []
     sent: dict[str, bytes] = {}
     for name, value in _split_query(scope["query_string"]):
+        # Only for declared parameters: unknown ones are ignored (contract A7).
         if name in sent and any(name == parameter.name for parameter in declared):
             problems.append(ParameterProblem("query", name, "sent more than once"))
         sent[name] = value
@@ -102,6 +103,7 @@ def read_parameters(
             try:
                 values[parameter] = parameter.reader(given if isinstance(given, str) else _decode_utf8(given))
             except ValueError as error:
+                # The default stands in: checks of several parameters still run, and a group does not call it missing.
                 values[parameter] = parameter.default
                 problems.append(ParameterProblem(parameter.place, parameter.name, str(error)))
         elif parameter.is_required:
@@ -115,11 +117,13 @@ def read_parameters(
 
 def _split_query(query_string: bytes) -> Iterator[tuple[str, bytes]]:
     """Split like `parse_qsl`, but into bytes and in half the time; the reader of each value checks that it is UTF-8."""
+    # A plus sign means a blank, except one that is escaped as %2B: replace before unquoting.
     for pair in query_string.replace(b"+", b" ").split(b"&"):
         if pair:
             name, _, value = pair.partition(b"=")
             if b"%" in pair:
                 name, value = unquote_to_bytes(name), unquote_to_bytes(value)
+            # A name that is not UTF-8 matches no parameter, and unknown names are ignored.
             yield name.decode(errors="replace"), value
 
 
@@ -167,6 +171,7 @@ def _text(value: str) -> str:
 
 def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
     def reader(value: str) -> int:
+        # `int` also takes signs, blanks, underscores and digits of other scripts. LARGEST_ID has 19 digits.
         if not re.fullmatch(r"[0-9]{1,19}", value) or not smallest <= int(value) <= largest:
             raise ValueError(f"a whole number from {smallest} to {largest}, got {_quote(value)}")
         return int(value)
@@ -209,6 +214,7 @@ def _flag(value: str) -> bool:
 
 def normalise_external_id(platform: str, value: str) -> str:
     """Return the id in its stored spelling; ValueError when it does not have the platform's shape."""
+    # UUIDs are stored in lower case; ids of streamsvc_a differ by case.
     candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
     if not re.fullmatch(_SHAPES[platform], candidate):
         raise ValueError(f"not an id of {platform}: {_quote(value)}")
@@ -321,6 +327,7 @@ _DATES = (date(1970, 1, 2), date(2199, 12, 31))
 
 def _date(value: str) -> date:
     try:
+        # Python 3.11 also reads 20261121 and 2026-W47-6, hence the pattern.
         day = date.fromisoformat(value) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else None
     except ValueError:
         day = None
@@ -337,6 +344,7 @@ def _zone(value: str) -> ZoneInfo:
 
 @cache
 def _zones() -> set[str]:
+    # This walks the folders of the system's time zones.
     return available_timezones()
 
 

@@ -52,12 +52,14 @@ def parse_platform_url(url: str, templates: Mapping[str, str]) -> PlatformId | N
 
 
 def _find_id(given: SplitResult, pattern: SplitResult) -> str | None:
+    # Escaped first: the template's dots and brackets are literal, only its placeholders are patterns.
     shape = re.escape(_LANGUAGE.sub("", pattern.path)).replace(r"\{id\}", r"([^/]+)").replace(r"\{slug\}", "[^/]+")
     path = re.fullmatch(shape, _LANGUAGE.sub("", unquote(given.path)).rstrip("/"))
     if path is None:
         return None
     if path.groups():
         return re.sub(r"^(\d+)-.*$", r"\1", path[1])  # a release's URL may hold its name after the number
+    # A template without {id} in its path has it in its query; settings.py checks that it has one.
     name = next(name for name, value in parse_qsl(pattern.query) if value == "{id}")
     return dict(parse_qsl(given.query)).get(name)
 

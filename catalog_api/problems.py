@@ -127,6 +127,7 @@ def render_problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - an
     known = _as_api_error(error)
     if known is None:
         log.error("unhandled error", exc_info=error, extra={"request_id": read_request_id(scope)})
+        # The text of an unexpected error may name files, hosts or rows.
         known = ApiError("internal_error", "The request could not be answered.")
     code = CODES[known.code]
     scope.setdefault("state", {})["code"] = known.code
@@ -142,6 +143,7 @@ def render_problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - an
     }
     if known.problems:
         body["errors"] = [{"in": one.place, "name": one.name, "message": one.message} for one in known.problems]
+    # A cache must not keep an error beyond its cause.
     headers = {"cache-control": NO_STORE} | {name.lower(): value for name, value in known.headers.items()}
     return Answer(msgspec.json.encode(body), headers, status=code.status, media_type=PROBLEM_TYPE)
 
@@ -165,6 +167,7 @@ def _as_api_error(error: Exception) -> ApiError | None:
     if isinstance(error, BodyDamagedError):
         log.error("the live snapshot is damaged: %s", error)
         return ApiError("catalog_unavailable", "The stored record is damaged.", headers=RETRY_SOON)
+    # The exact type: a new subclass must get a code of its own before its text goes to callers.
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]
         detail = str(error)[0].upper() + str(error)[1:] + "."

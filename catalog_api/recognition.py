@@ -83,6 +83,8 @@ class Recognition:
         try:
             async with self._sandbox.opened(file) as upload, aclosing(upload.windows()) as windows:
                 async for window in windows:
+                    # The length of the file says something only about its beginning: a deeper window starts at an unknown place
+                    # of the recording.
                     whole = upload.duration_seconds if window.start_seconds == 0 else None
                     answer = await self._matched(window.fingerprints, None if whole is None else round(whole))
                     results = self._results(answer)
@@ -107,6 +109,7 @@ class Recognition:
             found: dict[int, RecognitionResult] = {}
             for match in answer.matches:
                 track_id, body = _find_current(catalog, match.recording_id)
+                # Two recordings of the index may have been merged since it was built; the better match comes first.
                 if body is not None and track_id not in found:
                     found[track_id] = _build_result(track_id, body, match)
         return list(found.values())

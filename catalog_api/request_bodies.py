@@ -56,6 +56,7 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
         raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}, not utf-8.", headers=_CLOSE)
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+    # A body that announces its size is refused before it arrives. `_read_all` counts those that announce none, or less.
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large_error()
@@ -83,6 +84,7 @@ def _too_large_error() -> ApiError:
 def _decode(body: bytes) -> object:
     try:
         text = body.decode()
+        # Not msgspec: it lets the last of two equal members win.
         document: object = json.loads(
             text, object_pairs_hook=_refuse_duplicates, parse_float=_parse_number, parse_constant=_refuse_constant
         )
@@ -112,6 +114,7 @@ def _find_first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
         if name in seen:
             return name
         seen.add(name)
+    # `_refuse_duplicates` counted fewer names than pairs.
     raise AssertionError("no member stands twice")
 
 
@@ -169,6 +172,7 @@ class Members:
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """Read one of the choices."""
         value = self.value(name)
+        # A body that is no object is one problem, not one for each member.
         if self._members is not None and (not isinstance(value, str) or value not in choices):
             self.add_problem(name, f"one of {', '.join(choices)}")
         return str(value)
@@ -252,5 +256,6 @@ class Members:
 
     def value(self, name: str) -> object:
         """Return what was sent under the name; None when nothing was."""
+        # Members that are never read here are unknown to the route.
         self._read.add(name)
         return None if self._members is None else self._members.get(name)

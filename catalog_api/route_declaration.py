@@ -85,16 +85,20 @@ class Route:
     def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
         """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
         scope["state"]["route"] = self.path
+        # Plan and card come before the parameters (contract A8): what is wrong with them is no concern of a caller who may not
+        # ask.
         if self.feature is not None:
             check_plan(scope, self.feature)
         if self.needs_card:
             check_card(scope)
+        # Most requests have no query, and their Prefer header need not be read.
         is_strict = scope["query_string"] != b"" and prefers_strict(scope)
         values, problems = read_parameters(self.parameters, self.exactly_one, scope, is_strict=is_strict)
         for found in self.checks:
             problems += found(values)
         if self.takes_idempotency_key and (wrong := find_idempotency_problem(scope)):
             problems.append(wrong)
+        # Late checks cost as much as the work, which finds the same problems in a request that is right otherwise.
         if problems and self.late_checks:
             service: Service = scope["litestar_app"].state.service
             for late in self.late_checks:
@@ -149,6 +153,7 @@ def _declare_without_body(
         def answer(scope: Scope) -> Question:
             return route.with_route_headers(handler(route.read(scope)))
 
+        # No thread: the handler builds a question in microseconds, and metering.py decides where its work runs.
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
 
     return declare
@@ -188,9 +193,12 @@ def _declare_with_body(
             except ApiError as error:
                 if error.code != "invalid_parameter" or not members.addresses:
                     raise
+            # Name servers are asked only for a body that is refused anyway, so that one answer names all problems (contract
+            # A5). The work checks the addresses of a good body.
             service: Service = scope["litestar_app"].state.service
             await add_address_problems(service, scope["state"]["caller"], members, https_only=route.https_only)
             members.check()
+            # `check` raises: the handler raised for the same members.
             raise AssertionError("the handler refused members that have no problem")
 
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)

@@ -205,6 +205,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     said = {name.removeprefix(PREFIX).lower(): text for name, text in environment.items() if name.startswith(PREFIX)}
+    # It has the prefix, but is no setting.
     said.pop(FILE_VARIABLE.removeprefix(PREFIX).lower(), None)
     return {name: _convert(name, text, environment_variable(name)) for name, text in said.items()}
 
@@ -216,10 +217,13 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
             f"{place}: there is no setting {name!r}{nearest(name, _setting_types())}; `python -m catalog_api settings` lists them"
         )
     try:
+        # The environment holds texts only; `to_environment` writes this one as JSON.
         if isinstance(value, str) and name == "url_templates":
             value = msgspec.json.decode(value)
         if kind.type is Path:
             return Path(msgspec.convert(value, str))
+        # In lower case: `to_environment` writes True, and msgspec reads true. Not strict: the environment writes numbers as
+        # texts.
         converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
     except msgspec.MsgspecError as error:
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
@@ -236,6 +240,7 @@ def _check_templates(said: dict[str, str], place: str) -> dict[str, str]:
     broken = sorted(name for name, template in said.items() if "{id}" not in template)
     if unknown or broken:
         raise SettingsError(f"{place}: url_templates: unknown platforms {unknown}, templates without {{id}} {broken}")
+    # Platforms that the operator leaves out keep their default.
     return {**URL_TEMPLATES, **said}
 
 

@@ -64,6 +64,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
     headers = dict(scope["headers"])
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+    # The announced size is only a claim; `_write_all` counts what arrives.
     announced = headers.get(b"content-length", b"")
     length = int(announced) if announced.isdigit() else None
     if length is not None and length > LARGEST_UPLOAD:
@@ -73,6 +74,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
         part, more = await _receive_part(receive)
         head.append(part)
         size += len(part)
+    # A file that is no audio is refused after its first bytes, before 100 MB of it are sent.
     if sniff(b"".join(head)[:SNIFFED_BYTES]) is None:
         formats = "mp3, flac, wav, m4a, mp4, ogg and opus"
         raise ApiError("unsupported_audio", f"The bytes are none of {formats}, whatever the file is called.", headers=_CLOSE)
@@ -95,6 +97,7 @@ class Spool:
     @asynccontextmanager
     async def store(self, arriving: IncomingUpload, *, with_digest: bool = False) -> AsyncIterator[StoredUpload]:
         """Store the whole upload for the length of the block. ApiError `body_too_large`, `request_timeout`, `recognition_unavailable`."""
+        # Refused before it is stored; the connection closes, because the rest of the body is not read.
         if self._held >= self._most:
             raise ApiError("recognition_unavailable", f"{self._held} uploads are here already.", headers={**RETRY_SOON, **_CLOSE})
         self._held += 1
@@ -107,6 +110,7 @@ class Spool:
         except TimeoutError:
             raise ApiError("request_timeout", f"The upload took longer than {self._seconds:g} seconds.", headers=_CLOSE) from None
         except OSError as error:
+            # Only a full disk is a state that passes; other errors are faults.
             if error.errno not in _FULL:
                 raise
             log.exception("no room for an upload", folder=str(self._folder))
@@ -125,6 +129,7 @@ async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> t
     while True:
         if gathered >= _WRITE_SIZE or not more:
             block = b"".join(waiting)
+            # A slow disk must not stop the event loop. The digest of 1 MB takes it milliseconds too.
             await asyncio.to_thread(_write_block, file, block, digest)
             size += len(block)
             waiting, gathered = [], 0
@@ -140,6 +145,7 @@ async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> t
 def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: ANN401 - one of hashlib's objects
     rest = memoryview(block)
     while rest:
+        # An unbuffered file may write only a part.
         rest = rest[file.write(rest) :]
     if digest:
         digest.update(block)

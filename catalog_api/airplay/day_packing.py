@@ -37,6 +37,7 @@ async def pack_days_at_start(accounts: Accounts) -> None:
 async def keep_days_packed(accounts: Accounts) -> None:
     """Pack until cancelled. Workers check at different times, and after a report that met unpacked days; finished work is found done."""
     while True:
+        # A random part of the interval, because all workers start together.
         until = time.monotonic() + EVERY_SECONDS * random.uniform(0.1, 1)  # noqa: S311 - no secret
         while time.monotonic() < until and not accounts.airplay.is_behind.is_set():  # noqa: ASYNC110 - set by another thread; no hurry
             await asyncio.sleep(_LOOKS_SECONDS)

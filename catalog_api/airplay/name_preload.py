@@ -64,6 +64,7 @@ async def _keep_preloaded(service: Service, is_first: asyncio.Event) -> None:
                 await _preload(service)
             except Exception as error:  # noqa: BLE001 - a report reads the names itself
                 log.warning("names of what aired are left to the first report", snapshot=snapshot[0], reason=str(error))
+        # Set after a failure too: a database that is away must not keep the worker from starting.
         is_first.set()
         await asyncio.sleep(service.settings.look_seconds)
 
@@ -72,6 +73,7 @@ async def _preload(service: Service) -> None:
     known: set[int] = set()
     streams = service.accounts.airplay.recordings(_DAYS)
     for _ in range(_MOST_STREAMS):
+        # In a thread of its own: this read waits for the database, and reports must not wait with it.
         aired = await asyncio.to_thread(next, streams, None)
         if aired is None or len(known) >= _MOST_PRELOADED:
             return

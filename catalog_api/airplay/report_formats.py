@@ -43,7 +43,9 @@ CONTENT_TYPES = {JSON_TYPE: JSON, CSV: f"{CSV}; charset=utf-8; header=present", 
 def choose_format(accept: str, offered: Sequence[str]) -> str | None:
     """Return the media type among `offered` that the Accept header prefers, the earlier of equals; None when it accepts none."""
     ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
+    # The most specific range decides, whatever its weight (RFC 9110, 12.5.1).
     liked = [(max(_quality(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
+    # `max` returns the first of equals.
     best = max(liked, key=lambda found: found[0])
     return best[1] if best[0] > 0 else None
 
@@ -54,6 +56,7 @@ def _range(part: str) -> tuple[str, float]:
     try:
         return media_type, min(max(float(weights[0]), 0.0), 1.0) if weights else 1.0
     except ValueError:
+        # A weight that is no number accepts nothing.
         return media_type, 0.0
 
 
@@ -73,6 +76,7 @@ def write_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     yield _line(COLUMNS) + b"\r\n"
     for sheet in sheets:
         of_stream = _line((sheet.stream.stream_id, sheet.stream.name, ""))
+        # The text of a track is made once for all its airings, streams and reports.
         of_tracks = sheet.tracks.column(sheet.numbers, _of_track, pa.binary())
         yield join_rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
 
@@ -143,6 +147,7 @@ _MEASURED = ["track_id", "played_at", "duration_seconds"]
 
 def write_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
     """Write the file in pieces."""
+    # The writer never seeks back: Parquet has its index at the end.
     sink: Any = _Pieces()
     encoding = {"use_dictionary": _WRITTEN, "column_encoding": {"played_at": "DELTA_BINARY_PACKED"}}
     options: dict[str, Any] = {**encoding, "write_statistics": _MEASURED, "store_schema": False}
@@ -180,9 +185,11 @@ class _Pieces(io.RawIOBase):
 
 
 def _table(sheet: Sheet) -> pa.Table:
+    # One dictionary entry for all rows of the stream.
     of_stream = [_repeat_text(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
     of_tracks = [_take_texts(sheet.tracks.column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)]
     track_ids = sheet.tracks.column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
+    # The format has milliseconds, not seconds.
     moments = pa.array(sheet.started_unix * 1000).cast(_TYPES[6])
     return pa.Table.from_arrays([*of_stream, track_ids, *of_tracks, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)
 

@@ -65,6 +65,7 @@ def _format_times(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an arra
     """Format ascending times (seconds since 1970)."""
     days = np.arange(unix[0] // _DAY_SECONDS, unix[-1] // _DAY_SECONDS + 1)
     day_of = unix // _DAY_SECONDS - days[0]
+    # Each day and each second of a day is formatted once, then copied by index.
     names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
     texts = np.empty((len(unix), _WIDTH), np.uint8)
     texts[:, :_DAY_WIDTH] = np.take(names.view(np.uint8).reshape(-1, _DAY_WIDTH), day_of, axis=0)
@@ -132,6 +133,7 @@ def read_sheets(service: Service, account_id: int, window: Window) -> Iterator[S
     """Read one sheet for each stream of the account that was active within the window, oldest first. Blocks; holds one at a time."""
     accounts, since, until = service.accounts, window.since, window.until
     streams = accounts.airplay.streams(account_id, since, until)
+    # One stream at a time: the account's whole report may have millions of airings.
     for stream, airings in zip(streams, accounts.airplay.airings(streams, since, until), strict=True):
         ids, place = find_distinct(airings.recording_ids)
         tracks, number_of = _name_tracks(service, stream, ids.tolist())
@@ -149,12 +151,14 @@ def remember_names(service: Service, ids: Sequence[int]) -> None:
 def _name_tracks(service: Service, stream: ReportedStream, ids: list[int]) -> tuple[TrackTable, npt.NDArray[np.int64]]:
     """Return tracks, and for each id its number among them. Tracks that left the catalog keep the name under which they aired."""
     with service.live.hold() as catalog:
+        # The catalog is held only for the names: a report may be sent for minutes, and a held snapshot cannot be freed.
         tracks, number_of = _NAMES.look_up(catalog, ids)
     gone = np.flatnonzero(number_of < 0).tolist()
     if gone:
         as_aired = service.accounts.airplay.aired_as(stream.stream_id, [ids[place] for place in gone])
         for place in gone:
             aired = as_aired[ids[place]]
+            # Not cached by id: this name belongs to one stream, and another may have aired the track under another.
             number_of[place] = tracks.add(TrackName(ids[place], aired.isrc, aired.title, aired.artist))
     return tracks, number_of
 
@@ -163,9 +167,11 @@ def _rank_tracks(
     tracks: TrackTable, number_of: npt.NDArray[np.int64], place: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return track numbers, their counts, and the track of each airing; merged recordings are one track."""
+    # Two recordings that were merged since have the same number.
     numbers, merged = np.unique(number_of, return_inverse=True)
     track_of = merged[place]
     counts = np.bincount(track_of, minlength=len(numbers))
+    # lexsort sorts by its last key first: most plays, then the smallest id.
     order = np.lexsort((tracks.column(numbers, track_id, pa.int64()).to_numpy(), -counts))
     rank = np.empty(len(numbers), np.int64)
     rank[order] = np.arange(len(numbers))

@@ -40,6 +40,7 @@ class StreamedAnswer(Answer):
     @classmethod
     async def start(cls, pieces: Iterator[bytes | memoryview], media_type: str, headers: dict[str, str]) -> StreamedAnswer:
         """Make the heading and the first piece; errors of making them are raised."""
+        # Two pieces: the heading of CSV and JSON is made without the database, so it proves nothing.
         heading = await _make_piece(pieces) or b""
         return cls(b"".join((heading, await _make_piece(pieces) or b"")), pieces, media_type, headers)
 
@@ -52,11 +53,13 @@ class StreamedAnswer(Answer):
         try:
             piece: bytes | memoryview | None = self._first
             while piece is not None and not disconnected.done():
+                # The next piece is made while this one is sent.
                 following = _make_piece(self._rest)
                 for start in range(0, len(piece), _SEND_SIZE):
                     part: Any = {"type": "http.response.body", "body": memoryview(piece)[start : start + _SEND_SIZE], "more_body": True}
                     await send(part)
                 piece = await following
+            # Not in `finally`: after an error the body must not end, so that the client sees a failure.
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             disconnected.cancel()

@@ -62,6 +62,7 @@ class TrackTable:
         made = self._columns.get(value_of, pa.array([], kind))
         if len(made) < len(self._named):
             more = pa.array(list(map(value_of, self._named[len(made) :])), kind)
+            # Only the new tracks are converted.
             made = self._columns[value_of] = pa.concat_arrays([made, more])
         return made.take(numbers)
 
@@ -93,6 +94,7 @@ def read_bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tup
     found: dict[int, tuple[int, bytes]] = {}
     for start in range(0, len(recording_ids), _ID_BATCH_SIZE):
         some = recording_ids[start : start + _ID_BATCH_SIZE]
+        # Most recordings are still in the catalog and are read in one call; only the others are looked up one by one.
         found |= {number: (number, body) for number, body in catalog.track_bodies(some).items()}
         for number in some:
             survivor = None if number in found else catalog.resolve_id(number)
@@ -117,6 +119,7 @@ class NameCache:
 
     def look_up(self, catalog: Catalog, recording_ids: Sequence[int]) -> tuple[TrackTable, npt.NDArray[np.int64]]:
         """Return tracks, and for each recording its number among them; -1 when it left the catalog. A new snapshot empties the cache."""
+        # The old table may still serve a report, so it is replaced, not emptied.
         if catalog.snapshot_id != self._snapshot_id or len(self._tracks) + len(recording_ids) > MOST_NAMES:
             self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, TrackTable(), {}
         numbers = self._numbers(recording_ids)
@@ -131,6 +134,7 @@ class NameCache:
     def _learn(self, catalog: Catalog, recording_ids: Sequence[int]) -> None:
         for number, (survivor, body) in read_bodies(catalog, recording_ids).items():
             if survivor not in self._number_of:
+                # `_Slim` has only the members of a report: msgspec builds no objects for the rest.
                 slim = _SLIM.decode(body)
                 self._number_of[survivor] = self._tracks.add(TrackName(survivor, slim.isrc, slim.title, join_lead_artists(slim.artists)))
             self._number_of[number] = self._number_of[survivor]

@@ -1,7 +1,6 @@
 """Sign-up, sign-in, the overview of an account, its password and its API keys.
 
-An unknown e-mail and a wrong password get the same answer. Sign-up tells that an e-mail has an account: without sending e-mails there is no
-other way, and an address may sign up only a few times. The text of a key is in the answer to the form that made it, and nowhere afterwards.
+The answer to the form that made a key shows its text; the store holds only a hash.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ async def sign_in(visit: CurrentVisit) -> Response[Any]:
     try:
         session = await visit.context.passwords.run(users.sign_in, email, password, visit.address)
     except WrongPasswordError:
+        # The same answer for an unknown e-mail: a stranger must not learn who has an account.
         return _sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
     except TooManyAttemptsError as error:
         minutes = -(-error.retry_after // 60)
@@ -46,6 +46,7 @@ async def sign_in(visit: CurrentVisit) -> Response[Any]:
         answer = _sign_in_page(visit, 429, email=email, next_path=next_path, problem=problem)
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
+    # A browser may hold a session of another account; it ends with the new sign-in.
     if visit.user is not None:
         await visit.sign_out()
     return visit.sign_in(session, next_path)
@@ -80,6 +81,8 @@ async def sign_up(visit: CurrentVisit) -> Response[Any]:
             problems["email"] = "Not an e-mail address."
         return _sign_up_page(visit, 400, email=email, problems=problems)
     except TakenError:
+        # This tells a stranger that the e-mail has an account. Only e-mails could avoid that, and the server sends none. An
+        # address may sign up only a few times.
         return _sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
     except TooManyAttemptsError as error:
         answer = _sign_up_page(visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."})
@@ -134,6 +137,7 @@ async def change_password(visit: CurrentVisit) -> Response[Any]:
     users, person = visit.service.accounts.users, visit.person
     present, following = visit.form.get("present", ""), visit.form.get("following", "")
     try:
+        # As a sign-in, so that wrong guesses count against the same limits.
         await visit.context.passwords.run(users.sign_in, person.email, present, visit.address)
         await visit.context.passwords.run(users.change_password, person.user_id, following)
     except WrongPasswordError:
@@ -142,6 +146,7 @@ async def change_password(visit: CurrentVisit) -> Response[Any]:
         return _password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
     except InvalidValueError as error:
         return _password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
+    # The change has ended all sessions, this one too.
     session = await visit.context.passwords.run(users.sign_in, person.email, following, visit.address)
     return visit.sign_in(session, HOME)
 
@@ -174,6 +179,7 @@ async def create_key(visit: CurrentVisit) -> Response[Any]:
     label = visit.form.get("label", "").strip()
     if len(label) > LONGEST_LABEL:
         return await _page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
+    # Not in the store's transaction: two requests at once may pass together and exceed the bound by one.
     if len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
     made = await visit.context.store.run(accounts.keys.create, account_id, label=label)
@@ -186,6 +192,7 @@ async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     hours = visit.form.get("overlap", "0")
     overlap = timedelta(hours=int(hours if hours in OVERLAPS else 0))
     accounts, account_id = visit.service.accounts, visit.person.account_id
+    # Without an overlap the old key ends at once, so the number stays.
     if overlap and len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
     try:
@@ -211,6 +218,7 @@ async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
 
 
 def _known(key_id: int) -> int:
+    # PostgreSQL raises an error for a number beyond the column's type, where SQLite finds nothing.
     if not 0 < key_id <= _LARGEST_ID:
         raise UnknownError
     return key_id

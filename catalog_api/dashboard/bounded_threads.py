@@ -38,6 +38,7 @@ class BoundedThreads:
         if not self._places.acquire(blocking=False):
             raise BusyError
         job = self._pool.submit(work, *args, **kwargs)
+        # Released by the job, not by the waiter: a job that outlives its deadline still occupies a thread.
         job.add_done_callback(lambda _job: self._places.release())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(job), self._seconds)

@@ -83,6 +83,7 @@ class Visit:
         self.user = user
         self.form = form
         self._cookie_token = token
+        # A first visit gets a token too: the form of sign-in needs one to derive its own from.
         self._token = token or secrets.token_urlsafe(32)
 
     @property
@@ -134,6 +135,7 @@ class Visit:
 
     def sign_in(self, session: Session, path: str) -> Response[str]:
         """Give the browser the session and redirect."""
+        # The path comes from the query: another one could lead to a foreign site that looks like this.
         answer = redirect_to(path if _OWN_PATH.fullmatch(path) else HOME)
         self._set_cookie(answer, session.token, int(SESSION_LASTS.total_seconds()))
         return answer
@@ -161,12 +163,15 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
     context: DashboardContext = request.app.state.context
     is_secure = _is_secure(request, context.service.settings.dashboard_origin)
     token = request.cookies.get(cookie_name(is_secure=is_secure), "")
+    # No token of ours is so long, so the look-up in the store is spared.
     if len(token) > LONGEST_TOKEN or not token.isascii():
         token = ""
     form: dict[str, str] = {}
     if request.method not in _CHANGES_NOTHING:
+        # Before the body is read: a form of another site costs nothing.
         _check_origin(request, context.service.settings.dashboard_origin)
         form = await _form(request)
+        # Encoded, because compare_digest refuses texts beyond ASCII. Popped, so that pages never see the field.
         if not token or not hmac.compare_digest(form.pop(FORM_TOKEN, "").encode(), _form_token(token).encode()):
             raise PermissionDeniedException(
                 "This form is not from a page of yours, or the page is too old. Go back, reload it, and try again."
@@ -190,6 +195,7 @@ def _is_secure(request: Request[Any, Any, State], origin: str) -> bool:
     """Return whether the browser uses HTTPS, by the setting, else by the request. A browser that lies harms only its own cookie."""
     if origin:
         return origin.startswith("https://")
+    # The load balancer ends TLS, so the connection itself is plain.
     return "https" in (request.scope["scheme"], request.headers.get("x-forwarded-proto", ""))
 
 
@@ -202,6 +208,7 @@ def _check_origin(request: Request[Any, Any, State], own: str) -> None:
     said = request.headers.get("origin")
     if said is None:
         return
+    # Behind a load balancer that changes Host, only the setting `dashboard_origin` names the site.
     ours = said.lower() == own.rstrip("/").lower() if own else urlsplit(said).netloc.lower() == _host(request)
     if not ours:
         raise PermissionDeniedException("This form stands on another site.")
@@ -212,6 +219,7 @@ async def _form(request: Request[Any, Any, State]) -> dict[str, str]:
     if request.content_type[0] != "application/x-www-form-urlencoded":
         raise PermissionDeniedException("This is not a form of ours.")
     try:
+        # Browsers escape everything beyond ASCII in a form of this type.
         pairs = parse_qsl((await request.body()).decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
         raise ClientException("The form cannot be read: it is not UTF-8, or has too many fields.") from None

@@ -63,6 +63,7 @@ def find_caller(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary
     summaries = find_live_keys(accounts, account_id)
     if not summaries:
         return None
+    # A rotated key may end before the page is read.
     key = max(summaries, key=lambda one: (one.revoked_at is None, one.key_id))
     owner = accounts.account(account_id)
     return Caller(account_id, key.key_id, owner.plan, owner.has_card), key
@@ -99,6 +100,7 @@ async def send_request(
     headers = [(b"content-type", b"application/json")] if body is not None else []
     if idempotency_key:
         headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
+    # Not the visitor's state: the inner request would overwrite the route and the code that tracking records.
     own = {"caller": caller, "request_id": state.get("request_id", "")}
     scope = {
         "type": "http",
@@ -125,6 +127,7 @@ async def send_request(
         sent.append(message)
 
     await api(scope, receive, send)  # type: ignore[arg-type]
+    # The log and the counts of the visitor's request show who caused the charge.
     state["caller"] = caller
     state["credits"] = state.get("credits", 0) + own.get("credits", 0)
     start = sent[0]

@@ -51,6 +51,7 @@ def read_asset(name: str) -> bytes:
 
 @cache
 def _environment() -> Environment:
+    # StrictUndefined: a value that a page forgot to pass is an error, not an empty place.
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )

@@ -88,6 +88,7 @@ def build_dashboard(context: DashboardContext) -> Litestar:
         exception_handlers={Exception: _render_error},
         openapi_config=None,
         logging_config=None,
+        # The framework refuses a larger form with 413 while it arrives.
         request_max_body_size=_LARGEST_FORM,
         state=State({"context": context}),
     )
@@ -104,6 +105,7 @@ class SiteRouter:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Route the request. It is no coroutine: a request to /v1 costs one comparison."""
         path = scope.get("path", "")
+        # A slice instead of an index: it is empty at the end of the path. /dashboards is no page of ours.
         if path.startswith(HOME) and path[len(HOME) :][:1] in {"", "/"}:
             return self._page(scope, receive, send)
         if path == "/":
@@ -113,6 +115,7 @@ class SiteRouter:
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                # Files of the dashboard may be kept; pages must not, because they show data of an account.
                 have = {name.lower() for name, _ in message["headers"]}
                 policy = POLICY | ({} if b"cache-control" in have else {"cache-control": "no-store"})
                 message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in policy.items())]
@@ -133,6 +136,7 @@ def _render_error(request: Request[Any, Any, State], error: Exception) -> Respon
     """Render any error as a page. An unexpected one is logged with its trace and shown without."""
     if isinstance(error, SignInNeededError):
         return redirect_to(f"{HOME}/sign-in{_next_query(request)}")
+    # An error before the visit was opened has no user; its page is rendered for a stranger.
     guest: Visit | None = request.scope["state"].get(VISIT)
     page = render_page if guest is None else guest.render
     if isinstance(error, KeyNeededError):
@@ -156,6 +160,7 @@ def _describe_error(request: Request[Any, Any, State], error: Exception) -> tupl
 
 def _next_query(request: Request[Any, Any, State]) -> str:
     """Return the query that leads back to the requested page after sign-in."""
+    # A form cannot be repeated by a redirect.
     if request.method != "GET" or request.url.path == HOME:
         return ""
     query = request.scope["query_string"].decode("latin-1")

@@ -100,6 +100,7 @@ async def report_file(visit: CurrentVisit) -> Answer:
     """The report as a file, as `GET /v1/streams/report` answers it."""
     account_id, window = visit.person.account_id, _read_window(visit)
     form = visit.request.query_params.get("form", JSON_TYPE)
+    # Not through `request_api`, which holds whole answers: a report has hundreds of MB.
     answer = await start_report(visit.service, account_id, window, form if form in FORMATS else JSON_TYPE)
     name = f"airplay_{window.first}_{window.last}.{FORMATS.get(form, 'json')}"
     answer.headers |= {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
@@ -118,6 +119,7 @@ async def stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]
         "gap_bars": [_gap_bar(gap, day) for gap in gaps],
     }
     days: dict[str, Any] = {"day": day, "before": day - _DAY, "after": day + _DAY if day < today else None, "is_today": day == today}
+    # A past day or a stopped stream does not change.
     refresh = _refresh_seconds(visit) if day == today and answer.document["status"] == "active" else 0
     return visit.render(
         "stream.html", stream=answer.document, aired=aired[::-1], tracks=tracks, gaps=gaps, refresh=refresh, now=utc_now(), **values, **days
@@ -163,9 +165,11 @@ def _read_day(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], di
     accounts = visit.service.accounts
     since = datetime.combine(day, time(), UTC)
     try:
+        # The history does not ask whose stream it is.
         accounts.streams.get(visit.person.account_id, stream_id)
     except UnknownError:
         raise NotFoundException("There is no such stream.") from None
+    # The store lists airings newest first.
     aired = accounts.history.page(stream_id, limit=MOST_AIRINGS, since=since, until=since + _DAY)[::-1]
     gaps = accounts.history.gaps(stream_id, since, since + _DAY)
     with visit.service.live.hold() as catalog:
@@ -175,6 +179,7 @@ def _read_day(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], di
 def _airing_bar(one: Airing, track: AiredTrack, day: date) -> Bar:
     midnight = datetime.combine(day, time(), UTC)
     start = (one.started_at - midnight).total_seconds() / 60
+    # An airing may last beyond midnight; the day has 1440 minutes.
     return Bar(start, min(one.duration_seconds / 60, 1440 - start), f"{one.started_at:%H:%M} {track.artist}: {track.title}")
 
 

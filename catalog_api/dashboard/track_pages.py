@@ -56,6 +56,7 @@ async def track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
 @get("/tracks/{track_id:int}/evidence")
 async def evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
     """Why its records are one track. The track is requested first, for its credit; a merged id leads to its survivor."""
+    # This charges for the page; reading the tables costs no credit of its own.
     answer = (await visit.request_api(f"/v1/tracks/{track_id}")).raise_if_refused()
     track = answer.document
     known = await visit.context.tables.run(_evidence, visit.service.live, track["id"])
@@ -104,6 +105,7 @@ async def genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[Any]:
     below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
     plan = (await visit.context.store.run(visit.service.accounts.account, visit.person.account_id)).plan
     values: dict[str, Any] = {"node": node, "main": main, "below": below, "plan": plan}
+    # The tree is free; a request to /v1 would only be refused.
     if not plan.allows(_FEATURE):
         return visit.render("genre.html", answer=None, **values)
     cursor = visit.request.query_params.get("cursor", "")
@@ -130,6 +132,7 @@ async def suggestions(visit: CurrentVisit) -> Response[Any]:
     accounts, account_id = visit.service.accounts, visit.person.account_id
     text = visit.request.query_params.get("after", "0")
     after = int(text) if text.isdecimal() and len(text) < 10 else 0  # noqa: PLR2004 - digits of an id in the store
+    # One more than a page shows whether another page follows.
     found, account = await visit.context.store.run(
         lambda: (accounts.suggestions.page(account_id=account_id, limit=_PAGE + 1, after=after), accounts.account(account_id))
     )

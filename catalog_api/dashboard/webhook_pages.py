@@ -70,6 +70,7 @@ async def delete_webhook(visit: CurrentVisit, webhook_id: FromPath[str]) -> Resp
 async def rotate_secret(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
     """Create a new secret, shown once."""
     hours = visit.form.get("overlap", "")
+    # A value that the form does not offer means no overlap.
     body = {"overlap_hours": int(hours if hours in OVERLAPS else 0)}
     answer = (await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/rotate", body=body)).raise_if_refused()
     return visit.render("webhook_secret.html", webhook=answer.document, is_new=False)

@@ -48,6 +48,7 @@ class ApiKeyAuthentication:
         if scope["type"] == ScopeType.HTTP:
             method = _METHOD_SEEN.get(scope["method"])
             if method is not None:
+                # A copy: tracking logs the method that the client sent.
                 scope = cast("Scope", {**scope, "method": method})
             path = scope["path"]
             if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
@@ -69,7 +70,8 @@ class ApiKeyAuthentication:
 
 
 def _read_key(scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
-    """Return the first key sent; ApiError `missing_api_key`. A generator expression would take four times as long as this loop."""
+    """Return the first key sent; ApiError `missing_api_key`."""
+    # A generator expression would take four times as long as this loop.
     for name, value in scope["headers"]:
         if name == b"x-api-key":
             if value:

@@ -37,6 +37,7 @@ class FastRoutes:
         self._fixed = frozenset("/".join(parts[:length]) for parts in fixed for length in range(1, len(parts) + 1))
         for handler in all_handlers:
             route: Route | None = handler.opt.get(ROUTE)
+            # Other handlers need what only the framework does: bodies, dependencies, their own middleware.
             if route is None or route.method != "GET" or handler.middleware:
                 continue
             folder, _, last = route.path.rpartition("/")
@@ -70,9 +71,11 @@ class FastRoutes:
         else:
             folder, _, value = path.rpartition("/")
             known = self._by_folder.get(folder)
+            # A fixed path wins over a value (contract C9).
             if known is None or not value or path in self._fixed:
                 return None
             name, _, handle = known
             scope["path_params"] = {name: value}
+        # The framework sets this too; questions find the service by it.
         scope["litestar_app"] = self._routes
         return handle

@@ -57,6 +57,7 @@ class RequestTracking:
         try:
             await self._app(scope, receive, send_with_id)
         except Exception:
+            # The server answers 500 itself when no answer has begun.
             status = 500
             raise
         finally:
@@ -68,6 +69,7 @@ class RequestTracking:
         for name, value in scope["headers"]:
             if name == b"x-request-id":
                 sent = value.decode("latin-1")
+                # An id that is no such text is replaced, not refused: it is no reason to fail a request.
                 if _HARMLESS_ID.fullmatch(sent):
                     request_id = sent
                     break

@@ -1,8 +1,7 @@
 """Share the event loop between long questions and everything else: a few milliseconds of long work, then a few rounds for the rest.
 
 asyncio runs everything that is ready in one round of its loop. Of fifty searches that arrive together, the first would be answered with the
-last. One search a round costs a fifth more, in small transactions of the ledger. And one round is too short for the rest: libuv accepts one
-connection a round, and the ledger books credits after some rounds without new charges. What must not live here: the work (metering.py).
+last. What must not live here: the work (metering.py).
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# One search a round costs a fifth more CPU than slices of 5 ms, in small transactions of the ledger.
 SLICE_SECONDS = 0.005
 """Long work runs for so long at a time. The rounds for the rest last no longer either."""
+# One round is too short for the rest: libuv accepts one connection a round, so the last of fifty new clients waited for a quarter of a
+# second.
 QUIET_ROUNDS = 4
 """Rounds without new long work after which the waiting work runs; each takes less than 10 us. Data on a connection needs one round, a new
 connection two, a batch of credits three (account_store/ledger/batch_collector.py)."""
@@ -44,6 +46,7 @@ class TimeSlices:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def run_one() -> None:
+            # A client that left is not worth a search.
             if done.cancelled():
                 return
             try:
@@ -60,6 +63,7 @@ class TimeSlices:
             while self._waiting and time.perf_counter() < until:
                 self._waiting.popleft()()
         finally:
+            # In `finally`: work that raises must not leave the rest waiting for a slice that nobody schedules.
             self._is_scheduled = bool(self._waiting)
             if self._is_scheduled:
                 asyncio.get_running_loop().call_soon(self._let_others_run, 0, 0, time.perf_counter() + SLICE_SECONDS)
@@ -68,6 +72,7 @@ class TimeSlices:
         """Let the loop go round until no new long work comes."""
         count = len(self._waiting)
         quiet_rounds = quiet_rounds + 1 if count == seen else 0
+        # The time bounds the rounds: clients that keep sending must not hold up the waiting work.
         if quiet_rounds < QUIET_ROUNDS and time.perf_counter() < until:
             asyncio.get_running_loop().call_soon(self._let_others_run, count, quiet_rounds, until)
         else:

@@ -38,6 +38,7 @@ class UnknownKeyLimit:
         taken = self._buckets.take_now(_bucket_of(find_network(address)), step, self._per_minute)
         if taken is None or taken[0]:
             return unknown
+        # `taken[1]` is the time until the bucket is full; one token is there `per_minute - 1` steps earlier.
         wait = max(1, math.ceil(taken[1] - (self._per_minute - 1) * step))
         detail = f"More than {self._per_minute} unknown keys a minute came from this address; live keys go on working."
         return ApiError("rate_limited", detail, headers={"retry-after": str(wait)})

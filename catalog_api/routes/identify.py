@@ -104,6 +104,7 @@ def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
     @asynccontextmanager
     async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
         async with service.recognition.spool.store(arriving, with_digest=is_repeatable) as received:
+            # By the received size: the announced one may be missing or wrong.
             price = price_upload(received.size)
 
             async def work() -> Answer:
@@ -147,6 +148,7 @@ def _read_fingerprint(members: Members) -> tuple[NDArray[np.uint32], int | None]
 
 def _read_items(members: Members) -> NDArray[np.uint32]:
     items = members.integers("fingerprint", _LOWEST, _HIGHEST, MOST_FINGERPRINT_ITEMS)
+    # By way of 64 bits: signed items wrap to the unsigned ones that the index holds.
     return np.array(items, np.int64).astype(np.uint32)
 
 

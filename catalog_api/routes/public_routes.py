@@ -73,13 +73,14 @@ def alive() -> Answer:
 async def ready(scope: Scope) -> Answer:
     """Whether a catalog is open and the accounts answer; 503 otherwise.
 
-    A worker that cannot follow `current` keeps answering from its good snapshot and reports that it is stale. All nodes meet a bad snapshot
-    at once, and a load balancer that removed them all would cause an outage.
+    A worker that cannot follow `current` keeps answering from its good snapshot and reports that it is stale.
     """
     service = get_service(scope)
     with service.live.hold():
         await service.accounts.keys.authenticate(_NOBODYS_KEY)
+    # In a thread: both read files.
     standing, scrubbed = await asyncio.to_thread(lambda: (service.live.read_status(), read_state(Path(os.environ.get(REPORTS_FOLDER, "")))))
+    # Stale is not 503: all nodes meet a bad snapshot at once, and a load balancer that removed them all would cause an outage.
     return encode_answer(
         Readiness(
             status="ready",

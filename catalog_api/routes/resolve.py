@@ -72,12 +72,14 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
     Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`. When the month's credits
     run out, the remaining rows are `skipped_no_credits`; the batch does not fail.
     """
+    # A malformed row is the caller's error, a malformed code is not: it is that row's not_found (contract D1).
     input_type, items = _read(members)
 
     async def work(service: Service, _caller: Caller, charge: Charge) -> Answer:
         with service.live.hold() as catalog:
             tried = items[: charge.granted]
             found = await _BY_TYPE[input_type](catalog, input_type, tried)
+            # One read for all rows (contract D4); a repeated track is read once.
             slim = catalog.slim_bodies([one for one in dict.fromkeys(found.ids) if one is not None])
         templates = service.settings.url_templates
         rows = []
@@ -115,6 +117,7 @@ def _read(members: Members) -> tuple[str, list[object]]:
     input_type = members.choice("input_type", INPUT_TYPES)
     items = members.array("items")
     if len(items) > MOST_ITEMS:
+        # Too many items alone has a code of its own; beside other problems it is one of them.
         if not members.all_problems():
             raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
         members.add_problem("items", f"at most {MOST_ITEMS} items, got {len(items)}")
@@ -143,6 +146,7 @@ async def _by_isrc(catalog: Catalog, _input_type: str, items: list[str]) -> _Fou
 async def _by_platform(catalog: Catalog, input_type: str, items: list[str]) -> _Found:
     platform = BY_PLATFORM[input_type]
     spellings = {item: spelling for item in items if (spelling := _spelling(platform, item))}
+    # An id in two spellings is looked up once.
     found = catalog.ids_for_externals(platform, list(dict.fromkeys(spellings.values())))
     return _unmatched([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
 

@@ -51,6 +51,7 @@ def search(values: ParameterValues) -> Question:
         results = []
         for hit in found.hits:
             match = msgspec.json.encode(Match(score=hit.score, match_class=hit.match_class, reasons=list(hit.reasons)))
+            # Bytes are spliced before the closing brace: the stored body is never decoded.
             results.append(b'%b,"match":%b}' % (bodies[hit.id][:-1], match))
         return build_page(results, found.next_cursor)
 
@@ -78,6 +79,7 @@ def _find_genre_problems(values: ParameterValues, service: Service) -> list[Para
             catalog.browse(_resolve_genre_name(genre, service), limit=1)
     except UnknownGenreError as error:
         return [ParameterProblem("query", GENRE.name if genre.genre_id is None else GENRE_ID.name, str(error))]
+    # Other failures of this trial are not the caller's: the request is refused for its own problems.
     except (ApiError, CatalogError):
         return []
     return []

@@ -97,8 +97,10 @@ def streams(values: ParameterValues) -> Question:
         after = None if cursor is None else place_to_uuid(_CURSORS.decode(query, cursor))
         page = service.accounts.streams.page
         try:
+            # One more than the page shows whether another one follows.
             found = await asyncio.to_thread(page, caller.account_id, limit=limit + 1, after=after)
         except UnknownError:
+            # The default key of cursors stands in the source, so a caller can seal a cursor of any place.
             raise ApiError("invalid_cursor", "The cursor names no stream of the account.") from None
         following = _CURSORS.encode(query, uuid_to_place(found[limit - 1].stream_id)) if len(found) > limit else None
         return encode_answer(StreamPage(await build_streams(service, found[:limit]), following))
@@ -167,6 +169,7 @@ def stream_history(values: ParameterValues) -> Question:
         stream_id, cursor, limit = values[STREAM_ID], values[CURSOR], values[LIMIT]
         query = ("airings", stream_id)
         with _hide_unknown():
+            # The history does not ask whose stream it is.
             await asyncio.to_thread(service.accounts.streams.get, caller.account_id, stream_id)
         behind = None if cursor is None else _history_place(_CURSORS.decode(query, cursor, _LAST_AIRING))
         found = await asyncio.to_thread(service.accounts.history.page, stream_id, limit=limit + 1, behind=behind)
@@ -181,6 +184,7 @@ def stream_history(values: ParameterValues) -> Question:
 async def build_streams(service: Service, found: Sequence[StoredStream]) -> list[Stream]:
     """Return streams as the interface shows them, with what is on."""
     on_air = await asyncio.to_thread(service.accounts.history.on_air, [one.stream_id for one in found])
+    # The names of all streams are read in one call.
     tracks = _describe_tracks(service, list(on_air.values()))
     playing = {airing.stream_id: NowPlaying(tracks[airing.airing_id], format_timestamp(airing.started_at)) for airing in on_air.values()}
     return [_build_stream(one, playing.get(one.stream_id)) for one in found]

@@ -101,6 +101,7 @@ def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question
         page, limit = service.accounts.suggestions.page, values[LIMIT]
         ids, unknown = ((), None) if track_id is None else _find_ids(service, track_id)
         found = await asyncio.to_thread(page, account_id=caller.account_id, track_ids=ids, limit=limit + 1, after=after)
+        # A track that left the catalog keeps its suggestions; one that never was is a 404.
         if unknown is not None and not found and cursor is None:
             raise unknown
         more = len(found) > limit
@@ -114,6 +115,7 @@ def _find_ids(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiErro
     """Return the ids under which suggestions may stand; for an unknown track also its error, because the track may have had some."""
     try:
         with service.live.hold() as catalog:
+            # Suggestions keep the id that they were made for; after a merge both ids count.
             return (track_id, find_body(catalog, track_id)[0]), None
     except ApiError as unknown:
         return (track_id,), unknown

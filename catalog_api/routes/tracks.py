@@ -37,6 +37,7 @@ def find_body(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     body = catalog.track_body(track_id)
     if body is not None:
         return track_id, body
+    # Only an id without a body can be a merged one, so most lookups end above.
     survivor = catalog.resolve_id(track_id)
     body = None if survivor is None else catalog.track_body(survivor)
     if survivor is None or body is None:
@@ -130,6 +131,7 @@ def track_by_isrc(values: ParameterValues) -> Question:
         track_id, body = found
         if wanted:
             body = include_members(service, catalog, track_id, body, wanted)
+        # The code is shaped: it holds no character that JSON would escape.
         return Answer(b'%s,"matched_isrc":"%s"}' % (body[:-1], code.encode()))
 
     return Lookup(work, Execution.IN_THREAD if PROVENANCE in wanted else Execution.INLINE)

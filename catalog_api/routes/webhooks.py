@@ -97,6 +97,7 @@ def webhook(values: ParameterValues) -> Question:
 @patch_route("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
 def change_webhook(values: ParameterValues, members: Members) -> Question:
     """Change the members that are sent. A disabled webhook keeps its events; once enabled again, they can be replayed."""
+    # Null leaves a member as it is, like an absent one.
     url = None if members.value("url") is None else members.address("url", LONGEST_URL)
     event_types, description = _read_description(members)
     status = None if members.value("status") is None else members.choice("status", _STATUSES)
@@ -214,6 +215,7 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except UnknownError as error:
+        # Another account's webhook is unknown too: its existence is nobody else's business.
         raise ApiError("not_found", f"{str(error).capitalize()}.") from None
     except DisabledError:
         raise ApiError("webhook_disabled", "The webhook is disabled.") from None

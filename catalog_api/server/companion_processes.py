@@ -98,6 +98,7 @@ class _CompanionProcess:
                 self.start()
         elif self._is_silent():
             log.error("companion hangs and is killed", companion=self.companion.name, silent_seconds=SILENT_SECONDS)
+            # The next check sees its death and restarts it.
             self._process.kill()
 
     def ask_to_stop(self) -> None:
@@ -126,11 +127,14 @@ class _CompanionProcess:
         self._restart_at = now + seconds
         log.error("companion died", companion=self.companion.name, exit_code=code, again_in_seconds=seconds)
         self._process = None
+        # An old file would show stale metrics, and its age would make the successor look silent.
         with suppress(OSError):
             self.metrics.unlink()
 
     def _is_silent(self) -> bool:
         try:
+            # A companion may write no metrics; one that began to and stops hangs. File times are those of the wall clock, not
+            # monotonic.
             written_at = self.metrics.stat().st_mtime
         except OSError:
             return False

@@ -38,6 +38,8 @@ class ConnectionRegistry(Generic[Connection]):
     def __init__(self, proxies: tuple[Network, ...] = ()) -> None:
         """`proxies`: networks whose connections stand for many clients."""
         self._proxies = proxies
+        # The inner dictionaries are ordered sets: a connection is moved to the end, and the oldest is found first, without a
+        # search.
         self._by_address: dict[str, dict[Connection, None]] = {}
         """The connections of each address, least recently used first."""
         self._address_of: dict[Connection, str] = {}
@@ -55,6 +57,7 @@ class ConnectionRegistry(Generic[Connection]):
 
     def remove(self, connection: Connection) -> None:
         """Remove a connection that is closed, or about to be. A second call does nothing."""
+        # http_protocol.py removes a connection that it closes, and again when the transport reports its end.
         address = self._address_of.pop(connection, None)
         if address is not None:
             held = self._by_address[address]
@@ -86,9 +89,11 @@ class ConnectionRegistry(Generic[Connection]):
 
     def _is_of_proxy(self, host: str) -> bool:
         try:
+            # The part after % is the interface of a link-local address.
             found = ip_address(host.partition("%")[0])
         except ValueError:
             return False
+        # A socket that listens on IPv6 shows IPv4 clients as ::ffff:a.b.c.d.
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             found = found.ipv4_mapped
         return any(found in network for network in self._proxies)

@@ -90,6 +90,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Count the connection. When there are too many, close an idle one, or refuse this one if none is idle."""
         super().connection_made(transport)
         self.open_connections.add(self)
+        # Add it first: the counts below include this connection.
         self.registry.add(self, self.client[0] if self.client else None)
         self.deadline = self.loop.time() + self.limits.head_seconds
         limits, registry = self.limits, self.registry
@@ -103,6 +104,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if idle is None:
             self._refuse("overloaded", refusal, {"retry-after": "5"})
         else:
+            # `connection_lost` forgets a connection too, but in a later round of the loop. Until then a burst of new
+            # connections would choose the same idle one again.
             self.open_connections.discard(idle)
             self.registry.remove(idle)
             idle.transport.close()
@@ -110,6 +113,7 @@ class GuardedProtocol(HttpToolsProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether closing it takes nothing from the client: no request is under way, no answer waits to be read."""
+        # uvicorn keeps the cycle of the last request; it is None before the first.
         is_working = self.cycle is not None and not self.cycle.response_complete
         return self._is_in_head and not is_working and not self.transport.get_write_buffer_size()
 
@@ -128,6 +132,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.deadline = self.loop.time() + self.limits.head_seconds
             self._head_bytes += len(data)
         super().data_received(data)
+        # A head that never ends does not reach `on_headers_complete`, and the parser's callbacks keep all that they were given.
         if self._is_in_head and self._head_bytes > self.limits.head_bytes and not self.transport.is_closing():
             self._refuse_head()
 
@@ -135,16 +140,20 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Refuse a head over the limit; else start the application as uvicorn does."""
-        # The count of bytes may include the beginning of a body, so only a head that is near the limit is measured exactly.
+        # The count of bytes may include the beginning of a body. So only a head near the limit is measured exactly: 4 bytes a field are the
+        # colon, the blank and the line end.
         if self._head_bytes > self.limits.head_bytes or len(self.headers) > self.limits.head_fields:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > self.limits.head_bytes or len(self.headers) > self.limits.head_fields:
+                # Only an exception stops the parser. It makes a parser error of it, for which uvicorn calls
+                # `send_400_response`; the flag keeps the reason.
                 self._is_over_limit = True
                 raise ValueError("the head is too large")
         self._head_bytes = self._body_bytes = 0
         self._is_in_head = False
         self.deadline = self.loop.time() + self.limits.body_seconds
         super().on_headers_complete()
+        # The application runs in a task, which starts in a later round of the loop: it never sees the transport itself.
         self.cycle.transport = self._deferred_close  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
@@ -159,27 +168,32 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self.cycle.transport = self.transport
         if self.cycle.response_complete:
+            # uvicorn ignores the end of a request that is answered already, and `more_body` would stay set.
             self.cycle.more_body = False
             if self._deferred_close.is_closed:
                 self.transport.close()
             self._wait_for_next()
 
     def on_response_complete(self) -> None:
-        """Go on to the pipelined request, the rest of the body, or the next request. uvicorn's method also starts a timer."""
+        """Go on to the pipelined request, the rest of the body, or the next request."""
+        # uvicorn's method is not called: it starts a timer for each answer, and `sweep` checks the deadlines instead.
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
         if self.pipeline:
+            # uvicorn adds on the left, so the oldest request is on the right.
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
         elif self.cycle.more_body:
+            # The parser must read the rest of the body before the next head can begin.
             self.deadline = self.loop.time() + self.limits.linger_seconds
         else:
             self._wait_for_next()
 
     def _wait_for_next(self) -> None:
         self.registry.note_use(self)
+        # Part of the next head may have arrived while the application worked.
         seconds = self.limits.head_seconds if self._head_bytes else self.limits.idle_seconds
         self.deadline = self.loop.time() + seconds
 
@@ -197,6 +211,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def check(self, now: float) -> None:
         """End the connection if its time is over."""
         if self._reads_too_slowly(now):
+            # A close would wait until the client has read what is buffered.
             self.transport.abort()
         elif self.deadline is not None and now > self.deadline and not self.transport.is_closing():
             self._end(now, now - self.deadline)
@@ -224,6 +239,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
         elif self.flow.read_paused:
             self.deadline = now  # the application is slow, not the client
+        # The deadline stays, so each round checks again. `late` counts from the end of `body_seconds`: the rate is an average
+        # since then.
         elif self._body_bytes < self.limits.bytes_per_second * late:
             self._refuse("request_timeout", f"The body arrives at less than {self.limits.bytes_per_second} bytes a second.")
 
@@ -234,11 +251,14 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
         """Answer with a problem and close. An application that works on the request sees a disconnect."""
         cycle = self.cycle
+        # A second head behind a started answer would be read as part of its body.
         is_answering = cycle is not None and cycle.response_started and not cycle.response_complete
         if cycle is not None and not cycle.response_complete:
+            # The application waits for this event in `receive`, which then returns http.disconnect.
             cycle.disconnected = True
             cycle.message_event.set()
         if not is_answering:
+            # uvicorn sets the path once the head is complete.
             path = self.scope["path"] if self.scope is not None and "path" in self.scope else "*"
             answer = render_problem({"path": path}, ApiError(code, detail, headers=headers))
             phrase = HTTPStatus(answer.status).phrase.encode()

@@ -40,6 +40,7 @@ class WorkerMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
+        # Reports of workers that ended stay in the sums: a counter must not fall when a worker is replaced.
         every = read_reports(self._folder)
         yield from _requests(every)
         refusals = CounterMetricFamily("catalog_api_refusals", "Requests answered with a problem, by its code", labels=["code"])
@@ -107,6 +108,7 @@ def _requests(every: list[WorkerReport]) -> Iterator[Metric]:
 
 def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
     bounds = [*(str(bound) for bound in BUCKETS), "+Inf"]
+    # A bucket of Prometheus counts all below its bound.
     return [(bound, sum(buckets[: place + 1])) for place, bound in enumerate(bounds)]
 
 
@@ -135,6 +137,7 @@ def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
 
 def serve_metrics(folder: Path, companions: Companions, host: str, port: int) -> None:
     """Answer scrapes on an address of their own, in a thread, until the process ends. OSError when the address is taken."""
+    # Without `auto_describe` the registry does not collect at registration, when there is no report yet.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(WorkerMetrics(folder))
     registry.register(CompanionMetrics(companions))

@@ -18,6 +18,7 @@ _PR_SET_PDEATHSIG = 1
 def end_with_parent(parent: int) -> None:
     """Ask the kernel for SIGTERM when the process `parent` dies. SystemExit when it is dead already."""
     if sys.platform == "linux":
+        # The kernel ties the signal to the thread that made this process: it also comes when that thread ends (prctl(2)).
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     # The parent may have died before the request: no signal comes then.
     if os.getppid() != parent:

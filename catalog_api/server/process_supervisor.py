@@ -53,13 +53,12 @@ class _Heartbeat:
         self.has_served = False
 
     def is_silent(self, process: Process, now: float) -> bool:
-        """Send a ping without waiting; return whether the worker has not answered for _SILENT_SECONDS.
-
-        uvicorn's own check waits up to half a minute for each answer, even of a dying worker, and all others wait with it.
-        """
+        """Send a ping without waiting; return whether the worker has not answered for _SILENT_SECONDS."""
+        # uvicorn's `is_alive` waits up to half a minute for the answer, even of a dying worker, and the checks of all others wait with it.
         connection = process.parent_conn
         with suppress(OSError, EOFError, UnpicklingError):
             while connection.poll(0):
+                # uvicorn's answer says whether the worker has finished its start.
                 self.has_served = connection.recv() or self.has_served
                 self.is_asked = False
             if not self.is_asked:
@@ -69,9 +68,9 @@ class _Heartbeat:
 
 
 class _WorkerSupervisor(Multiprocess):
-    """uvicorn's supervisor with two changes: no worker delays the check of another, and companions are checked in the same rounds.
+    """uvicorn's supervisor with three changes.
 
-    uvicorn keeps the listening socket until the end. This class closes it first: else clients would be accepted and never answered.
+    No worker delays the check of another. Companions are checked in the same rounds. The listening socket closes before the workers stop.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], companions: Companions) -> None:
@@ -86,7 +85,7 @@ class _WorkerSupervisor(Multiprocess):
         """Whether any worker ever took requests."""
 
     def keep_subprocess_alive(self) -> None:
-        """Check all workers and companions. Whatever fails in a round, the next round comes."""
+        """Check all workers and companions; uvicorn calls this twice a second. Whatever fails in a round, the next round comes."""
         now = time.monotonic()
         try:
             self._companions.check()
@@ -102,6 +101,7 @@ class _WorkerSupervisor(Multiprocess):
                 self._restart_at[place] = now + self._backoffs[place].record_death(now)
 
     def _check(self, place: int, process: Process, now: float) -> None:
+        # A dead worker is not checked again: it only waits for its delay.
         if place not in self._restart_at:
             heartbeat = self._heartbeats.setdefault(process, _Heartbeat(now))
             is_silent = heartbeat.is_silent(process, now)
@@ -110,6 +110,8 @@ class _WorkerSupervisor(Multiprocess):
                 return
             process.kill()  # it may hang; a dead one ignores the signal
             process.join()
+            # Before any worker has served, a failed start is a fault of the settings or the catalog, and stopping names it.
+            # Later the same failure may pass, so the worker gets another start.
             if process.exitcode == STARTUP_FAILURE and not self._has_served:
                 log.error("a worker cannot start: the server stops", pid=process.pid)
                 self.should_exit.set()
@@ -126,6 +128,7 @@ class _WorkerSupervisor(Multiprocess):
 
     def terminate_all(self) -> None:
         """Close the listening socket, then stop the workers."""
+        # uvicorn keeps the socket until the end: the kernel would accept clients whom nobody answers.
         for one in self.sockets:
             one.close()
         super().terminate_all()
@@ -140,6 +143,7 @@ def serve(settings: ApiSettings) -> int:
         # Workers that start later get the settings as they are now, not as the file is by then.
         os.environ.pop(FILE_VARIABLE, None)
         os.environ.update({**to_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
+        # Before any companion starts: an address that is taken ends the server without side effects.
         listening = _listen(settings.host, settings.port)
         companions = Companions(_companions(settings), Path(reports))
         if settings.metrics_port:
@@ -152,13 +156,17 @@ def serve(settings: ApiSettings) -> int:
             workers=settings.workers,
             loop="uvloop",
             http="catalog_api.server.http_protocol:GuardedProtocol",
+            # An upgrade to a web socket is answered as a plain request.
             ws="none",
+            # `auto` takes an exception in the start for an application without a lifespan, and serves.
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
+            # client_address.py reads the address from the one header that the operator names; uvicorn would read X-Forwarded-For.
             proxy_headers=False,
             timeout_graceful_shutdown=settings.shutdown_seconds,
+            # On SIGHUP, uvicorn keeps the old worker when the new one is not ready within this time.
             timeout_worker_healthcheck=_SILENT_SECONDS,
         )
         log.info("serving", url=f"http://{settings.host}:{listening.getsockname()[1]}/v1", workers=settings.workers)
@@ -184,6 +192,7 @@ def _companions(settings: ApiSettings) -> list[Companion]:
         companions.append(Companion("webhooks", deliverer, stop_seconds=_WEBHOOKS_STOP_SECONDS))
     for number in range(1, settings.monitors + 1):
         where = ("--catalog", str(settings.catalog), "--matcher-socket", settings.matcher_socket, "--log-level", settings.log_level)
+        # One core each: on two, threads that decode fought for the interpreter lock, and a hundred streams fell 15 s behind.
         module = (
             "stream_monitor",
             *where,
@@ -203,7 +212,9 @@ def _companions(settings: ApiSettings) -> list[Companion]:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
+    # Connections of the previous server may stay in TIME_WAIT on this port for a minute.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((host, port))
+    # Each worker calls `listen` once its application has started; until then the kernel refuses clients at once.
     listening.set_inheritable(True)
     return listening

@@ -73,12 +73,14 @@ def raise_file_limit(connections: int) -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
+    # RLIM_INFINITY is -1, so it is not compared as a number.
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return connections
     given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
     if given >= wanted:
         return connections
+    # Below _OTHER_FILES handles, half of them serve better than no connection at all.
     fitting = max(given - _OTHER_FILES, given // 2)
     log.warning("fewer connections than set: the limit of open files is too low", connections=connections, taken=fitting, files=given)
     return fitting
@@ -99,6 +101,7 @@ async def run_periodic_tasks(statistics: RequestStatistics, live: LiveCatalog) -
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # The last lines and counts: the metrics keep those of workers that ended.
         statistics.flush()
         _write(statistics, live)
 
