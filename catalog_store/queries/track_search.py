@@ -58,6 +58,8 @@ class Request(NamedTuple):
         """Raise InvalidQueryError that names the wrong value."""
         for name in ("artist", "title"):
             value: str = getattr(self, name)
+            # A lone surrogate has no UTF-8 form, so neither hashing nor the cursor could encode it. `isprintable` is the quick test of
+            # nearly all names.
             if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
                 raise InvalidQueryError(f"{name} holds half a surrogate pair: send it as UTF-8")
             if not value.strip():
@@ -91,23 +93,23 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 
 def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
     """Return all documents that fit."""
-    asked = read_query(request.artist, request.title)
-    comparison = Comparison(index, asked)
-    look = find_by_words(index, asked)
-    found = _compare_candidates(comparison, look.documents, until)
+    query = read_query(request.artist, request.title)
+    comparison = Comparison(index, query)
+    lookup = find_by_words(index, query)
+    found = _compare_candidates(comparison, lookup.documents, until)
     # Correcting words costs several lookups more, so it runs only when the words as typed found nothing good.
-    if max((one.score for one in found.values()), default=0.0) < GOOD_SCORE:
+    if max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
         _check_deadline(until)
-        found |= _compare_candidates(comparison, find_by_other_readings(index, asked, look), until)
+        found |= _compare_candidates(comparison, find_by_other_readings(index, query, lookup), until)
     return found
 
 
 def _compare_candidates(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:
-    found = comparison.matches(candidates[:COMPARED_AT_ONCE])
+    found = comparison.find_matches(candidates[:COMPARED_AT_ONCE])
     # Only when all of the best candidates fit may more of them fit too.
     if len(found) == COMPARED_AT_ONCE and len(candidates) > COMPARED_AT_ONCE:
         _check_deadline(until)
-        found |= comparison.matches(candidates[COMPARED_AT_ONCE:])
+        found |= comparison.find_matches(candidates[COMPARED_AT_ONCE:])
     return found
 
 

@@ -28,6 +28,7 @@ def split_artists(lists: pl.DataFrame, text: str) -> pl.DataFrame:
     """
     fields = pl.col(text).str.split_exact(FIELD_SEPARATOR, 1)
     keys = [fields.struct.field(side).str.split(NAME_SEPARATOR) for side in ("field_0", "field_1")]
+    # Splitting an empty text gives one empty name, which is no artist.
     primary, featured = (pl.when(side.list.get(0) != "").then(side).otherwise(_NO_ARTISTS) for side in keys)
     whole = lists.with_columns(key=pl.concat_list(primary, featured), primary_count=primary.list.len()).drop(text)
     whole = whole.with_columns(place=pl.int_ranges(pl.col("key").list.len())).explode("key", "place", empty_as_null=False)
@@ -46,11 +47,12 @@ class EncodedLists(NamedTuple):
 
 
 def encode_lists(texts: Sequence[str]) -> EncodedLists:
-    """Encode the lists of distinct texts. Names are numbered in order of first appearance."""
+    """Encode the lists of distinct texts. Names are numbered in order of first appearance, so the same texts give the same bytes."""
     lists = pl.DataFrame({"text": texts}, schema={"text": pl.String}).with_row_index("list")
     artists = split_artists(lists, "text")
     names = artists.select(pl.col("key").unique(maintain_order=True)).with_row_index("name")
     numbered = artists.join(names, on="key", how="left", maintain_order="left")
+    # Lists without artists have no rows here: `minlength` keeps their size of 0.
     sizes = np.bincount(numbered["list"].to_numpy(), minlength=lists.height)
     return EncodedLists(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64),

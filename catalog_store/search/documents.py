@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def rank_by_popularity(tables: Mapping[str, Path]) -> pl.DataFrame:
     """Return [recording_id, popularity] of all recordings in document order."""
+    # Cast before the sort: popularity.npy holds float32, and recordings that are equal there must be in order of their ids. Otherwise the
+    # order of the answers would differ from the document order.
     recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", pl.col("popularity").cast(pl.Float32))
     return recordings.collect().sort("popularity", "recording_id", descending=[True, False])
 
@@ -58,6 +60,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
 
 def _key_artists(names: pl.Series) -> pl.DataFrame:
     distinct = pl.DataFrame({"name": names.unique()})
+    # The separator inside a name would split it into two artists.
     return distinct.with_columns(key=name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
 
 

@@ -19,7 +19,9 @@ _NOISE = frozenset(
     {"official", "music", "video", "videoclip", "audio", "lyric", "lyrics", "hd", "hq", "4k", "mv", "visualizer", "mp3", "full"}
     | {"explicit", "clean", "dirty", "remaster", "remastered", "radio", "edit"}
 )
-"""Words that people type behind a title, mostly copied from videos and files. A song may end in one, so the title as typed counts too."""
+"""Words that people type behind a title, mostly copied from videos and files. A song may end in one, so the title as typed is compared as
+well."""
+# A title that cannot end in a tempo skips the regular expression.
 _AFTER_TEMPO = frozenset("mM)] ")
 _TEMPO = re.compile(r" [(\[]?[0-9]{2,3} ?bpm[)\]]?$", re.IGNORECASE)
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
@@ -59,6 +61,7 @@ def read_query(artist: str, title: str) -> QueryNames:
         artists=artists,
         whole=whole,
         alone=remove_connectives(whole),
+        # Without credits in the title, the join leaves a space at the end.
         everyone=remove_connectives(" ".join((whole, *guests, keys.credits)).rstrip(" ")),
         guests=guests,
         title=keys.core,
@@ -74,6 +77,7 @@ def read_query(artist: str, title: str) -> QueryNames:
 def _strip_title(title: str, artist: str, artists: tuple[str, ...]) -> str:
     """Remove the artist before a dash (as in video titles) and the tempo at the end (as in record pools), but never the whole title."""
     before, dash, behind = title.partition(" - ")
+    # Before a dash may stand the artist or the first half of a title. Only the artist that the query names is removed.
     if dash and behind.strip() and (name_key(before) in artists or fold(before) == fold(artist)):
         title = behind
     return (_TEMPO.sub("", title.rstrip()) or title) if title[-1:] in _AFTER_TEMPO else title
@@ -82,6 +86,7 @@ def _strip_title(title: str, artist: str, artists: tuple[str, ...]) -> str:
 def _strip_noise(title: str) -> str:
     """Remove words of videos and files from the end of a title's key, but never all of it."""
     kept = title.split(" ")
+    # One word always stays: a song may be titled `Audio`.
     while len(kept) > 1 and kept[-1] in _NOISE:
         kept.pop()
     return " ".join(kept)
@@ -90,6 +95,7 @@ def _strip_noise(title: str) -> str:
 @lru_cache(maxsize=16_384)
 def remove_connectives(names: str) -> str:
     """Remove connectives from the keys of one or several names, joined by spaces; never empty for a non-empty text."""
+    # An artist named `The The` has no other words and keeps its name.
     return " ".join(word for word in names.split(" ") if word not in CONNECTIVES) or names
 
 

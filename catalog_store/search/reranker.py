@@ -83,30 +83,31 @@ class ArtistFit(msgspec.Struct, frozen=True, gc=False):
 class Comparison:
     """One query and the documents compared with it. Candidates often share artists and titles, so each of those is compared once."""
 
-    def __init__(self, index: SearchIndex, asked: QueryNames) -> None:
-        """Compare `asked` with documents of `index`."""
+    def __init__(self, index: SearchIndex, query: QueryNames) -> None:
+        """Compare `query` with documents of `index`."""
         self._index = index
-        self._asked = asked
+        self._query = query
         self._titles: dict[Title, TitleFit | None] = {}
         self._artists: dict[int, ArtistFit] = {}
 
-    def matches(self, documents: Sequence[int]) -> dict[int, Match]:
+    def find_matches(self, documents: Sequence[int]) -> dict[int, Match]:
         """Return the match of each document that reaches the floor."""
         index, titles, artists = self._index, self._titles, self._artists
         found: dict[int, Match] = {}
+        # Titles first: most candidates fail there, and their artists are never read.
         for document, title in zip(documents, index.titles.of(documents), strict=True):
             if title not in titles:
-                titles[title] = compare_title(self._asked, title)
+                titles[title] = compare_title(self._query, title)
             fit = titles[title]
             if fit is None:
                 continue
             credit = index.credit_of[document]
-            of_artists = artists.get(credit)
-            if of_artists is None:
-                of_artists = artists[credit] = compare_artists(self._asked, index.credits[credit])
-            fits = score_names(fit, of_artists)
-            if fits is not None:
-                found[document] = fits
+            artist_fit = artists.get(credit)
+            if artist_fit is None:
+                artist_fit = artists[credit] = compare_artists(self._query, index.credits[credit])
+            match = score_names(fit, artist_fit)
+            if match is not None:
+                found[document] = match
         return found
 
 
@@ -128,111 +129,114 @@ def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
     return Match(calibrate(likeness), kind, (artist_reason, title.reason, title.variant_reason))
 
 
-def compare_title(asked: QueryNames, found: Title) -> TitleFit | None:
+def compare_title(query: QueryNames, candidate: Title) -> TitleFit | None:
     """Compare the titles; None when no artist could lift the document to the floor, as for most candidates."""
-    likeness, reason = _compare_core(asked, found.core)
+    likeness, reason = _compare_core(query, candidate.core)
     fit = None
-    if found.variant and likeness < 1.0:
-        likeness, fit = _compare_with_note(asked, found, likeness)
+    if candidate.variant and likeness < 1.0:
+        likeness, fit = _compare_with_note(query, candidate, likeness)
     if likeness < _LEAST:
         return None
-    return TitleFit(likeness, reason, *(fit or compare_variants(asked.variant, found.variant)))
+    return TitleFit(likeness, reason, *(fit or compare_variants(query.variant, candidate.variant)))
 
 
-def _compare_core(asked: QueryNames, found: str) -> _Likeness:
-    if asked.title == found or asked.compact_title == found.replace(" ", ""):
+def _compare_core(query: QueryNames, candidate: str) -> _Likeness:
+    if query.title == candidate or query.compact_title == candidate.replace(" ", ""):
         return 1.0, "title_equal"
-    likeness, is_whole = _measure_likeness(asked.title, found)
-    if asked.stem != asked.title:
-        of_stem, is_whole_stem = _measure_likeness(asked.stem, found)
-        likeness, is_whole = max((likeness, is_whole), (_STEM * of_stem, is_whole_stem))
+    likeness, is_whole = _measure_likeness(query.title, candidate)
+    if query.stem != query.title:
+        stem_likeness, is_stem_whole = _measure_likeness(query.stem, candidate)
+        likeness, is_whole = max((likeness, is_whole), (_STEM * stem_likeness, is_stem_whole))
     return likeness, "title_similar" if is_whole else "title_partial"
 
 
-def _compare_with_note(asked: QueryNames, names: Title, title: float) -> tuple[float, tuple[float, str] | None]:
+def _compare_with_note(query: QueryNames, candidate: Title, likeness: float) -> tuple[float, tuple[float, str] | None]:
     """Return (likeness, fit of the variant) when the end of the asked title may be a note on this very variant: `Song live`."""
-    found = names.core.replace(" ", "")
-    if len(asked.compact_title) <= len(found):
-        return title, None
-    if asked.compact_title.startswith(found):
-        noted = compare_note(asked.compact_title[len(found) :], names.variant)
-        return (1.0, (_READ_NOTE + (1 - _READ_NOTE) * noted, "variant_similar")) if noted else (title, None)
-    whole = max(fuzz.ratio(asked.compact_title, found + wording) for wording in spell_variant(names.variant)) / 100
-    return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(title, _LEAST_WITH_NOTE) else (title, None)
+    core = candidate.core.replace(" ", "")
+    if len(query.compact_title) <= len(core):
+        return likeness, None
+    if query.compact_title.startswith(core):
+        noted = compare_note(query.compact_title[len(core) :], candidate.variant)
+        return (1.0, (_READ_NOTE + (1 - _READ_NOTE) * noted, "variant_similar")) if noted else (likeness, None)
+    whole = max(fuzz.ratio(query.compact_title, core + wording) for wording in spell_variant(candidate.variant)) / 100
+    return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(likeness, _LEAST_WITH_NOTE) else (likeness, None)
 
 
-def _measure_likeness(asked: str, found: str) -> tuple[float, bool]:
+def _measure_likeness(query: str, candidate: str) -> tuple[float, bool]:
     """Return (likeness, whether both were compared whole, with no words left out). Below _LEAST the value is not exact."""
-    shorter, longer = (asked, found) if len(asked) <= len(found) else (found, asked)
+    shorter, longer = (query, candidate) if len(query) <= len(candidate) else (candidate, query)
     edits = 0.0
     # Edits alone make up the difference in length, so a shorter text cannot reach _LEAST: skip the costly comparison.
     if len(shorter) >= _LEAST * len(longer):
-        edits = OSA.normalized_similarity(asked, found)
-        if edits < _REORDERED and " " in asked and " " in found:
-            edits = max(edits, _REORDERED * OSA.normalized_similarity(_sort_words(asked), _sort_words(found)))
+        # Edits, not common letters: a measure of common letters rates `All Of Me` and `Sea Of Time` at 70 %, but they are six edits apart.
+        edits = OSA.normalized_similarity(query, candidate)
+        if edits < _REORDERED and " " in query and " " in candidate:
+            edits = max(edits, _REORDERED * OSA.normalized_similarity(_sort_words(query), _sort_words(candidate)))
         if edits >= _SUBSET:
             return edits, True
-    partial = _measure_partial_likeness(shorter, longer, asked)
+    partial = _measure_partial_likeness(shorter, longer, query)
     return (edits, True) if edits >= partial else (partial, False)
 
 
-def _measure_partial_likeness(shorter: str, longer: str, asked: str) -> float:
+def _measure_partial_likeness(shorter: str, longer: str, query: str) -> float:
     """Return the likeness of the words that both have, at most _SUBSET."""
     if len(longer) <= _LONGEST_SUBSET_RATIO * len(shorter):
         return _SUBSET * fuzz.token_set_ratio(shorter, longer) / _FULL
     if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
         return _HALF
     # A single short word begins many names, so it counts only when the query is the longer text.
-    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is asked or " " in shorter)
+    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is query or " " in shorter)
     return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
 
 
-def _measure_loose_likeness(asked: str, found: str) -> float:
+def _measure_loose_likeness(query: str, candidate: str) -> float:
     """Return the likeness of a name with some words left out and others misspelled.
 
-    0 when a word has no similar word among the found ones, or when none was left out.
+    0 when a word has no similar word in the other name, or when none was left out.
     """
-    some, all_ = sorted((asked.split(" "), found.split(" ")), key=len)
+    some, all_ = sorted((query.split(" "), candidate.split(" ")), key=len)
     if len(some) == len(all_):
         return 0.0
     alike = sum(len(word) * max(OSA.normalized_similarity(word, other) for other in all_) for word in some) / sum(map(len, some))
     return _HALF * alike if alike >= _LEAST_LOOSE_LIKENESS else 0.0
 
 
+# One query is compared with many candidates, so its words are sorted once.
 @lru_cache(maxsize=256)
 def _sort_words(words: str) -> str:
     return " ".join(sorted(words.split(" ")))
 
 
-def compare_artists(asked: QueryNames, names: Artists) -> ArtistFit:
+def compare_artists(query: QueryNames, names: Artists) -> ArtistFit:
     """Compare the artists of the query with a list of artists."""
     primary = remove_connectives(" ".join(names.primary))
-    likeness, reason = _compare_lists(asked, names, primary)
-    return ArtistFit(likeness, reason, _measure_loose_likeness(asked.alone, primary) if likeness < _LEAST else 0.0)
+    likeness, reason = _compare_lists(query, names, primary)
+    return ArtistFit(likeness, reason, _measure_loose_likeness(query.alone, primary) if likeness < _LEAST else 0.0)
 
 
-def _compare_lists(asked: QueryNames, names: Artists, primary: str) -> _Likeness:
+def _compare_lists(query: QueryNames, names: Artists, primary: str) -> _Likeness:
     everyone = remove_connectives(" ".join((*names.primary, *names.featured))) if names.featured else primary
-    if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.primary):
+    if query.everyone in {primary, everyone} or set(query.artists) == set(names.primary):
         return 1.0, "artist_equal"
-    found = [_compare_names(asked.everyone, primary)]
-    if asked.alone != asked.everyone:
-        found.append(_compare_names(asked.alone, primary, _GUEST_UNKNOWN))
-    each = (asked.whole, *asked.artists)
+    found = [_compare_names(query.everyone, primary)]
+    if query.alone != query.everyone:
+        found.append(_compare_names(query.alone, primary, _GUEST_UNKNOWN))
+    each = (query.whole, *query.artists)
     if names.featured:
-        found.append(_compare_names(asked.everyone, everyone))
+        found.append(_compare_names(query.everyone, everyone))
         found.append((_ONE_OF_SEVERAL * _find_closest(each, names.featured), "featured_artist"))
-    if len(names.primary) > 1 or len(asked.artists) > 1:
+    if len(names.primary) > 1 or len(query.artists) > 1:
         found.append((_ONE_OF_SEVERAL * _find_closest(each, names.primary), "one_of_artists"))
-    if asked.guests:
-        found.append((_GUEST_ALONE * _find_closest(asked.guests, (*names.primary, *names.featured)), "featured_artist"))
+    if query.guests:
+        found.append((_GUEST_ALONE * _find_closest(query.guests, (*names.primary, *names.featured)), "featured_artist"))
+    # Of equal values the reason last in the alphabet wins, so the answer does not depend on the order above.
     return max(found)
 
 
-def _compare_names(asked: str, found: str, worth: float = 1.0) -> _Likeness:
-    likeness, is_whole = _measure_likeness(asked, found)
+def _compare_names(query: str, candidate: str, worth: float = 1.0) -> _Likeness:
+    likeness, is_whole = _measure_likeness(query, candidate)
     return worth * likeness, "artist_similar" if is_whole else "artist_partial"
 
 
-def _find_closest(asked: Iterable[str], found: Sequence[str]) -> float:
-    return max(OSA.normalized_similarity(one, other) for one in asked for other in found)
+def _find_closest(queries: Iterable[str], candidates: Sequence[str]) -> float:
+    return max(OSA.normalized_similarity(one, other) for one in queries for other in candidates)

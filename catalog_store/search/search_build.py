@@ -69,7 +69,7 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     _partition_names(tables, order, work)
     # Free the order before the steps that need memory for words and pairs.
     del order
-    # Division rounded up; at least one range, so an empty catalog writes valid empty files.
+    # Division rounded up. At least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
     counts = _count_words(folder, work, ranges)
     _write_titles(folder, work, ranges, counts)
@@ -91,6 +91,7 @@ def _write_array(path: Path, values: pl.Series, dtype: np.dtype[np.generic]) -> 
 
 def _partition_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> None:
     """Step 2: write names-<range>-<block>.arrow with [document, artists, title]."""
+    # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
     numbered = order.select("recording_id").with_row_index("document").sort("recording_id")
     for block, first in enumerate(range(0, numbered.height, DOCUMENTS_PER_BLOCK)):
         ids = numbered.slice(first, DOCUMENTS_PER_BLOCK)
@@ -114,6 +115,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
     Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
     position.
     """
+    # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
@@ -121,6 +123,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
         for part in range(ranges):
             names = _read_names(work, part)
             credit_of.append(np.fromiter((lists.setdefault(text, len(lists)) for text in names["artists"]), np.uint32, names.height))
+            # Many documents share a list of artists, so each list is split once and counts as often as it occurs.
             credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
             found = [
                 credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
@@ -129,6 +132,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
             ]
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
+    # `rarity` is a total order, ties by text. Otherwise the rarest words of a name, and so the index, would depend on the order of rows.
     counts = sort_words(counts.sort("count", "word").with_row_index("rarity"))
     hashes = {
         name: pl.Series(np.fromiter(map(hashed, counts["word"]), np.uint64, counts.height))
@@ -149,6 +153,7 @@ def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -
     """Step 4: write titles as ranks of words."""
     ranked = counts.filter(pl.col("title_count") > 0).sort("title_count", "word", descending=[True, False]).with_row_index("rank")
     _write_array(folder / "title_ranked.npy", ranked["number"], np.dtype(np.uint32))
+    # Each word takes one unit or two.
     units_at_most = 2 * int(counts["title_count"].sum())
     with (
         ArrayWriter(folder / "title_units.npy", np.uint16) as units,
@@ -159,6 +164,7 @@ def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -
             spelled = split_titles(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
             encoded, sizes = encode_ranks(spelled["rank"].to_numpy())
             per_document = np.bincount(spelled["document"].to_numpy() - part * DOCUMENTS_PER_BLOCK, weights=sizes, minlength=names.height)
+            # `units.length` still counts the units of earlier ranges only: starts are written before this range's units.
             starts.append(units.length + np.cumsum(per_document.astype(np.uint64)) - per_document.astype(np.uint64))
             units.append(encoded)
         starts.append(np.array([units.length], dtype=np.uint64))
@@ -182,6 +188,7 @@ def _count_partitions(documents: int) -> int:
 def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
     """Step 5: write pairs-<partition>.bin with (hash, document) as uint64 each. Return the number of pairs."""
     entries = 0
+    # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part in range(ranges):
         for hashes, documents in _build_pairs(_read_names(work, part), counts):
@@ -231,6 +238,7 @@ def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents
         raise ValueError(f"{documents} documents in {partitions} partitions do not fit the 64-bit sort key: lower PAIRS_PER_PARTITION")
     buckets = 1 << (bits - known_bits)
     with (
+        # The width is chosen before repetitions are dropped: 16 pairs a document are three times _PAIRS_PER_DOCUMENT.
         ArrayWriter(folder / "pair_starts.npy", np.uint64 if documents * 16 >= 1 << 32 else np.uint32) as starts,
         ArrayWriter(folder / "pair_tags.npy", np.uint16) as tags,
         ArrayWriter(folder / "pair_documents.npy", np.uint32) as posted,
@@ -238,11 +246,13 @@ def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents
         for number in range(partitions):
             path = work / f"pairs-{number:06d}.bin"
             rows = np.fromfile(path, dtype=np.uint64).reshape(-1, 2) if path.exists() else np.empty((0, 2), np.uint64)
+            # Shifting left drops the bits that the partition already says.
             kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
             keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
             del rows, kept
             keys = _cap_postings(keys, document_bits)
             pairs = keys >> np.uint64(document_bits)
+            # Buckets without pairs begin where the next bucket does.
             first_of = np.searchsorted(pairs >> np.uint64(TAG_BITS), np.arange(buckets, dtype=np.uint64), side="left")
             starts.append(first_of.astype(np.uint64) + np.uint64(posted.length))
             tags.append((pairs & np.uint64(0xFFFF)).astype(np.uint16))
@@ -256,6 +266,8 @@ def _cap_postings(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.ui
     if len(keys) <= POSTINGS_CAP:
         return keys
     pairs = keys >> np.uint64(document_bits)
+    # Keys are sorted, so an entry is beyond the cap exactly when the entry POSTINGS_CAP places before it has the same pair. The first
+    # entries of a pair are its most popular documents.
     kept = np.concatenate([np.ones(POSTINGS_CAP, dtype=bool), pairs[POSTINGS_CAP:] != pairs[:-POSTINGS_CAP]])
     capped: NDArray[np.uint64] = keys[kept]
     return capped

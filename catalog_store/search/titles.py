@@ -25,7 +25,9 @@ def split_titles(names: pl.DataFrame) -> pl.DataFrame:
     """Return [document, word] of `names` [document, title]: all words of core and variant in order, repetitions included."""
     fields = pl.col("title").str.split_exact(FIELD_SEPARATOR, 1)
     variant = fields.struct.field("field_1")
+    # Repetitions stay: the stored title must spell the same text again.
     spelled = fields.struct.field("field_0").str.split(" ")
+    # TAB occurs in no key, so a variant never shares its rank with a word of a title.
     variant_word = (
         pl.when(variant != "").then(pl.concat_list(pl.lit(FIELD_SEPARATOR) + variant)).otherwise(pl.lit([], dtype=pl.List(pl.String)))
     )

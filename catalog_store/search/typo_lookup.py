@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from catalog_store.search.vocabulary import Vocabulary
 
 SHORTEST, SHORTEST_TWO_EDITS = 3, 7
-"""Shorter words are never corrected: half the vocabulary would be within so many edits."""
+"""Least letters of a word that is corrected by one edit, and by two. Half the vocabulary is within so many edits of a shorter word."""
 NEIGHBOURS = 24
-"""Closest words kept per word. The limit bounds the pairs to look up."""
+"""Most other words that one word is read as, closest first. The limit bounds the pairs to look up."""
 SHORTEST_PART, LONGEST_SPLIT = 3, 60
-"""Letters of a part, and of a word that may lack a space."""
+"""Least letters of a part, and most letters of a word that may lack a space."""
 _LEAST_KEPT = 3
 """Characters at the beginning or end that two edits must leave intact."""
 _SCANNED = 2_048
@@ -44,12 +44,13 @@ def find_neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
         # One edit leaves one half intact. The longer half counts, and an added letter makes the word longer.
         kept = max(length, size) // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
         # Two edits may leave only the middle intact, so some words with nearly the same beginning or end are compared too.
-        close += vocabulary.close(word, kept, size, edits, _SCANNED, beside=edits > 1)
+        close += vocabulary.find_close(word, kept, size, edits, _SCANNED, beside=edits > 1)
     # A swap across the middle changes both halves.
     half = length // 2
     across = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]
     if vocabulary.has(across):
         close.append((1, across))
+    # A set, because a word may share beginning and end. Words led by TAB are variants, not words of a title.
     ranked = sorted({(distance, other) for distance, other in close if other != word and not other.startswith(FIELD_SEPARATOR)})
     return [other for _, other in ranked[:NEIGHBOURS]]
 

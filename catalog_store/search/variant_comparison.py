@@ -16,7 +16,7 @@ SAME_PERFORMANCE = 0.995
 _MISSPELLED, _UNREQUESTED, _MISSING, _OTHER = 0.998, 0.94, 0.90, 0.86
 """Share of a full match for a variant with a typing error, one that was not asked for, a missing one, and a different one."""
 _LEAST_LIKENESS = 0.75
-"""Spellings at least this similar are one, misspelled: `rdaio edit` and `radio edit`."""
+"""Spellings at least this similar count as one misspelled spelling: `rdaio edit` and `radio edit`."""
 _WORDINGS = {
     "radio": ("radioedit", "radiomix", "radioversion"),
     "extended": ("extendedmix", "extendedversion", "extended"),
@@ -43,37 +43,38 @@ def spell_variant(variant: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=65_536)
-def compare_variants(asked: str, found: str) -> tuple[float, str]:
+def compare_variants(query: str, candidate: str) -> tuple[float, str]:
     """Compare two variants; return (share of a full match, reason)."""
-    if asked == found:
+    if query == candidate:
         return 1.0, "variant_equal"
-    if variants_agree(asked, found):
+    if variants_agree(query, candidate):
         return SAME_PERFORMANCE, "variant_equal"
     # An empty variant is the plain recording; its likeness to a note is not a matter of spelling.
-    alike = _measure_likeness(asked, found) if asked and found else 0.0
-    asked_performance, found_performance = _strip_edits(asked), _strip_edits(found)
-    if asked_performance == found_performance:
+    alike = _measure_likeness(query, candidate) if query and candidate else 0.0
+    query_performance, candidate_performance = _strip_edits(query), _strip_edits(candidate)
+    if query_performance == candidate_performance:
         return (_MISSPELLED, "variant_similar") if alike >= _LEAST_LIKENESS else (SAME_PERFORMANCE, "edit_absorbed")
-    if not asked_performance:
+    if not query_performance:
         return _UNREQUESTED, "variant_unasked"
-    if not found_performance:
+    if not candidate_performance:
         return (_MISSPELLED, "variant_similar") if alike >= _LEAST_LIKENESS else (_MISSING, "variant_missing")
+    # Half alike is no evidence for the same variant. From there on the share rises to that of the same performance.
     return _OTHER + (SAME_PERFORMANCE - _OTHER) * max(0.0, 2 * alike - 1), "variant_differs"
 
 
-def compare_note(note: str, found: str) -> float:
-    """Return how well a note, without spaces, names the variant `found`: 0, or from _LEAST_LIKENESS to 1."""
+def compare_note(note: str, candidate: str) -> float:
+    """Return how well a note, without spaces, names the variant `candidate`: 0, or from _LEAST_LIKENESS to 1."""
     if len(note) < _SHORTEST_NOTE:
         return 0.0
-    alike = max(fuzz.ratio(note, wording) for wording in spell_variant(found)) / 100
+    alike = max(fuzz.ratio(note, wording) for wording in spell_variant(candidate)) / 100
     return alike if alike >= _LEAST_LIKENESS else 0.0
 
 
-def _measure_likeness(asked: str, found: str) -> float:
-    one, other = asked.partition(":"), found.partition(":")
-    if "+" not in asked and "+" not in found and one[0] == other[0]:
+def _measure_likeness(query: str, candidate: str) -> float:
+    one, other = query.partition(":"), candidate.partition(":")
+    if "+" not in query and "+" not in candidate and one[0] == other[0]:
         return fuzz.ratio(one[2], other[2]) / 100
-    return max(fuzz.ratio(mine, theirs) for mine in spell_variant(asked)[:1] for theirs in spell_variant(found)) / 100
+    return max(fuzz.ratio(mine, theirs) for mine in spell_variant(query)[:1] for theirs in spell_variant(candidate)) / 100
 
 
 def _strip_edits(variant: str) -> str:

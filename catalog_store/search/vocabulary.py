@@ -1,8 +1,8 @@
 """All words of an index by length and text, and again reversed, so that words with a common beginning or end are neighbours.
 
-Texts stand between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit (`_marks`)
-rejects most texts that are no word. layout.py names the files, walks.pyx searches them. The meaning of a word to a query belongs in
-typo_lookup.py.
+Texts stand between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit of
+`vocabulary_marks.npy` rejects most texts that are no word. layout.py names the files, walks.pyx searches them. The meaning of a word to a
+query belongs in typo_lookup.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+# Opening reads every STRIDE-th start only. A search bisects them and walks at most this many words.
 STRIDE = 64
 LONGEST_LENGTH = 255
 """Characters. Longer words are sorted among those of this length."""
@@ -34,6 +35,7 @@ _WORDS_PER_WRITE = 100_000
 
 def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
     """Sort rows into the order of the vocabulary."""
+    # Words of one length stand together, because typo_lookup.py asks for one length at a time.
     return words.sort(pl.col(word).str.len_chars().clip(upper_bound=LONGEST_LENGTH), word)
 
 
@@ -53,6 +55,7 @@ def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
 
 
 def _build_marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    # Three bits are eight marks, the one byte that a file needs at least.
     bits = max(3, (_BITS_PER_WORD * len(hashes) - 1).bit_length())
     marked = np.zeros(1 << bits, dtype=bool)
     marked[hashes >> np.uint64(HASH_BITS - bits)] = True
@@ -92,8 +95,9 @@ class Vocabulary:
         counted: list[tuple[int, int, str]] = []
         for word in words:
             place = self._forward.place(word)
+            # Unknown words sort behind all known ones, whose stored counts are below 256.
             counted.append((1 << 16 if place < 0 else self._counts[place], len(counted), word))
-        return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda one: one[1])]
+        return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda entry: entry[1])]
 
     def count(self, word: str) -> float:
         """Return about how many documents pair the word, at most a tenth too many; 0 for an unknown word."""
@@ -102,14 +106,15 @@ class Vocabulary:
 
     def has(self, word: str) -> bool:
         """Return whether the vocabulary has the word."""
+        # The mark is tested first: a bisection over the texts costs far more, and most texts asked for are no words.
         mark = hash_title_word(word) >> self._mark_shift
         return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
 
-    def close(self, word: str, kept: int, characters: int, edits: int, at_most: int, *, beside: bool) -> list[tuple[int, str]]:
+    def find_close(self, word: str, kept: int, characters: int, edits: int, at_most: int, *, beside: bool) -> list[tuple[int, str]]:
         """Return (edits, other) for words of `characters` characters that are at most `edits` edits from `word`.
 
         They begin or end with the same `kept` letters. About `at_most` words are compared at each end; with `beside`, also some whose
-        beginning or end is nearly the same.
+        beginning or end is nearly the same. A word that shares both ends with `word` may occur twice.
         """
         close = self._forward.close(word, kept, characters, edits, at_most, beside)
         return close + [(one, other[::-1]) for one, other in self._backward.close(word[::-1], kept, characters, edits, at_most, beside)]

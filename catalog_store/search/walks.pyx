@@ -72,6 +72,7 @@ cdef class Postings:
 
         `bucket_shift` is the number of hash bits below the bucket; ValueError when the arrays do not belong together.
         """
+        # The pointers of `Numbers` do not own their memory: this reference keeps the mapped files open.
         self._arrays = starts, documents
         self._starts, self._documents = _numbers(starts), _numbers(documents)
         self._tags = tags
@@ -101,6 +102,7 @@ cdef class Postings:
                     pair = word ^ others[at]
                     bucket = pair >> self._bucket_shift
                     tag = <uint16_t> (pair >> (self._bucket_shift - _TAG_BITS))
+                    # Damaged starts may lie behind the end of the file. Every place that a file tells is clamped before it is used.
                     end = min(_at(self._starts, bucket + 1), self._documents.length)
                     first = _at(self._starts, bucket)
                     while first < end and self._tags[first] < tag:
@@ -160,6 +162,7 @@ cdef class Titles:
                 rank = _SHORT_RANKS + ((rank - _SHORT_RANKS) << _UNIT_BITS) + self._units[place]
                 place += 1
             begin, stop = 0, 0
+            # An unknown rank or word leaves begin = stop, which is reported below.
             number = _at(self._ranked, rank) if rank < self._ranked.length else self._word_starts.length
             if number + 1 < self._word_starts.length:
                 begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0])
@@ -230,6 +233,7 @@ cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int othe
     cdef int *before = rows
     cdef int *last = rows + width
     cdef int *this = rows + 2 * width
+    # Equal beginnings and ends take part in no edit. Most words that reach this function share one of them.
     while length and other_length and one[0] == other[0]:
         one, other, length, other_length = one + 1, other + 1, length - 1, other_length - 1
     while length and other_length and one[length - 1] == other[other_length - 1]:
@@ -342,11 +346,13 @@ cdef class SortedWords:
         cdef list close = []
         text = PyUnicode_AsUTF8AndSize(beginning, &size)
         characters = min(characters, self._longest_told)
+        # Bit c % 64 of `letters` is set for every character c: a set in one register.
         for point in word:
             asked.push_back(ord(point))
             letters |= <uint64_t> 1 << (asked.back() & 63)
         found.resize(width)
         rows.resize(3 * width)
+        # The stride before the first one behind may hold words that begin with `beginning`, too.
         first = max(0, self._behind(characters, text, size, 0, self._count, False) - 1)
         last = self._behind(characters, text, size, first, min(self._count, first + (at_most + self._stride - 1) // self._stride), True)
         line, end = self._head(first), self._head(last)
@@ -378,6 +384,7 @@ cdef inline const uint8_t* _line_end(const uint8_t* line, const uint8_t* end) no
 cdef inline int _characters(const uint8_t* text, const uint8_t* stop) noexcept nogil:
     cdef int count = 0
     while text < stop:
+        # Continuation bytes of UTF-8 begin with the bits 10; every other byte begins a character.
         count += (text[0] & 0xC0) != 0x80
         text += 1
     return count

@@ -174,7 +174,7 @@ def test_each_title_and_each_list_of_artists_is_compared_once(monkeypatch: pytes
         credit_of=[0, 1, 0, 1, 2],
         credits=[Artists(("velvet foxes",), ()), Artists(("velvet foxe",), ()), Artists(("somebody else",), ())],
     )
-    found = Comparison(index, read_query("Velvet Foxes", "Midnight Running")).matches([0, 1, 2, 3, 4])
+    found = Comparison(index, read_query("Velvet Foxes", "Midnight Running")).find_matches([0, 1, 2, 3, 4])
     assert list(found) == [0, 2, 3]
     assert found[0] == found[2] == Match(1.0, "exact", ("artist_equal", "title_equal", "variant_equal"))
     assert sorted(compared) == sorted(
