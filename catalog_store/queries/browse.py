@@ -97,7 +97,7 @@ def browse(
     choice = _FilterRanks(store, filters)
     page = _page_random if randomize else _page_newest
     ids, rest = page(store.lists, choice, limit, place)
-    return BodyPage(restore_tracks(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
+    return BodyPage(restore_tracks(store.read_tracks(ids).values()), cursors.encode(query, rest) if rest else None)
 
 
 def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
@@ -161,7 +161,7 @@ def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
 def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
     wanted = [filters.genre_id] if filters.genre_id is not None else by_name(store, "genre", filters.genre or "")
     marks = ",".join("?" * len(wanted))
-    extents = store.rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
+    extents = store.fetch_rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
     if not extents:
         raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
     return _merge_lists([store.lists.ranks("genre_tracks", *extent) for extent in extents])

@@ -39,7 +39,7 @@ def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     An artist counts by its own name and by each name under which a recording or release credits it.
     """
     key = name_key(name.encode(errors="replace").decode())
-    rows = store.rows(
+    rows = store.fetch_rows(
         f"SELECT id, coalesce(nullif(other_name, ''), {kind}.name) FROM name JOIN {kind} ON {kind}_id = id "
         "WHERE kind = ? AND hash = ? ORDER BY id",
         (NAME_KINDS.index(kind), hash_name(NAME_KINDS.index(kind), key)),
@@ -50,5 +50,5 @@ def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
 def _row(store: ServingStore, kind: str, identifier: int) -> Named | None:
     if not 0 < identifier <= _LARGEST_ID:
         return None
-    rows = store.rows(f"SELECT * FROM {kind} WHERE {kind}_id = ?", (identifier,))
+    rows = store.fetch_rows(f"SELECT * FROM {kind} WHERE {kind}_id = ?", (identifier,))
     return Named(*rows[0]) if rows else None

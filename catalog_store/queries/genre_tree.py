@@ -19,4 +19,4 @@ class Genre(NamedTuple):
 
 def genres(store: ServingStore) -> list[Genre]:
     """Return the whole tree, by id."""
-    return [Genre(*row) for row in store.rows("SELECT genre_id, name, type, parent FROM genre ORDER BY genre_id")]
+    return [Genre(*row) for row in store.fetch_rows("SELECT genre_id, name, type, parent FROM genre ORDER BY genre_id")]

@@ -47,7 +47,7 @@ def changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int
     A cursor holds the distance of its build from `since`, so it continues in a later snapshot.
     """
     check_limit(limit, MAX_LIMIT)
-    builds: dict[int, str] = dict(store.rows("SELECT number, snapshot_id FROM build ORDER BY number"))
+    builds: dict[int, str] = dict(store.fetch_rows("SELECT number, snapshot_id FROM build ORDER BY number"))
     first = next((number for number, snapshot_id in builds.items() if snapshot_id == since), None)
     if first is None:
         raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: take everything anew")
@@ -55,7 +55,7 @@ def changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int
     place = cursors.decode(query, cursor) if cursor is not None else Place(0.0, 0.0, 0)
     step, sort = divmod(int(place.score), _STEPS * _STEPS)
     behind = (first + step, *divmod(sort, _STEPS), place.id, int(place.popularity))
-    rows = store.rows(
+    rows = store.fetch_rows(
         f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
         (first, *behind, limit + 1),
     )

@@ -58,12 +58,12 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
     """Return the compositions that a recording performs, by code; empty for none or an unknown recording."""
-    body = store.track(recording_id)
+    body = store.read_track(recording_id)
     if body is None:
         return []
     codes = [int(digits) for digits in read_companion(body).works]
     marks = ",".join("?" * len(codes))
-    found = store.rows(f"SELECT iswc, title FROM work WHERE iswc IN ({marks}) ORDER BY iswc", tuple(codes))
+    found = store.fetch_rows(f"SELECT iswc, title FROM work WHERE iswc IN ({marks}) ORDER BY iswc", tuple(codes))
     return [WorkTitle(decode_iswc(code), title) for code, title in found]
 
 
@@ -77,13 +77,13 @@ def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, curso
         return None
     query = ("work", bare)
     place = cursors.decode(query, cursor, _LARGEST) if cursor is not None else _ALL
-    found = store.rows("SELECT title, recordings FROM work WHERE iswc = ?", (encode_iswc(bare),))
+    found = store.fetch_rows("SELECT title, recordings FROM work WHERE iswc = ?", (encode_iswc(bare),))
     if not found:
         return None
     title, packed = found[0][0], np.frombuffer(found[0][1], dtype="<u8")
     start = int(np.searchsorted(packed, np.uint64(int(place.popularity) << WORK_ID_BITS | place.id), side="right"))
     page = [divmod(one, 1 << WORK_ID_BITS) for one in packed[start : start + limit].tolist()]
-    bodies = store.tracks(recording_id for _, recording_id in page)
+    bodies = store.read_tracks(recording_id for _, recording_id in page)
     shown = dict(zip(bodies, restore_tracks(bodies.values()), strict=True))
     recordings = []
     for _, recording_id in page:

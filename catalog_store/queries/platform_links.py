@@ -29,5 +29,5 @@ def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, lis
     """Return the links of many recordings at once; unknown ids are absent."""
     return {
         recording_id: [PlatformLink(*link) for link in read_companion(body).links]
-        for recording_id, body in store.tracks(recording_ids).items()
+        for recording_id, body in store.read_tracks(recording_ids).items()
     }

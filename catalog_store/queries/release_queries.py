@@ -124,10 +124,10 @@ def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
     ids = told.recording_ids
     shown: dict[int, bytes] = {}
     for start in range(0, len(ids), SET_LIMIT):
-        bodies = store.tracks(ids[start : start + SET_LIMIT])
+        bodies = store.read_tracks(ids[start : start + SET_LIMIT])
         shown.update(zip(bodies, restore_tracks(bodies.values()), strict=True))
     tracks = []
-    for recording_id, disc, number in told.tracks():
+    for recording_id, disc, number in told.list_tracks():
         track = _LISTED.decode(shown[recording_id])
         track.disc_number, track.track_number = disc, number
         tracks.append(track)
@@ -136,7 +136,7 @@ def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
 
 
 def _body(store: ServingStore, release_id: int) -> StoredBody | None:
-    return store.releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
+    return store.read_releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
 
 
 def _listed(store: ServingStore, kind: str, owner: Named) -> Ranks:
@@ -158,4 +158,4 @@ def _page(
     if len(ranks) > limit:
         last = int(ranks[limit - 1])
         rest = cursors.encode(query, Place(order.stamp(last), order.unheard_of(last), ids[-1]))
-    return BodyPage(restore_releases(store.releases(ids).values()), rest)
+    return BodyPage(restore_releases(store.read_releases(ids).values()), rest)

@@ -63,19 +63,19 @@ def _normalise(isrc: str) -> str | None:
 
 def track_body(store: ServingStore, recording_id: int) -> bytes | None:
     """Return the encoded wire JSON of the track of exactly that id (no redirects)."""
-    body = store.track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
+    body = store.read_track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
     return None if body is None else restore_track(body)
 
 
 def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
     """Return the encoded wire JSON of many tracks in one call; unknown ids are absent."""
-    found = store.tracks(_clip_ids(recording_ids))
+    found = store.read_tracks(_clip_ids(recording_ids))
     return dict(zip(found, restore_tracks(found.values()), strict=True))
 
 
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
     """Return slim tracks with their links in one call; unknown ids are absent."""
-    found = store.tracks(_clip_ids(recording_ids))
+    found = store.read_tracks(_clip_ids(recording_ids))
     encode, decode = msgspec.json.encode, _SLIM.decode
     return {
         body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in read_companion(body).links])
@@ -85,7 +85,7 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
 
 def isrcs(store: ServingStore, recording_id: int) -> list[str]:
     """Return every ISRC of the track, the displayed one first; empty for none or an unknown track."""
-    body = store.track(recording_id)
+    body = store.read_track(recording_id)
     if body is None:
         return []
     shown = _SLIM.decode(restore_track(body)).isrc
@@ -100,7 +100,7 @@ def resolve_id(store: ServingStore, recording_id: int) -> int | None:
     """Return the id under which the recording lives now: its own, that of the recording it was merged into, or None."""
     if not 0 < recording_id <= _LARGEST_ID:
         return None
-    if store.track(recording_id) is not None:
+    if store.read_track(recording_id) is not None:
         return recording_id
     return find_survivor(store, "recording", recording_id)
 
@@ -109,7 +109,7 @@ def find_survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
     """Return the id that replaces a merged id of that kind (REDIRECT_KINDS); None when it was not merged or left the catalog."""
     if not 0 < old_id <= _LARGEST_ID:
         return None
-    found: int | None = store.value("SELECT new_id FROM redirect WHERE kind = ? AND old_id = ?", (REDIRECT_KINDS.index(kind), old_id))
+    found: int | None = store.fetch_value("SELECT new_id FROM redirect WHERE kind = ? AND old_id = ?", (REDIRECT_KINDS.index(kind), old_id))
     return found
 
 
@@ -118,8 +118,8 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     code = _normalise(isrc)
     if code is None:
         return None
-    for candidate in store.keys.candidates((hash_key(_ISRC_SPACE, code),))[0]:
-        body = store.track(candidate)
+    for candidate in store.keys.find_candidates((hash_key(_ISRC_SPACE, code),))[0]:
+        body = store.read_track(candidate)
         if body is not None and has_isrc(body, code):
             return candidate, restore_track(body)
     return None
@@ -144,8 +144,8 @@ def ids_for_external(store: ServingStore, source: str, external_id: str) -> list
     """Return the recordings of a platform's id, most popular first, ties by id; ids that the platform merged count too."""
     place, key = _platform_index(source), normalize_key(source, external_id)
     found = []
-    for candidate in dict.fromkeys(store.keys.candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
-        body = store.track(candidate)
+    for candidate in dict.fromkeys(store.keys.find_candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
+        body = store.read_track(candidate)
         if body is not None and is_linked(body, place, key):
             found.append(candidate)
     return found or ids_for_externals(store, source, [external_id]).get(external_id, [])
@@ -161,7 +161,7 @@ def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[s
     found = _find_linked(store, source, asked.values())
     if unknown := [key for key in asked.values() if key not in found]:
         marks = ",".join("?" * len(unknown))
-        retired = dict(store.rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
+        retired = dict(store.fetch_rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
         heirs = _find_linked(store, source, retired.values()) if retired else {}
         found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
     return {external_id: found[key] for external_id, key in asked.items() if key in found}
@@ -188,8 +188,8 @@ def _find_linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[
 
 def _find_candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:
     distinct = dict.fromkeys(keys)
-    return dict(zip(distinct, store.keys.candidates([hash_key(space, key) for key in distinct]), strict=True))
+    return dict(zip(distinct, store.keys.find_candidates([hash_key(space, key) for key in distinct]), strict=True))
 
 
 def _read_tracks(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, StoredBody]:
-    return store.tracks(one for ids in candidates.values() for one in ids)
+    return store.read_tracks(one for ids in candidates.values() for one in ids)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+# Offsets of 32 bits from an anchor of 64 take half the bytes of 64-bit places, and 256 frames stay far below 4 GiB.
 _ANCHOR_BITS = 8
 _IDS_PER_BLOCK = 1 << 20
 BULK_MINIMUM = 16
@@ -46,16 +47,18 @@ class BodyFile:
         # Memory views, because reading one number of a NumPy array takes three times as long.
         self._anchors, self._offsets = anchors.data, offsets.data
         self._frames = map_bytes(folder / f"{name}.bin")
+        # An empty file has no bytes to clip an index to, so one stands in.
         self._bytes = np.frombuffer(self._frames or b"\0", dtype=np.uint8)
         self._end = len(self._offsets) - 1
         self.dictionary = (folder / f"{name}.dictionary").read_bytes()
 
-    def frame(self, identifier: int) -> bytes:
+    def read_frame(self, identifier: int) -> bytes:
         """Return the frame of an id, empty when it has none; BodyDamagedError when another frame is in its place."""
         if not 0 <= identifier < self._end:
             return b""
         after = identifier + 1
         begin = self._anchors[identifier >> _ANCHOR_BITS] + self._offsets[identifier]
+        # An id without a body begins where the next one does, so the next id tells the end of every frame.
         end = self._anchors[after >> _ANCHOR_BITS] + self._offsets[after]
         if begin == end:
             return b""
@@ -65,30 +68,30 @@ class BodyFile:
                 return self._frames[begin + 1 : end]
         except IndexError:
             pass
-        raise self.damaged(identifier)
+        raise self.build_damage_error(identifier)
 
-    def damaged(self, identifier: int) -> BodyDamagedError:
+    def build_damage_error(self, identifier: int) -> BodyDamagedError:
         """Build the error for a body that is not what was published."""
         return BodyDamagedError(f"the body of {self._name} {identifier} is damaged: roll back to another snapshot, or publish anew")
 
-    def frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
+    def read_frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
         """Return (id, frame) of each id that has one, in their order; many ids cost a third of single calls."""
         anchors, offsets = self._arrays
-        asked = [identifier for identifier in identifiers if 0 <= identifier < self._end]
-        if len(asked) < BULK_MINIMUM:
-            return [(one, frame) for one in asked if (frame := self.frame(one))]
-        ids = np.array(asked, dtype=np.int64)
+        known = [identifier for identifier in identifiers if 0 <= identifier < self._end]
+        if len(known) < BULK_MINIMUM:
+            return [(one, frame) for one in known if (frame := self.read_frame(one))]
+        ids = np.array(known, dtype=np.int64)
         begins = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
         ids += 1
         ends = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
         # The result is not used. One large read overlaps the waits for memory, which frame by frame are a third of this method's time.
         self._bytes.take(begins.astype(np.int64)[:, np.newaxis] + _CACHE_LINES, mode="clip")
-        held, found = self._frames, []
-        for one, begin, end in zip(asked, begins.tolist(), ends.tolist(), strict=True):
+        stored, found = self._frames, []
+        for one, begin, end in zip(known, begins.tolist(), ends.tolist(), strict=True):
             if begin != end:
-                if begin >= len(held) or held[begin] != one & _ID_MASK:
-                    raise self.damaged(one)
-                found.append((one, held[begin + 1 : end]))
+                if begin >= len(stored) or stored[begin] != one & _ID_MASK:
+                    raise self.build_damage_error(one)
+                found.append((one, stored[begin + 1 : end]))
         return found
 
 
@@ -97,6 +100,7 @@ def read_body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
     anchors, offsets = map_array(folder / f"{name}_anchors.npy"), map_array(folder / f"{name}_offsets.npy")
     end = 0
     for first in range(0, len(offsets) - 1, _IDS_PER_BLOCK):
+        # One id more than the block: the difference of neighbours gives the lengths.
         ids = np.arange(first, min(first + _IDS_PER_BLOCK + 1, len(offsets)))
         places = anchors[ids >> _ANCHOR_BITS].astype(np.int64) + offsets[ids]
         lengths = np.diff(places)
@@ -110,18 +114,20 @@ def read_body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
 
 
 def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tuple[NDArray[np.int64], list[bytes]]]) -> None:
-    """Write one kind into the existing `folder`. `blocks` are (ids, their frames), ids ascending throughout. Holds 8 bytes per id."""
+    """Write one kind into the existing `folder`. `blocks` are (ids, their frames), ids ascending throughout. Memory: 8 bytes per id."""
     (folder / f"{name}.dictionary").write_bytes(dictionary)
     begins = [np.zeros(0, dtype=np.uint64)]
     position, next_id = 0, 0
     with (folder / f"{name}.bin").open("wb") as file:
         for ids, frames in blocks:
             file.write(b"".join(bytes((one & _ID_MASK,)) + frame for one, frame in zip(ids.tolist(), frames, strict=True)))
+            # Every id from `next_id` on gets a length, 0 where there is no body, so the array stays addressable by id.
             lengths = np.zeros(int(ids[-1]) + 1 - next_id, dtype=np.uint64)
             lengths[ids - next_id] = [len(frame) + 1 for frame in frames]
             ends = np.cumsum(lengths, dtype=np.uint64) + np.uint64(position)
             begins.append(ends - lengths)
             position, next_id = int(ends[-1]), int(ids[-1]) + 1
+    # The end of the last frame is one more entry: the reader takes it as the beginning of the id behind.
     every = np.concatenate([*begins, np.array([position], dtype=np.uint64)])
     anchors = every[:: 1 << _ANCHOR_BITS]
     np.save(folder / f"{name}_anchors.npy", anchors)

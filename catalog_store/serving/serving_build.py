@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 ROWS_PER_BLOCK = 120_000
 """Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
+# DuckDB takes 80 % of the machine's memory by default. Beyond this limit its sorts spill to disk.
 _SORT_MEMORY = "1GB"
+# Bytes of one packed recording: a uint64.
 _PACKED_BYTES = 8
 _SORTED_TABLES = {
     "isrcs": "SELECT * FROM recording_isrc WHERE NOT is_representative ORDER BY recording_id, isrc",
@@ -70,6 +72,7 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
     """
     build_keys(tables, folder / KEYS_FOLDER)
     lengths = build_lists(tables, folder / LISTS_FOLDER)
+    # Sorted copies and spills. The folder is removed before the snapshot is sealed.
     scratch = folder / ".sorting"
     scratch.mkdir()
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as file:
@@ -103,14 +106,14 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
         file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _write_bodies(folder: Path, name: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
-    """Write tracks or releases; `ids` ascend, `lines_of` takes a condition on the id."""
+def _write_bodies(folder: Path, name: str, ids: pl.Series, encode: Callable[[pl.Expr], list[bytes]]) -> None:
+    """Write tracks or releases; `ids` ascend, `encode` takes a condition on the id and returns the lines of those rows."""
     identifier = pl.col(ids.name)
     # Evenly spread over the ids and not random, so the same tables train the same dictionary.
     sample = ids.gather_every(max(1, len(ids) // SAMPLES))
-    dictionary = train_dictionary(lines_of(identifier.is_in(sample.implode())))
+    dictionary = train_dictionary(encode(identifier.is_in(sample.implode())))
     chunks = (ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK))
-    blocks = ((chunk.to_numpy(), compress(lines_of(identifier.is_between(chunk[0], chunk[-1])), dictionary)) for chunk in chunks)
+    blocks = ((chunk.to_numpy(), compress(encode(identifier.is_between(chunk[0], chunk[-1])), dictionary)) for chunk in chunks)
     write_bodies(folder, name, dictionary, blocks)
 
 
@@ -135,7 +138,7 @@ def _encode_releases(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[byt
 def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:
     """Fill `artist`, `label`, `genre` and `name`."""
     for entity in ("artist", "label"):
-        extents = [extent for of in ("tracks", "releases") for extent in _locate_lists(lengths[f"{entity}_{of}"])]
+        extents = [extent for content in ("tracks", "releases") for extent in _locate_lists(lengths[f"{entity}_{content}"])]
         for block in _split_blocks(scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id", "name").collect()):
             ids = block[f"{entity}_id"].to_numpy()
             columns = (extent[ids].tolist() for extent in extents)
@@ -163,11 +166,13 @@ def _read_other_names(tables: Tables) -> pl.DataFrame:
 
 def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """Return (where the list of each id begins, its length)."""
+    # `lengths` has a value for every id, 0 for none, so it is addressed by id.
     return np.cumsum(lengths, dtype=np.int64) - lengths, lengths
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
     blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _split_blocks(named)]
+    # Hashes are sorted all at once, because their order is that of the table's key: SQLite then appends to full pages.
     hashes = np.fromiter((hash_name(kind, key) for keys in blocks for key in keys), np.int64, named.height)
     keyed = named.select(pl.Series("hash", hashes), "id", "other_name").sort("hash", "id", "other_name")
     for block in _split_blocks(keyed):
@@ -175,24 +180,24 @@ def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> N
 
 
 def _write_works(file: sqlite3.Connection, sorter: duckdb.DuckDBPyConnection) -> None:
-    begun: pl.DataFrame | None = None
+    unfinished: pl.DataFrame | None = None
     for batch in sorter.sql(_WORK).to_arrow_reader(ROWS_PER_BLOCK):
         rows = pl.DataFrame(batch)
-        rows = rows if begun is None else pl.concat([begun, rows])
+        rows = rows if unfinished is None else pl.concat([unfinished, rows])
         # The last work may continue in the next batch.
         is_last = pl.col("code") == rows["code"][-1]
-        begun = rows.filter(is_last)
+        unfinished = rows.filter(is_last)
         _insert(file, "work", _pack_works(rows.filter(~is_last)))
-    if begun is not None:
-        _insert(file, "work", _pack_works(begun))
+    if unfinished is not None:
+        _insert(file, "work", _pack_works(unfinished))
 
 
 def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     works = rows.group_by("code", maintain_order=True).agg(pl.col("title").first(), pl.col("packed").drop_nulls())
-    held = works["packed"].explode(empty_as_null=False).to_numpy().astype("<u8").tobytes()
+    packed = works["packed"].explode(empty_as_null=False).to_numpy().astype("<u8").tobytes()
     ends = (works["packed"].list.len().cast(pl.Int64).cum_sum() * _PACKED_BYTES).to_list()
     starts = [0, *ends[:-1]]
-    recordings = [held[start:end] for start, end in zip(starts, ends, strict=True)]
+    recordings = [packed[start:end] for start, end in zip(starts, ends, strict=True)]
     return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
 
 

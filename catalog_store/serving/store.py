@@ -33,15 +33,14 @@ SET_LIMIT = 1_000
 """Keys per set-based call. The limit bounds one statement's time (100 keys cost about 0.4 ms)."""
 _OPCODES_PER_CLOCK_READ = 5_000
 """SQLite checks the deadline after this many virtual-machine steps: well under a millisecond."""
-
-
 _MAPPED_BYTES = 1 << 40
+"""More than any file, so SQLite maps as much as it can."""
 _CACHE_KIB = 16_384
-"""Per thread: the inner pages of all tables of a hundred million recordings, so a lookup reads one page beyond the mapped ones."""
-
+"""SQLite's page cache of a thread. It holds the inner pages of all tables of a hundred million recordings, so a lookup reads one page
+beyond the mapped ones."""
 
 _process = object()
-"""A new object in every fork. Asking the kernel for the process id takes a tenth of a lookup."""
+"""The identity of this process: each fork gets a new object. Asking the kernel for the process id takes a tenth of a lookup."""
 
 
 def _mark_fork() -> None:
@@ -82,7 +81,7 @@ class _MappedFiles:
 class _Session:
     """The state of one thread in one process."""
 
-    __slots__ = ("connection", "deadline", "process", "recent", "release_text", "track_text")
+    __slots__ = ("connection", "deadline", "decompress_release", "decompress_track", "process", "recent")
 
     def __init__(self, uri: str, arrays: _MappedFiles) -> None:
         self.process = _process
@@ -94,8 +93,8 @@ class _Session:
         self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
         self.recent: dict[int, StoredBody] = {}
         """Tracks of the last question. A caller that finds an id by its track asks for the track next."""
-        self.track_text = create_decompressor(arrays.tracks.dictionary).decompress
-        self.release_text = create_decompressor(arrays.releases.dictionary).decompress
+        self.decompress_track = create_decompressor(arrays.tracks.dictionary).decompress
+        self.decompress_release = create_decompressor(arrays.releases.dictionary).decompress
 
 
 class ServingStore:
@@ -114,7 +113,8 @@ class ServingStore:
         weakref.finalize(self, _close, self._sessions)
         _check_version(self._uri, folder / FILE_NAME)
         self._arrays: _MappedFiles | None = _MappedFiles(folder)
-        self._session()  # opens this thread's files now: the snapshot may be removed later
+        # Open this thread's connection now: the snapshot's files may be removed later.
+        self._get_session()
 
     @property
     def arrays(self) -> _MappedFiles:
@@ -133,11 +133,9 @@ class ServingStore:
         """The ordered lists of tracks and releases."""
         return self.arrays.lists
 
-    def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of one statement; DeadlineExceededError when it takes too long."""
-        return self._rows(self._session(), statement, parameters)
-
-    def _rows(self, session: _Session, statement: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        session = self._get_session()
         session.deadline.until = time.monotonic() + self._deadline
         try:
             return session.connection.execute(statement, parameters).fetchall()
@@ -147,57 +145,59 @@ class ServingStore:
                 raise DeadlineExceededError(f"a lookup took longer than {self._deadline:g} s") from error
             raise
 
-    def value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:  # noqa: ANN401 - SQLite values are of any type
+    def fetch_value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:  # noqa: ANN401 - SQLite values are of any type
         """Return the first column of the first row, or None."""
-        found = self.rows(statement, parameters)
+        found = self.fetch_rows(statement, parameters)
         return found[0][0] if found else None
 
-    def track(self, recording_id: int) -> StoredBody | None:
+    def read_track(self, recording_id: int) -> StoredBody | None:
         """Return a track, or None."""
-        session = self._session()
-        known = session.recent.get(recording_id)
-        if known is not None:
-            return known
-        frame = self.arrays.tracks.frame(recording_id)
+        session = self._get_session()
+        cached = session.recent.get(recording_id)
+        if cached is not None:
+            return cached
+        frame = self.arrays.tracks.read_frame(recording_id)
         if not frame:
             return None
         try:
-            stored = StoredBody(recording_id, session.track_text(frame))
+            stored = StoredBody(recording_id, session.decompress_track(frame))
         except ZstdError as error:
-            raise self.arrays.tracks.damaged(recording_id) from error
+            raise self.arrays.tracks.build_damage_error(recording_id) from error
         session.recent = {recording_id: stored}
         return stored
 
-    def tracks(self, recording_ids: Iterable[int]) -> Mapping[int, StoredBody]:
+    def read_tracks(self, recording_ids: Iterable[int]) -> Mapping[int, StoredBody]:
         """Return each track that exists, by id."""
-        session = self._session()
+        session = self._get_session()
         wanted, recent = dict.fromkeys(recording_ids), session.recent
+        # A caller asks for the bodies of a page and then for their links. The second question finds the bodies of the first.
         if wanted.keys() <= recent.keys():
             return recent if len(recent) == len(wanted) else {identifier: recent[identifier] for identifier in wanted}
-        found = session.recent = _read_bodies(self.arrays.tracks, session.track_text, wanted)
+        found = session.recent = _read_bodies(self.arrays.tracks, session.decompress_track, wanted)
         return found
 
-    def releases(self, release_ids: Iterable[int]) -> dict[int, StoredBody]:
+    def read_releases(self, release_ids: Iterable[int]) -> dict[int, StoredBody]:
         """Return each release that exists, by id."""
-        return _read_bodies(self.arrays.releases, self._session().release_text, dict.fromkeys(release_ids))
+        return _read_bodies(self.arrays.releases, self._get_session().decompress_release, dict.fromkeys(release_ids))
 
     def close(self) -> None:
         """Close all connections and release the arrays; later calls raise CatalogClosedError."""
         with self._lock:
             self._closed = True
-            # A running question keeps the arrays until it ends.
+            # A running lookup keeps the arrays until it ends.
             self._arrays = None
             _close(self._sessions)
 
-    def _session(self) -> _Session:
+    def _get_session(self) -> _Session:
         session: _Session | None = getattr(self._local, "session", None)
+        # A SQLite connection must not be used across a fork, so a child opens its own.
         if session is None or session.process is not _process:
-            session = self._local.session = self._open()
+            session = self._local.session = self._open_session()
         if self._closed:
             raise CatalogClosedError("the catalog was closed: open it again")
         return session
 
-    def _open(self) -> _Session:
+    def _open_session(self) -> _Session:
         with self._lock:
             if self._closed:
                 raise CatalogClosedError("the catalog was closed: open it again")
@@ -216,13 +216,13 @@ def _check_version(uri: str, path: Path) -> None:
         raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
 
 
-def _read_bodies(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, StoredBody]:
+def _read_bodies(bodies: BodyFile, decompress: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, StoredBody]:
     found = {}
-    for identifier, frame in bodies.frames(ids):
+    for identifier, frame in bodies.read_frames(ids):
         try:
-            found[identifier] = StoredBody(identifier, text(frame))
+            found[identifier] = StoredBody(identifier, decompress(frame))
         except ZstdError as error:
-            raise bodies.damaged(identifier) from error
+            raise bodies.build_damage_error(identifier) from error
     return found
 
 

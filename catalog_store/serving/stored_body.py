@@ -47,7 +47,7 @@ class ReleaseRest(msgspec.Struct, frozen=True, array_like=True):
     recording_ids: list[int]
     places: list[int | None]
 
-    def tracks(self) -> list[tuple[int, int | None, int | None]]:
+    def list_tracks(self) -> list[tuple[int, int | None, int | None]]:
         """Return (recording id, disc number, track number) of each recording."""
         if not self.places:
             return [(recording_id, 1, number) for number, recording_id in enumerate(self.recording_ids, start=1)]
@@ -78,17 +78,19 @@ def restore_releases(many: Iterable[StoredBody]) -> list[bytes]:
     return _restore_many(many, expand_release)
 
 
-def _restore_many(many: Iterable[StoredBody], expanded: Callable[[bytes], bytes]) -> list[bytes]:
-    # One replace over all bodies is cheaper than one per body. JSON text has no line feed, so they split again.
+def _restore_many(many: Iterable[StoredBody], expand: Callable[[bytes], bytes]) -> list[bytes]:
+    # One replace over all bodies is cheaper than one per body. JSON text has no line feed, so a line feed separates them again. A body has
+    # two lines; every second one is its companion data.
     together = b"\n".join([b'{"id":%d,"title":"%b' % (stored.id, stored.text) for stored in many])
-    return expanded(together).split(b"\n")[::2] if together else []
+    return expand(together).split(b"\n")[::2] if together else []
 
 
 def read_companion(stored: StoredBody) -> Companion:
     """Decode the companion data of a track."""
-    credit, told, isrcs, works = _COMPANION.decode(stored.rest)
+    credit, link_texts, isrcs, works = _COMPANION.decode(stored.rest)
     links: list[tuple[str, str, str | None]] = []
-    for text in told:
+    for text in link_texts:
+        # A slug belongs to the link before it.
         if text[0] == SLUG_MARK:
             links[-1] = (*links[-1][:2], text[1:])
         else:
@@ -103,7 +105,8 @@ def _has_text(text: bytes, stored: StoredBody) -> bool:
     """
     lines = stored.text
     at = lines.find(text, lines.find(b"\n") + _DISPLAYED)
-    while at > 0 and lines[at - 1] == _BACKSLASH:  # a quote inside another text
+    # A backslash before the first quote: the match lies inside a longer text that contains a quote.
+    while at > 0 and lines[at - 1] == _BACKSLASH:
         at = lines.find(text, at + 1)
     return at > 0
 

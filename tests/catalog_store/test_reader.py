@@ -221,7 +221,7 @@ def test_a_damaged_snapshot_is_refused(published: Path, tmp_path: Path) -> None:
 
 def test_files_are_opened_read_only(catalog: Catalog) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        catalog._store.rows("DELETE FROM work")
+        catalog._store.fetch_rows("DELETE FROM work")
     assert catalog._index is not None
     assert catalog._index.ids.readonly
 
@@ -230,7 +230,7 @@ def test_a_runaway_statement_meets_the_deadline_and_the_catalog_stays_usable(pub
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with open_catalog(published, deadline=0.05) as catalog:
         with pytest.raises(DeadlineExceededError, match=r"longer than 0\.05 s"):
-            catalog._store.rows(endless)
+            catalog._store.fetch_rows(endless)
         assert catalog.track_body(1)
 
 

@@ -159,14 +159,14 @@ def test_d4_a_batch_is_a_handful_of_reads_not_a_loop(awkward_catalog: Path, monk
 
         monkeypatch.setattr(owner, name, read)
 
-    for owner, name in ((KeyIndex, "candidates"), (BodyFile, "frame"), (BodyFile, "frames")):
+    for owner, name in ((KeyIndex, "find_candidates"), (BodyFile, "read_frame"), (BodyFile, "read_frames")):
         counted(owner, name)
     with open_catalog(awkward_catalog) as catalog:
         catalog._store._sessions[0].connection.set_trace_callback(reads.append)
         found = catalog.ids_for_isrcs([isrc(number) for number in GLASS_REMIXES])
         slim = catalog.slim_bodies(list(found.values()))
     assert len(slim) == len(GLASS_REMIXES)
-    assert reads == ["candidates", "frames"]
+    assert reads == ["find_candidates", "read_frames"]
 
 
 def test_d4_a_repeat_under_an_idempotency_key_gets_the_first_answer_and_pays_nothing(server: Api) -> None:

@@ -32,10 +32,10 @@ def test_every_frame_is_read_back_and_no_other(
     tmp_path_factory: pytest.TempPathFactory, frames: dict[int, bytes], asked: list[int], block: int
 ) -> None:
     bodies = written(tmp_path_factory.mktemp("bodies"), frames, block)
-    assert {one: bodies.frame(one) for one in frames} == frames
-    assert [bodies.frame(one) for one in asked] == [frames.get(one, b"") for one in asked]
+    assert {one: bodies.read_frame(one) for one in frames} == frames
+    assert [bodies.read_frame(one) for one in asked] == [frames.get(one, b"") for one in asked]
     for together in (asked, [*asked, *range(2_000)]):  # a few, and more than are read one after the other
-        assert bodies.frames(together) == [(one, frames[one]) for one in together if one in frames]
+        assert bodies.read_frames(together) == [(one, frames[one]) for one in together if one in frames]
 
 
 def test_block_size_does_not_change_the_files(tmp_path: Path) -> None:
@@ -57,15 +57,15 @@ def test_frames_are_found_beyond_what_an_offset_can_count_from_the_start(tmp_pat
         file.seek(far)  # a sparse file: 8 GiB of nothing
         file.write(packed)
     bodies = BodyFile(tmp_path, "track")
-    assert bodies.frame(999) == b"999"
-    assert bodies.frames([300, 999]) == [(300, b"300"), (999, b"999")]
-    assert bodies.frames(range(300, 1_000)) == [(one, b"%d" % one) for one in range(300, 1_000)]
+    assert bodies.read_frame(999) == b"999"
+    assert bodies.read_frames([300, 999]) == [(300, b"300"), (999, b"999")]
+    assert bodies.read_frames(range(300, 1_000)) == [(one, b"%d" % one) for one in range(300, 1_000)]
 
 
 def test_a_catalog_without_tracks_has_none(tmp_path: Path) -> None:
     bodies = written(tmp_path, {})
-    assert bodies.frame(0) == b""
-    assert bodies.frames([0, 1, 2**62]) == []
+    assert bodies.read_frame(0) == b""
+    assert bodies.read_frames([0, 1, 2**62]) == []
     assert bodies.dictionary == b"words"
 
 
@@ -89,7 +89,7 @@ def test_flip_of_any_bit_gives_the_body_or_an_error_never_another_one(tmp_path: 
             for ids in ([one] for one in random.choice([*texts], 12).tolist()):
                 for ask in (ids, [*ids, *[-1] * 20, *ids * BULK_MINIMUM]):
                     try:
-                        told = {one: text(frame) for one, frame in bodies.frames(ask)}
+                        told = {one: text(frame) for one, frame in bodies.read_frames(ask)}
                     except (BodyDamagedError, ZstdError):
                         refused += 1
                     else:

@@ -52,14 +52,14 @@ def test_texts_of_any_kind_are_read_back(tmp_path: Path) -> None:
         assert body is not None
         found = json.loads(body)
         assert (found["title"], found["artists"][0]["name"], found["releases"][0]["title"]) == (text, text, text)
-        stored = store.track(row["recording_id"])
+        stored = store.read_track(row["recording_id"])
         assert stored is not None
         assert read_companion(stored).credit == text
     for row in rows["release"]:
-        stored = store.releases([row["release_id"]])[row["release_id"]]
+        stored = store.read_releases([row["release_id"]])[row["release_id"]]
         assert read_release_rest(stored).catalog_number == row["catalog_number"]
     links = {(row["recording_id"], row["source"], row["external_id"]): row["slug"] for row in rows["platform_link"]}
-    told = [(one, *link) for one, stored in store.tracks(range(1, 20)).items() for link in read_companion(stored).links]
+    told = [(one, *link) for one, stored in store.read_tracks(range(1, 20)).items() for link in read_companion(stored).links]
     assert {key[:3]: key[3] for key in told} == links
     assert all(link[1] in LINK_SOURCES for link in told)
 
