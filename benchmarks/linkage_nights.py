@@ -75,7 +75,7 @@ def _publish(paths: BuildPaths) -> None:
 def _take_over(before: BuildPaths, after: BuildPaths) -> None:
     """Give the next day the snapshots of the day before, and the files that its linkage keeps mapped."""
     shutil.copytree(before.snapshots, after.snapshots)
-    shutil.copytree(mapped_atoms.mapped_folder(before), mapped_atoms.mapped_folder(after))
+    shutil.copytree(mapped_atoms.get_mapped_folder(before), mapped_atoms.get_mapped_folder(after))
     after.current.symlink_to(after.snapshots / before.current.resolve().name)
 
 

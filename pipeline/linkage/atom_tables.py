@@ -20,7 +20,7 @@ from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
 from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped_atoms, staged_records
-from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
+from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
 from pipeline.linkage.name_cache import read_cached_names, write_name_cache
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA, hash_bucket, normalise
 from pipeline.linkage.overrides import find_moves
@@ -39,7 +39,7 @@ ROWS_FOR_A_POOL = 500_000
 """Below this number, starting worker processes costs more than they save."""
 
 
-def bucket_count(rows: int) -> int:
+def count_buckets(rows: int) -> int:
     """Return the number of buckets for so many rows."""
     return max(1, -(-rows // ROWS_PER_BUCKET))
 
@@ -49,7 +49,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
 
     `workers` None: one process per processor.
     """
-    spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.mapped_folder(paths)
+    spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.get_mapped_folder(paths)
     shutil.rmtree(spill, ignore_errors=True)
     slices = list(enumerate(staged_records.cut_slices(paths)))
     with worker_pool(workers) as pool:
@@ -111,7 +111,7 @@ def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFra
     columns = ["platform", "external_id", "atom_id"]
     if not overrides.entries:
         return TABLES["atom_member"].empty().select(columns)
-    near = atoms.rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(record_number()).to_series().implode()))
+    near = atoms.read_rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(record_number()).to_series().implode()))
     return near.join(overrides.records, on=["platform", "external_id"], how="semi")
 
 
@@ -122,7 +122,7 @@ def hash_keys(rows: pl.DataFrame) -> pl.Series:
 
 def read_keys(atoms: MappedAtoms, atom_ids: pl.Series) -> pl.Series:
     """Return the key numbers of these atoms."""
-    return atoms.of_atoms("atom", atom_ids, ["key"])["key"]
+    return atoms.read_atom_rows("atom", atom_ids, ["key"])["key"]
 
 
 def find_atoms_with_keys(atoms: MappedAtoms, keys: pl.Series) -> pl.DataFrame:
@@ -130,12 +130,12 @@ def find_atoms_with_keys(atoms: MappedAtoms, keys: pl.Series) -> pl.DataFrame:
 
     Two keys share a number once in 2^64. The extra atom would be made again as it was.
     """
-    return atoms.rows("atom", ["atom_id"], pl.col("key").is_in(keys.unique().implode()))
+    return atoms.read_rows("atom", ["atom_id"], pl.col("key").is_in(keys.unique().implode()))
 
 
 def read_normal_forms(atoms: MappedAtoms, of: pl.DataFrame) -> pl.DataFrame:
     """Return the normalised records of these atoms (column atom_id)."""
-    return atoms.of_atoms("atom_member", of["atom_id"], NORMAL_SCHEMA.names())
+    return atoms.read_atom_rows("atom_member", of["atom_id"], NORMAL_SCHEMA.names())
 
 
 def write_atom_parts(out: Path, files: Path, atoms: Atoms, records: pl.DataFrame) -> list[Path]:
@@ -166,10 +166,10 @@ def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: A
     """
     stays = ~pl.col("atom_id").is_in(gone.implode())
     written = []
-    with spill_folder(paths) as spill:
+    with open_spill_folder(paths) as spill:
         for bucket in range(buckets):
-            within = pl.col("atom_id").is_between(*bucket_range(bucket, buckets))
-            kept = {name: atoms.rows(name, where=within & stays) for name in ATOM_TABLES}
+            within = pl.col("atom_id").is_between(*compute_bucket_range(bucket, buckets))
+            kept = {name: atoms.read_rows(name, where=within & stays) for name in ATOM_TABLES}
             merged = Atoms(
                 *(pl.concat([kept[name].select(rows.columns), rows.filter(within)]) for name, rows in zip(ATOM_TABLES, new, strict=True))
             )
@@ -177,13 +177,13 @@ def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: A
             members = kept["atom_member"]["content_hash"]
             others = records.filter(~pl.col("content_hash").is_in(members.implode()))
             normal = pl.concat([kept["atom_member"].select(NORMAL_SCHEMA.names()), others.select(NORMAL_SCHEMA.names())])
-            written.append(write_atom_parts(spill / f"{bucket:05d}", mapped_atoms.mapped_folder(paths), merged, normal))
+            written.append(write_atom_parts(spill / f"{bucket:05d}", mapped_atoms.get_mapped_folder(paths), merged, normal))
         join_atom_parts(paths, written)
     write_gone_atoms(paths, gone.clear())
 
 
 @contextmanager
-def spill_folder(paths: BuildPaths) -> Iterator[Path]:
+def open_spill_folder(paths: BuildPaths) -> Iterator[Path]:
     """Provide an empty folder for parts until they are joined, and remove it afterwards."""
     folder = paths.root / "work" / "linkage" / "atoms.spill"
     shutil.rmtree(folder, ignore_errors=True)

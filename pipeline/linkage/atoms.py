@@ -92,7 +92,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
     artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
     """
-    salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
+    salt = pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
         "names",
@@ -144,20 +144,20 @@ def _name_atoms(placed: pl.DataFrame) -> pl.DataFrame:
     return placed[sort_places(packed, ranks, names)].set_sorted("atom_id")
 
 
-def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
+def compute_bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
     """Return the smallest and the largest atom id of a bucket 0..buckets-1. All buckets in order hold the same rows for any number."""
     first, behind = (-(-(number << BUCKET_BITS) // buckets) for number in (bucket, bucket + 1))
     return first << HASH_BITS, (behind << HASH_BITS) - 1
 
 
-def source_key() -> pl.Expr:
+def build_source_key() -> pl.Expr:
     """Return the name of a record over all platforms, `<platform>:<external id>`."""
     return pl.concat_str("platform", pl.lit(":"), "external_id")
 
 
-def stand_in_artist() -> pl.Expr:
+def choose_stand_in_artist() -> pl.Expr:
     """Return a value that separates records without a known artist: their first ISRC, else the record itself."""
-    return pl.coalesce(pl.col("isrcs").list.first(), source_key())
+    return pl.coalesce(pl.col("isrcs").list.first(), build_source_key())
 
 
 def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from pipeline.linkage.guards import (
     SAME_KEY_DURATION_SHARE,
     are_guards_on,
     can_be_one_recording,
-    differ_in_length_only,
+    is_length_difference,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def find_components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"atom_id": ids, "cluster_id": labels}, schema=FOUND_SCHEMA)
 
 
-def _span_limit(longest: pl.Expr) -> pl.Expr:
+def _compute_span_limit(longest: pl.Expr) -> pl.Expr:
     return pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longest * SAME_KEY_DURATION_SHARE)
 
 
@@ -96,11 +96,11 @@ def _find_unsound(atoms: pl.DataFrame) -> pl.DataFrame:
         longest=pl.col("duration_ms").max(),
         is_mixed=pl.col("variant").min() != pl.col("variant").max(),
     )
-    long = shapes.filter(pl.col("longest") - pl.col("shortest") > _span_limit(pl.col("longest"))).select("cluster_id")
+    long = shapes.filter(pl.col("longest") - pl.col("shortest") > _compute_span_limit(pl.col("longest"))).select("cluster_id")
     mixed = atoms.join(shapes.filter("is_mixed"), on="cluster_id", how="semi")
     several = mixed.group_by("cluster_id").agg(variants=pl.col("variant").unique().sort())
     kinds = several["variants"].to_list()
-    agree = {variants: _agree_pairwise(variants) for variants in set(map(tuple, kinds))}  # few distinct sets occur
+    agree = {variants: _are_compatible(variants) for variants in set(map(tuple, kinds))}  # few distinct sets occur
     clashing = [not agree[tuple(variants)] for variants in kinds]
     return pl.concat([long, several.filter(pl.Series(clashing, dtype=pl.Boolean)).select("cluster_id")]).unique()
 
@@ -111,8 +111,8 @@ def _find_cannot_links(found: pl.DataFrame, cannot_links: pl.DataFrame) -> pl.Da
     return first.join(found, left_on=["atom_id_b", "cluster_id"], right_on=["atom_id", "cluster_id"]).select("cluster_id").unique()
 
 
-def _agree_pairwise(variants: Sequence[str]) -> bool:
-    return all(can_be_one_recording(one, other) or differ_in_length_only(one, other) for one, other in combinations(variants, 2))
+def _are_compatible(variants: Sequence[str]) -> bool:
+    return all(can_be_one_recording(one, other) or is_length_difference(one, other) for one, other in combinations(variants, 2))
 
 
 @dataclass
@@ -123,13 +123,13 @@ class _Part:
     longest: int | None
     variants: set[str]
 
-    def fits(self, other: _Part) -> bool:
+    def can_absorb(self, other: _Part) -> bool:
         """Return whether both parts together would be sound."""
         shortest = min((part.shortest for part in (self, other) if part.shortest is not None), default=0)
         longest = max((part.longest for part in (self, other) if part.longest is not None), default=0)
         if longest - shortest > max(SAME_KEY_DURATION_MS, longest * SAME_KEY_DURATION_SHARE):
             return False
-        return _agree_pairwise(sorted(self.variants | other.variants))
+        return _are_compatible(sorted(self.variants | other.variants))
 
     def absorb(self, other: _Part) -> None:
         """Add the other part."""
@@ -176,7 +176,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
             continue
         if kind != OVERRIDE:
             a, b = sorted((part_of.find(one), part_of.find(other)))
-            if a == b or not parts[a].fits(parts[b]):
+            if a == b or not parts[a].can_absorb(parts[b]):
                 continue
             parts[a].absorb(parts[b])
             part_of.join(a, b)

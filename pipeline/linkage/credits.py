@@ -170,12 +170,12 @@ NO_ARTIST = 0
 """Artist number of a credit without an artist id."""
 
 
-def name_number(name: str = "name") -> pl.Expr:
+def number_name(name: str = "name") -> pl.Expr:
     """Return a number for a name as delivered."""
     return pl.col(name).hash().reinterpret(signed=True)
 
 
-def artist_number() -> pl.Expr:
+def number_artist() -> pl.Expr:
     """Return a number for a platform's artist, from columns platform and artist_id."""
     return hash_columns(("platform", "artist_id")).reinterpret(signed=True)
 
@@ -209,9 +209,9 @@ def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.D
 
 
 def number_credits(credits_: pl.DataFrame) -> pl.DataFrame:
-    """Return credits as numbers: row, name (`name_number`), artist (`artist_number`, NO_ARTIST without an id)."""
-    artist = pl.when(pl.col("artist_id").is_not_null()).then(artist_number()).otherwise(NO_ARTIST)
-    return credits_.select("row", name=name_number(), artist=artist)
+    """Return credits as numbers: row, name (`number_name`), artist (`number_artist`, NO_ARTIST without an id)."""
+    artist = pl.when(pl.col("artist_id").is_not_null()).then(number_artist()).otherwise(NO_ARTIST)
+    return credits_.select("row", name=number_name(), artist=artist)
 
 
 def _order_leaders_first(credits_: pl.DataFrame) -> Places:
@@ -263,8 +263,8 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
 
 def _find_name_places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
     """Return for each credit the row of `names` with its name, and the row with the platform's own name of its artist, or _NONE."""
-    by_name = names.select(name=name_number(), place=pl.int_range(pl.len()))
-    own = artists.select(artist=artist_number(), name=name_number()).join(by_name, on="name")
+    by_name = names.select(name=number_name(), place=pl.int_range(pl.len()))
+    own = artists.select(artist=number_artist(), name=number_name()).join(by_name, on="name")
     flat = numbers.join(by_name, on="name", how="left", maintain_order="left")
     flat = flat.join(own.select("artist", own="place"), on="artist", how="left", maintain_order="left")
     return flat["place"].to_numpy(), flat["own"].fill_null(_NONE).to_numpy()

@@ -93,8 +93,8 @@ def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataF
         return TABLES["edge"].empty()
     candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     involved = pl.concat([candidates["a"], candidates["b"]]).unique()
-    claims = atoms.of_atoms("atom_isrc", involved, ["atom_id", "isrc"])
-    members = atoms.of_atoms("atom_member", involved, ["atom_id", "platform", "release_id"])
+    claims = atoms.read_atom_rows("atom_isrc", involved, ["atom_id", "isrc"])
+    members = atoms.read_atom_rows("atom_member", involved, ["atom_id", "platform", "release_id"])
     return drop_contradicted(candidates, claims, members)
 
 
@@ -113,8 +113,8 @@ def find_all_positions(paths: BuildPaths, atoms: MappedAtoms) -> Positions:
     return find_positions(
         lambda: staged_records.read_barcodes(paths),
         lambda: staged_records.read_tracks(paths),
-        lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
-        buckets=position_buckets(paths),
+        lambda: atoms.read_pieces("atom_member", ["record", "atom_id"]),
+        buckets=count_position_buckets(paths),
     )
 
 
@@ -123,7 +123,7 @@ def has_positions(paths: BuildPaths) -> bool:
     return all(paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track"))
 
 
-def position_buckets(paths: BuildPaths) -> int:
+def count_position_buckets(paths: BuildPaths) -> int:
     """Return the number of buckets in which positions fit into memory."""
     return 1 + staged_records.count_tracks(paths) // TRACKS_PER_BUCKET
 
@@ -137,7 +137,7 @@ def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positi
     linked = _find_linked_members(atoms, links)
     pairs = find_position_pairs(positions.contested)
     new = pairs.join(positions.judged, on=["a", "b"], how="anti")
-    rows = atoms.of_atoms("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
+    rows = atoms.read_atom_rows("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
     judged = pl.concat([positions.judged.join(pairs, on=["a", "b"], how="semi"), judge_pairs(new, rows)])
     return [find_link_edges(rows, linked, links), build_position_edges(pairs, judged)], positions._replace(judged=judged)
 
@@ -153,4 +153,4 @@ def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFram
     """Return platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
     is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
-    return atoms.rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
+    return atoms.read_rows("atom_member", ["platform", "external_id", "atom_id"], is_end)

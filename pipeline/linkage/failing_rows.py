@@ -62,15 +62,15 @@ def _find_failing_unit(rows: pl.DataFrame, work: Callable[[pl.DataFrame], object
     first, end = 0, int(numbers.n_unique())
     while end - first > 1:
         middle = (first + end) // 2
-        if _fails(rows.filter(numbers.is_between(first, middle - 1)), work):
+        if _is_failing(rows.filter(numbers.is_between(first, middle - 1)), work):
             end = middle
         else:
             first = middle
     failing = rows.filter(numbers == first)
-    return failing if failing.height and _fails(failing, work) else None
+    return failing if failing.height and _is_failing(failing, work) else None
 
 
-def _fails(rows: pl.DataFrame, work: Callable[[pl.DataFrame], object]) -> bool:
+def _is_failing(rows: pl.DataFrame, work: Callable[[pl.DataFrame], object]) -> bool:
     try:
         work(rows)
     except _FAULTS:  # any error counts: the search looks for the row, not for the cause

@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.writing_systems import share_no_script, transliterate
+from pipeline.linkage.writing_systems import mark_unlike_scripts, transliterate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ class Letters(NamedTuple):
             sets[filled] = np.bitwise_or.reduceat(bits, (np.cumsum(lengths) - lengths)[filled])
         return cls(lengths, sets)
 
-    def may_be_typos(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def can_be_typos(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return False for pairs of places whose texts differ in more letters than `is_typo` allows.
 
         An edit changes the length by one at most, and removes and adds one character at most.
@@ -135,7 +135,7 @@ def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
     return pl.DataFrame({"one": one, "other": other, "found": found}).select(pl.col("found") <= allowed).to_series()
 
 
-def variants_match(pairs: pl.DataFrame) -> pl.Series:
+def has_compatible_variants(pairs: pl.DataFrame) -> pl.Series:
     """Return whether a_variant and b_variant can name one recording; names of remixers may have typing errors."""
     if not are_guards_on():
         return pl.repeat(value=True, n=pairs.height, eager=True)
@@ -161,48 +161,48 @@ def can_be_one_recording(one: str, other: str) -> bool:
     )
 
 
-def differ_in_length_only(one: str, other: str) -> bool:
+def is_length_difference(one: str, other: str) -> bool:
     """Return whether two variants name only lengths of the song: `radio` and nothing, `edit` and `radio`."""
     return all(LENGTH_KINDS.issuperset(variant.split("+")) for variant in (one, other) if variant)
 
 
-def _differ_in_length_words(pairs: pl.DataFrame) -> pl.Expr:
+def _mark_length_differences(pairs: pl.DataFrame) -> pl.Expr:
     lengths = pairs.select("a_variant", "b_variant").unique()
-    lengths = lengths.with_columns(is_length_only=pl.Series([differ_in_length_only(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
+    lengths = lengths.with_columns(is_length_only=pl.Series([is_length_difference(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
     matched = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
-    return pl.lit(matched["is_length_only"]) & (duration_gap() <= LENGTH_DURATION_MS).fill_null(value=False)
+    return pl.lit(matched["is_length_only"]) & (compute_duration_gap() <= LENGTH_DURATION_MS).fill_null(value=False)
 
 
-def duration_gap() -> pl.Expr:
+def compute_duration_gap() -> pl.Expr:
     """Return the milliseconds between the two durations; null when one is unknown."""
     return (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
 
 
-def same_key() -> pl.Expr:
+def has_same_key() -> pl.Expr:
     """Return whether artist, title and variant are equal: the atoms differ in duration only."""
     return pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in ("artist_key", "title_key", "variant"))
 
 
-def durations_match() -> pl.Expr:
+def is_duration_close() -> pl.Expr:
     """Return whether durations are close enough for a shared code; unknown passes."""
     longer = pl.max_horizontal("a_duration_ms", "b_duration_ms")
     fewer, more = pl.min_horizontal("a_record_count", "b_record_count"), pl.max_horizontal("a_record_count", "b_record_count")
-    same_code_and_names = duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE)
-    lone = (fewer == 1) & (more > 1) & (duration_gap() <= pl.max_horizontal(pl.lit(LONE_DURATION_MS), longer * LONE_DURATION_SHARE))
-    return ((duration_gap() <= DURATION_MS) | (same_key() & (same_code_and_names | lone))).fill_null(value=True)
+    same_code_and_names = compute_duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE)
+    lone = (fewer == 1) & (more > 1) & (compute_duration_gap() <= pl.max_horizontal(pl.lit(LONE_DURATION_MS), longer * LONE_DURATION_SHARE))
+    return ((compute_duration_gap() <= DURATION_MS) | (has_same_key() & (same_code_and_names | lone))).fill_null(value=True)
 
 
-def titles_match() -> pl.Expr:
+def is_title_close() -> pl.Expr:
     """Return whether `title_similarity` is high, or a subtitle is missing, or scripts differ at one length; numbers must agree."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
     contained = _contains(one, other) | _contains(other, one)
-    unlike_scripts = pl.col("titles_are_unlike") & (duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
+    unlike_scripts = pl.col("titles_are_unlike") & (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
     close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained | unlike_scripts
     return close & (pl.col("a_number_key") == pl.col("b_number_key"))
 
 
-def artists_match() -> pl.Expr:
+def is_artist_close() -> pl.Expr:
     """Return whether a name is shared, contained, rotated or in another script, or `artist_similarity` is high; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
@@ -247,20 +247,20 @@ def add_verdict(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = add_similarities(pairs).with_columns(
-        variants_match=pl.lit(variants_match(pairs)) | _differ_in_length_words(pairs),
-        titles_are_unlike=share_no_script(pairs["a_title_key"], pairs["b_title_key"]),
-        artists_are_unlike=share_no_script(pairs["a_artist_key"], pairs["b_artist_key"]),
+        has_compatible_variants=pl.lit(has_compatible_variants(pairs)) | _mark_length_differences(pairs),
+        titles_are_unlike=mark_unlike_scripts(pairs["a_title_key"], pairs["b_title_key"]),
+        artists_are_unlike=mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]),
     )
     if (unlike := pairs["titles_are_unlike"]).any():
         pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_do_names_overlap()).to_series() | _do_sound_alike(pairs)))
     reason = (
-        pl.when(~pl.col("variants_match"))
+        pl.when(~pl.col("has_compatible_variants"))
         .then(pl.lit("variant"))
-        .when(~(titles_match() | _are_fields_swapped()))
+        .when(~(is_title_close() | _are_fields_swapped()))
         .then(pl.lit("title"))
-        .when(~(artists_match() | _are_fields_swapped()))
+        .when(~(is_artist_close() | _are_fields_swapped()))
         .then(pl.lit("artist"))
-        .when(~durations_match())
+        .when(~is_duration_close())
         .then(pl.lit("duration"))
     )
     score = (pl.col("title_similarity") + pl.col("artist_similarity")) / 2

@@ -34,11 +34,11 @@ KEY_SCHEMA = pl.Schema({"source_key": pl.String, "entity_id": pl.Int64})
 LINK_SCHEMA = pl.Schema({"old_id": pl.Int64, "new_id": pl.Int64})
 
 
-def _no_keys() -> pl.DataFrame:
+def _build_empty_keys() -> pl.DataFrame:
     return pl.DataFrame(schema=KEY_SCHEMA)
 
 
-def _no_links() -> pl.DataFrame:
+def _build_empty_links() -> pl.DataFrame:
     return pl.DataFrame(schema=LINK_SCHEMA)
 
 
@@ -50,8 +50,8 @@ class Registry:
     leads to itself is known and has no other link.
     """
 
-    keys: pl.DataFrame = field(default_factory=_no_keys)
-    links: pl.DataFrame = field(default_factory=_no_links)
+    keys: pl.DataFrame = field(default_factory=_build_empty_keys)
+    links: pl.DataFrame = field(default_factory=_build_empty_links)
 
     @property
     def largest_id(self) -> int:
@@ -59,7 +59,7 @@ class Registry:
         named = [self.keys["entity_id"].max(), self.links["old_id"].max(), self.links["new_id"].max()]
         return max((value for value in named if isinstance(value, int)), default=0)
 
-    def current(self) -> pl.DataFrame:
+    def resolve_keys(self) -> pl.DataFrame:
         """Return source_key, entity_id: the id of each key, links followed."""
         return self.keys.with_columns(entity_id=follow_links("entity_id", self.links))
 
@@ -93,7 +93,7 @@ class Resolution:
     def _by_group(self) -> pl.DataFrame:
         return self.ids.sort("group")
 
-    def id_of(self, groups: pl.Series) -> pl.Series:
+    def find_ids(self, groups: pl.Series) -> pl.Series:
         """Return the id of each group, null for null, by binary search: a join would hash all groups again for every range of keys."""
         if not self.ids.height:
             return pl.Series("entity_id", [None], dtype=pl.Int64).new_from_index(0, len(groups))
@@ -201,7 +201,7 @@ def _choose_ids(owners: pl.DataFrame) -> pl.DataFrame:
 
 def assign_homes(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
     """Return matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
-    rows = rows.with_columns(entity_id=resolution.id_of(rows["group"]))
+    rows = rows.with_columns(entity_id=resolution.find_ids(rows["group"]))
     stays = pl.col("group").is_null() | (follow_links("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 

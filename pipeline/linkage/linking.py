@@ -10,7 +10,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
-from pipeline.linkage.atoms import Atoms, make_atoms, source_key
+from pipeline.linkage.atoms import Atoms, build_source_key, make_atoms
 from pipeline.linkage.clusters import build_clusters, find_components
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
@@ -65,7 +65,7 @@ def link(
     artists = TABLES["source_artist"].empty() if artists is None else artists
     normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
     grouped = cluster_records(_make_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
-    ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
+    ids = assign_ids(grouped.select(group="cluster_id", source_key=build_source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
 

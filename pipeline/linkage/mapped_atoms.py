@@ -64,7 +64,7 @@ SCHEMAS = {name: pl.Schema({**columns, **dict.fromkeys(NUMBERS[name], pl.UInt64(
 """Columns of the files of each table."""
 
 
-def mapped_folder(paths: BuildPaths) -> Path:
+def get_mapped_folder(paths: BuildPaths) -> Path:
     """Return the folder of the files."""
     return paths.root / "work" / "linkage" / "mapped"
 
@@ -77,7 +77,7 @@ def write_mapped_part(files: Path, part: Path, rows: pl.DataFrame) -> None:
     if not rows["atom_id"].is_sorted():
         raise ValueError(f"{part}: its atoms are not in order: sort the rows by atom_id")
     name = part.parent.name
-    _write(_file(files, part), rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names()))
+    _write(_build_file_path(files, part), rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names()))
 
 
 def _write(file: Path, rows: pl.DataFrame) -> None:
@@ -89,7 +89,7 @@ def _write(file: Path, rows: pl.DataFrame) -> None:
 
 def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:
     """Write the positions of the build whose tables of atoms lie at `place`."""
-    named = _position_files(files, place)
+    named = _list_position_files(files, place)
     for file in named:
         file.unlink(missing_ok=True)  # a night with the same atoms and other positions that dies here must not leave half of each
     for file, rows in zip(named, (positions.contested, pl.DataFrame({"sum": positions.sums.ravel()}), positions.judged), strict=True):
@@ -99,23 +99,23 @@ def write_mapped_positions(files: Path, place: Place, positions: Positions) -> N
 def read_mapped_positions(files: Path, place: Place) -> Positions | None:
     """Return the positions of the build whose tables of atoms lie at `place`; None when they are not known."""
     try:
-        contested, sums, judged = (_open(file).rows for file in _position_files(files, place))
+        contested, sums, judged = (_open(file).rows for file in _list_position_files(files, place))
         return Positions(contested, sums["sum"].to_numpy().reshape(2, -1), judged)
     except (OSError, ValueError):
         return None
 
 
-def _position_files(files: Path, place: Place) -> list[Path]:
+def _list_position_files(files: Path, place: Place) -> list[Path]:
     """Return the files of positions, named by the atoms: equal atoms in equal positions, whichever build found them."""
-    named = [_file(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
+    named = [_build_file_path(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
     digest = blake2b("\n".join(named).encode(), digest_size=16).hexdigest()
     return [files / f"{kind}-{digest}.arrow" for kind in ("place", "place_sum", "place_pair")]
 
 
 def remove_stale_files(files: Path, place: Place) -> None:
     """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live."""
-    kept = {_file(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
-    for file in set(files.glob("*")) - kept - set(_position_files(files, place)):
+    kept = {_build_file_path(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
+    for file in set(files.glob("*")) - kept - set(_list_position_files(files, place)):
         file.unlink()
 
 
@@ -125,7 +125,7 @@ def find_unusable_parts(files: Path, place: Place) -> list[str]:
     for name in ATOM_TABLES:
         for part in parts(place(name)):
             try:
-                _open(_file(files, part))
+                _open(_build_file_path(files, part))
             except (OSError, ValueError) as error:
                 if row_count_of(part):
                     found.append(f"{name}/{part.name} has no usable copy in {files} ({error})")
@@ -139,7 +139,7 @@ class MappedAtoms:
     """
 
     def __init__(self, files: Path, place: Place) -> None:
-        """`files`: the `mapped_folder`. `place`: the folder of each table."""
+        """`files`: the `get_mapped_folder`. `place`: the folder of each table."""
         self._files, self._place = files, place
         self._opened: dict[str, list[_Stretch]] = {}
 
@@ -148,20 +148,20 @@ class MappedAtoms:
         """Ids of the atoms that stand in the tables and no longer count."""
         return read_gone_atoms(self._place)
 
-    def rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
+    def read_rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
         """Return some columns, or all, of the rows of one of ATOM_TABLES for which `where` holds."""
-        return pl.concat(self.pieces(name, columns or SCHEMAS[name].names(), where), rechunk=False)
+        return pl.concat(self.read_pieces(name, columns or SCHEMAS[name].names(), where), rechunk=False)
 
-    def pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
+    def read_pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
         """Yield the same, some parts at a time; at least one piece, which may be empty."""
-        return self._read_stretches(name, columns, lambda stretch: stretch.rows_where(columns, where))
+        return self._read_stretches(name, columns, lambda stretch: stretch.filter_rows(columns, where))
 
-    def of_atoms(self, name: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
+    def read_atom_rows(self, name: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
         """Return some columns, or all, of the rows of these atoms, by binary search: every part has its atoms in order."""
         columns = columns or SCHEMAS[name].names()
         wanted = atom_ids.unique()
         wanted = wanted.filter(~wanted.is_in(self.gone.implode())).sort()
-        return pl.concat(self._read_stretches(name, columns, lambda stretch: stretch.rows_of(columns, wanted)), rechunk=False)
+        return pl.concat(self._read_stretches(name, columns, lambda stretch: stretch.gather_rows(columns, wanted)), rechunk=False)
 
     def _read_stretches(self, name: str, columns: list[str], read: Callable[[_Stretch], pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield SCHEMAS[name].to_frame().select(columns)
@@ -169,7 +169,7 @@ class MappedAtoms:
             self._opened[name] = list(self._open_stretches(name))
         for stretch in self._opened[name]:
             yield read(stretch)
-            if _resident_file_bytes() > MOST_HELD:
+            if _count_resident_bytes() > MOST_HELD:
                 self._release_pages()
 
     def _release_pages(self) -> None:
@@ -179,8 +179,8 @@ class MappedAtoms:
 
     def _open_stretches(self, name: str) -> Iterator[_Stretch]:
         opened, size = list[_File](), 0
-        for part in _filled_parts(self._place(name)):
-            opened.append(_file_of(self._files, part))
+        for part in _list_filled_parts(self._place(name)):
+            opened.append(_open_part(self._files, part))
             size += len(opened[-1].held)
             if size >= BYTES_AT_A_TIME:
                 yield _Stretch.of(opened, self.gone)
@@ -191,7 +191,7 @@ class MappedAtoms:
 
 def open_tonight(paths: BuildPaths) -> MappedAtoms:
     """Return the tables of atoms of tonight's build, as they are by now."""
-    return MappedAtoms(mapped_folder(paths), paths.table)
+    return MappedAtoms(get_mapped_folder(paths), paths.table)
 
 
 class _File(NamedTuple):
@@ -200,7 +200,7 @@ class _File(NamedTuple):
     rows: pl.DataFrame
     held: mmap.mmap
 
-    def places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
+    def find_places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
         """Return the places of the rows of these atoms, which come sorted."""
         ids, wanted = self.rows["atom_id"].to_numpy(), atom_ids.to_numpy()
         first = np.searchsorted(ids, wanted)
@@ -219,46 +219,46 @@ class _Stretch(NamedTuple):
         rows = pl.concat([file.rows for file in files], rechunk=False)
         return cls(files, rows, _mask_live_rows(files, gone.sort()) if len(gone) else None)
 
-    def rows_where(self, columns: list[str], where: pl.Expr | None) -> pl.DataFrame:
+    def filter_rows(self, columns: list[str], where: pl.Expr | None) -> pl.DataFrame:
         found, picked = self.rows.select(columns), self.live
         if where is not None:
             holds = self.rows.select(where).to_series()
             picked = holds if picked is None else picked & holds
         return found if picked is None else found.filter(picked)
 
-    def rows_of(self, columns: list[str], atom_ids: pl.Series) -> pl.DataFrame:
+    def gather_rows(self, columns: list[str], atom_ids: pl.Series) -> pl.DataFrame:
         """Return the rows of these atoms, which count and come sorted."""
-        places = (file.places(atom_ids) for file in self.files)
+        places = (file.find_places(atom_ids) for file in self.files)
         return pl.concat([file.rows.select(pl.col(columns).gather(at)) for file, at in zip(self.files, places, strict=True)], rechunk=False)
 
 
 def _mask_live_rows(files: list[_File], gone: pl.Series) -> pl.Series:
     counts = [np.ones(file.rows.height, dtype=bool) for file in files]
     for held, file in zip(counts, files, strict=True):
-        held[file.places(gone)] = False
+        held[file.find_places(gone)] = False
     return pl.Series(np.concatenate(counts))
 
 
-def _resident_file_bytes() -> int:
+def _count_resident_bytes() -> int:
     """Return how many bytes of files this process has in memory."""
     return int(Path("/proc/self/statm").read_text().split()[2]) * mmap.PAGESIZE
 
 
-def _filled_parts(table: Path) -> list[Path]:
+def _list_filled_parts(table: Path) -> list[Path]:
     """Return the parts that hold rows."""
     found = parts(table)
     return found if len(found) > 1 or row_count_of(found[0]) else []
 
 
-def _file_of(files: Path, part: Path) -> _File:
+def _open_part(files: Path, part: Path) -> _File:
     seen = part.stat()
-    return _opened(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return _open_cached(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
 @lru_cache(maxsize=256)
-def _opened(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
+def _open_cached(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
     """Open a file once: a night asks for the same few files some thirty times."""
-    return _open(_file(files, part))
+    return _open(_build_file_path(files, part))
 
 
 def _open(file: Path) -> _File:
@@ -268,5 +268,5 @@ def _open(file: Path) -> _File:
     return _File(cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False)), held)
 
 
-def _file(files: Path, part: Path) -> Path:
+def _build_file_path(files: Path, part: Path) -> Path:
     return files / f"{part.parent.name}-{part_name(part)}.arrow"

@@ -47,27 +47,27 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     write_name_tables(paths, artists, names)
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):
-        own = artists[artist_index.places(pl.read_ipc(_file(folder, number, "ids")))]
-        own.write_ipc(_file(folder, number, "artists"))
+        own = artists[artist_index.find_places(pl.read_ipc(_build_file_path(folder, number, "ids")))]
+        own.write_ipc(_build_file_path(folder, number, "artists"))
         wanted = pl.concat([credited["name"], own["name"]]).unique().to_frame()
-        names[name_index.places(wanted)].write_ipc(_file(folder, number, "names"))
+        names[name_index.find_places(wanted)].write_ipc(_build_file_path(folder, number, "names"))
 
 
 def read_cached_names(folder: Path, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of `credit_name` and of `artist_name` that the records of a slice credit."""
-    return pl.read_ipc(_file(folder, number, "names")), pl.read_ipc(_file(folder, number, "artists"))
+    return pl.read_ipc(_build_file_path(folder, number, "names")), pl.read_ipc(_build_file_path(folder, number, "artists"))
 
 
-def _file(folder: Path, number: int, what: str) -> Path:
+def _build_file_path(folder: Path, number: int, what: str) -> Path:
     return folder / f"{number:06d}.{what}.arrow"
 
 
 def _collect_names(folder: Path, job: tuple[int, staged_records.Slice]) -> pl.DataFrame:
     """Return the names on a slice: name, has_id; and write the ids of its artists to the cache."""
     number, records = job
-    rows = records.columns("platform", "artists", "artist_credit")
+    rows = records.read_columns("platform", "artists", "artist_credit")
     ids = rows.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls().unnest("artist")
-    ids.select(_ARTIST).drop_nulls().unique().write_ipc(_file(folder, number, "ids"))
+    ids.select(_ARTIST).drop_nulls().unique().write_ipc(_build_file_path(folder, number, "ids"))
     return collect_names(rows)
 
 
@@ -84,7 +84,7 @@ class _Index:
         """Index a table by these columns, which are unique in it."""
         return cls(table.select(hash_columns(columns)).to_series().to_numpy(), columns)
 
-    def places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
+    def find_places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
         """Return the places of those keys that stand in the table, in ascending order."""
         wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
         near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)

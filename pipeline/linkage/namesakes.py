@@ -72,7 +72,7 @@ def _split_sides(members: pl.DataFrame) -> list[list[int]]:
     for body in bodies:
         rows = members[body]
         own = _Claims.of(rows)
-        place = next((side for side, known in enumerate(claims) if not known.contradicts(own)), None)
+        place = next((side for side, known in enumerate(claims) if not known.is_contradicted_by(own)), None)
         if place is None:
             sides.append([])
             claims.append(own)
@@ -106,7 +106,7 @@ class _Claims(NamedTuple):
                 claims.releases[platform].add(release)
         return claims
 
-    def contradicts(self, other: _Claims) -> bool:
+    def is_contradicted_by(self, other: _Claims) -> bool:
         names = (_has_disjoint_ids(self.leads, other.leads), _has_disjoint_ids(self.others, other.others))
         return any(names) or any(not there.isdisjoint(other.releases[platform]) for platform, there in self.releases.items())
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
-from pipeline.linkage.atoms import stand_in_artist
+from pipeline.linkage.atoms import choose_stand_in_artist
 from pipeline.linkage.credits import list_credits, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.sorted_runs import find_run_starts
@@ -89,7 +89,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
 
 def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone."""
-    rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise("artist_key"))
+    rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise("artist_key"))
     rows = rows.join(hash_texts(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
 
@@ -135,5 +135,5 @@ def hash_texts(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
 
 
 def hash_bucket(buckets: int, hashed: str = "artist_hash") -> pl.Expr:
-    """Return the bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as in `atoms.bucket_range`."""
+    """Return the bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as in `atoms.compute_bucket_range`."""
     return (pl.col(hashed) // (1 << 16) * buckets // (1 << 16)).cast(pl.UInt32)

@@ -11,7 +11,7 @@ import polars as pl
 
 from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import TYPO_DURATION_MS, add_compared_columns, add_verdict, duration_gap
+from pipeline.linkage.guards import TYPO_DURATION_MS, add_compared_columns, add_verdict, compute_duration_gap
 
 
 def _describe_position() -> pl.Expr:
@@ -35,7 +35,7 @@ def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
 
 def judge_pairs(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Return a, b, score of each pair; no score if the guards reject it. `atoms`: rows of `atom`, at least those in the pairs."""
-    near = (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
+    near = (compute_duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
     return add_verdict(add_compared_columns(pairs, atoms)).select("a", "b", score=pl.when(pl.col("reason").is_null() & near).then("score"))
 
 

@@ -17,7 +17,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, row_count_of
 from pipeline.linkage.id_rules import KEY_SCHEMA, assign_homes, find_redirects, match_members, resolve, tally
-from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, is_exception, work_folder, write_redirects_and_next_id
+from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, get_work_folder, is_exception, write_redirects_and_next_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,17 +65,17 @@ def assign_records(paths: BuildPaths, groups: pl.DataFrame) -> RecordIds:
     _spill_records(members, groups, ranges, spill)
     tallies, rows = [], 0
     for number, place in enumerate(ranges):
-        found = match_members(_read_sorted_members(spill / f"{number:05d}", place.platform), stored.keys(place.start, place.end))
+        found = match_members(_read_sorted_members(spill / f"{number:05d}", place.platform), stored.read_keys(place.start, place.end))
         tallies.append(tally(found, rows))
         rows += found.height
-        found.write_parquet(_matched_file(spill, number), compression="lz4")
+        found.write_parquet(_get_matched_path(spill, number), compression="lz4")
     resolution = resolve(pl.concat(tallies), stored.links, stored.next_id)
     written = _write_tables(paths, ranges, spill, resolution)
     shutil.rmtree(spill)
     return RecordIds(resolution.ids, resolution.next_id - stored.next_id, written.height)
 
 
-def _matched_file(spill: Path, number: int) -> Path:
+def _get_matched_path(spill: Path, number: int) -> Path:
     return spill / f"{number:05d}.parquet"
 
 
@@ -138,13 +138,13 @@ def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
 def _write_tables(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Resolution) -> pl.DataFrame:
     """Write `recording_member`, a part for each platform, and the registry; return the redirects."""
     doubtful = [pl.Series("home", dtype=pl.Int64)]
-    folder, links = work_folder(paths, KIND), resolution.links
+    folder, links = get_work_folder(paths, KIND), resolution.links
     with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as member, RegistryWriter(folder / "id_registry") as keys:
         for platform in sorted(CATALOG_PLATFORMS):
             present = [TABLES["recording_member"].empty()]
             keys.write(KIND, _NO_KEYS, links if platform == _FIRST_AFTER_LINKS else None)
             for number in (number for number, place in enumerate(ranges) if place.platform == platform):
-                rows = assign_homes(pl.read_parquet(_matched_file(spill, number)), resolution)
+                rows = assign_homes(pl.read_parquet(_get_matched_path(spill, number)), resolution)
                 doubtful.append(rows.filter(pl.col("entity_id").ne_missing(pl.col("home")))["home"].unique())
                 keys.write(KIND, rows.filter(is_exception()).select("source_key", entity_id="home"))
                 external_id = pl.col("source_key").str.slice(len(platform) + 1)

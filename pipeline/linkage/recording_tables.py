@@ -25,7 +25,7 @@ def write_all_recordings(paths: BuildPaths, atoms: MappedAtoms, cluster: pl.Data
     assigned = assign_records(paths, cluster.rename({"cluster_id": "group"}))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
-    owner, conflict = settle_owners(atoms, atoms.rows("atom_isrc"), recordings)
+    owner, conflict = settle_owners(atoms, atoms.read_rows("atom_isrc"), recordings)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assigned
@@ -40,4 +40,4 @@ def settle_owners(atoms: MappedAtoms, claims: pl.DataFrame, recordings: pl.DataF
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    return assign_isrc_owners(claimed, atoms.of_atoms("atom", involved))
+    return assign_isrc_owners(claimed, atoms.read_atom_rows("atom", involved))

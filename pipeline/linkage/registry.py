@@ -73,12 +73,12 @@ class StoredRegistry:
         self._members = held if kind == "recording" else _NO_MEMBERS
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
-        self.links = pl.concat([links, self._links_of_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
-        largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._tables()]
+        self.links = pl.concat([links, self._convert_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
+        largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._list_tables()]
         given = find_highest_ids(paths.root).get(kind, FIRST_ID)
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
 
-    def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
+    def read_keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
         """Return keys as in Registry, from `start` on, up to `end`."""
         rows = _filter_between(self._rows, start, end).collect()
         first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
@@ -89,19 +89,19 @@ class StoredRegistry:
         members = self._members.filter(platforms).select(source_key=SOURCE_KEY, entity_id="recording_id")
         return overlay(_filter_between(members, start, end).collect(), rows)
 
-    def exceptions(self) -> pl.DataFrame:
+    def read_exceptions(self) -> pl.DataFrame:
         """Return the keys that table `id_registry` itself holds, as in Registry."""
         return self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
 
-    def _tables(self) -> list[tuple[pl.LazyFrame, str]]:
+    def _list_tables(self) -> list[tuple[pl.LazyFrame, str]]:
         return [(self._rows, "entity_id"), (self._members, "recording_id")]
 
-    def _links_of_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    def _convert_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
         """Return redirects of ids that the registry does not know, as links: it was rebuilt, or is older than links."""
         unknown = redirects.join(links, on="old_id", how="anti")
         if unknown.is_empty():
             return unknown
-        homes = pl.concat([rows.select(old_id=name).join(unknown.lazy(), on="old_id", how="semi") for rows, name in self._tables()])
+        homes = pl.concat([rows.select(old_id=name).join(unknown.lazy(), on="old_id", how="semi") for rows, name in self._list_tables()])
         return unknown.join(homes.unique().collect(), on="old_id", how="anti").select("old_id", new_id=pl.coalesce("new_id", "old_id"))
 
 
@@ -133,7 +133,7 @@ def _scan_live_members(paths: BuildPaths) -> pl.LazyFrame:
 def read_previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
     """Return the last published registry of `kind` and the first free id; empty and 1 before the first publish. RegistryError if lost."""
     stored = StoredRegistry(paths, kind)
-    return Registry(stored.keys(), stored.links), stored.next_id
+    return Registry(stored.read_keys(), stored.links), stored.next_id
 
 
 def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
@@ -147,7 +147,7 @@ def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
 
 def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
     """Lay an assignment down for `collect_registry`; ValueError for an unknown kind."""
-    _save(work_folder(paths, kind), kind, assignment)
+    _save(get_work_folder(paths, kind), kind, assignment)
 
 
 def _save(folder: Path, kind: str, assignment: Assignment) -> None:
@@ -157,7 +157,7 @@ def _save(folder: Path, kind: str, assignment: Assignment) -> None:
 
 
 def write_redirects_and_next_id(folder: Path, kind: str, redirects: pl.DataFrame, next_id: int) -> None:
-    """Write the files beside the registry of a kind in its `work_folder`: redirects (old_id, new_id) and the first free id."""
+    """Write the files beside the registry of a kind in its `get_work_folder`: redirects (old_id, new_id) and the first free id."""
     write_table(TABLES["redirect"], folder / "redirect", redirects.with_columns(kind=pl.lit(kind)))
     (folder / "next_id.json").write_text(json.dumps({"next_id": next_id}) + "\n")
 
@@ -205,10 +205,10 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
     A kind that this build did not assign keeps what the live snapshot says of it.
     """
     for kind in KINDS:
-        if not (work_folder(paths, kind) / "next_id.json").is_file():
+        if not (get_work_folder(paths, kind) / "next_id.json").is_file():
             registry, next_id = read_previous_registry(paths, kind)
-            _save(_kept_folder(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
-    folders = [_collected_folder(paths, kind) for kind in KINDS]
+            _save(_get_kept_folder(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
+    folders = [_find_collected_folder(paths, kind) for kind in KINDS]
     join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
     join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])
     return read_next_ids(paths)
@@ -216,17 +216,17 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
 
 def read_next_ids(paths: BuildPaths) -> dict[str, int]:
     """Return the next free id of each kind, as `collect_registry` found it last."""
-    return {kind: json.loads((_collected_folder(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
+    return {kind: json.loads((_find_collected_folder(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
 
 
-def _kept_folder(paths: BuildPaths, kind: str) -> Path:
-    """Return the folder that replaces `work_folder` for a kind to which this build gave no ids."""
-    return work_folder(paths, kind).with_name(f"{kind}.kept")
+def _get_kept_folder(paths: BuildPaths, kind: str) -> Path:
+    """Return the folder that replaces `get_work_folder` for a kind to which this build gave no ids."""
+    return get_work_folder(paths, kind).with_name(f"{kind}.kept")
 
 
-def _collected_folder(paths: BuildPaths, kind: str) -> Path:
-    folder = work_folder(paths, kind)
-    return folder if (folder / "next_id.json").is_file() else _kept_folder(paths, kind)
+def _find_collected_folder(paths: BuildPaths, kind: str) -> Path:
+    folder = get_work_folder(paths, kind)
+    return folder if (folder / "next_id.json").is_file() else _get_kept_folder(paths, kind)
 
 
 def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
@@ -241,7 +241,7 @@ def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
     if fault is None:
         return {"snapshot": live.name, "rebuilt": False, "why": "its registry is whole"}
     found = [(kind, Registry(_read_member_keys(live, kind))) for kind in KINDS]
-    with RegistryWriter(_rebuilt_folder(paths, live)) as writer:
+    with RegistryWriter(_get_rebuilt_folder(paths, live)) as writer:
         for kind, registry in found:
             writer.write(kind, registry.keys if kind != "recording" else registry.keys.clear())
     return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
@@ -267,8 +267,8 @@ def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
     fault = _find_fault(live, contents=contents)
     if fault is None:
         return live / "tables" / "id_registry"
-    if _rebuilt_folder(paths, live).is_dir():
-        return _rebuilt_folder(paths, live)
+    if _get_rebuilt_folder(paths, live).is_dir():
+        return _get_rebuilt_folder(paths, live)
     raise RegistryError(
         f"snapshot {live.name} has no usable id registry ({fault}), and without it every id would be given anew: "
         f"run `python -m pipeline registry rebuild --catalog {paths.root}`, or roll back to another snapshot"
@@ -312,11 +312,11 @@ def _find_fault(live: Path, *, contents: bool) -> str | None:
     return None
 
 
-def _rebuilt_folder(paths: BuildPaths, live: Path) -> Path:
+def _get_rebuilt_folder(paths: BuildPaths, live: Path) -> Path:
     return paths.root / "work" / "registry" / "rebuilt" / live.name / "id_registry"
 
 
-def work_folder(paths: BuildPaths, kind: str) -> Path:
+def get_work_folder(paths: BuildPaths, kind: str) -> Path:
     """Return the folder for the ids of a kind between the stages of one build; ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"no ids of kind {kind!r}: one of {', '.join(KINDS)}")

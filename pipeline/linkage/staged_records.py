@@ -36,9 +36,9 @@ class Slice(NamedTuple):
 
     def read(self) -> pl.DataFrame:
         """Return LINKED_COLUMNS and content_hash."""
-        return add_content_hash(self.columns(*LINKED_COLUMNS, "content_hash"))
+        return add_content_hash(self.read_columns(*LINKED_COLUMNS, "content_hash"))
 
-    def columns(self, *names: str) -> pl.DataFrame:
+    def read_columns(self, *names: str) -> pl.DataFrame:
         """Return these columns of the table."""
         return pl.scan_parquet(self.part).select(names).slice(self.start, self.rows).collect()
 
@@ -74,7 +74,7 @@ def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     Reads nearly all records, half of the time for nested credits, unless staging laid all of these aside (new_records.py).
     """
     laid_aside = [read_new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
-    found = [_no_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
+    found = [_build_empty_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
     for part in list_record_parts(paths) if len(rest) else []:
         rows = (
@@ -112,7 +112,7 @@ def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl
     known = read_artist_names(paths).filter(pl.col("name").is_in(names.implode()))
     found = TABLES["source_recording"].empty().select("platform", "external_id")
     for records in cut_slices(paths):
-        rows = records.columns("platform", "external_id", "artists", "artist_credit")
+        rows = records.read_columns("platform", "external_id", "artists", "artist_credit")
         ids = known.filter(pl.col("platform").is_in(rows["platform"].unique().implode()))["artist_id"].implode()
         credit = pl.element().struct
         is_credited = pl.col("artists").list.eval(credit.field("name").is_in(names.implode()) | credit.field("artist_id").is_in(ids))
@@ -141,5 +141,5 @@ def count_tracks(paths: BuildPaths) -> int:
     return sum(row_count(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
 
 
-def _no_records() -> pl.DataFrame:
+def _build_empty_records() -> pl.DataFrame:
     return TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")

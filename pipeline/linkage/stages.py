@@ -16,7 +16,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, row_count, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
-from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, bucket_count, find_decided_members, write_all_atoms
+from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
 from pipeline.linkage.edge_tables import (
     find_all_positions,
     find_code_and_typo_edges,
@@ -31,7 +31,7 @@ from pipeline.linkage.incremental.edge_changes import find_changed_code_and_typo
 from pipeline.linkage.incremental.night import Night, begin_night, read_night, record_decision
 from pipeline.linkage.incremental.recording_changes import write_changed_recordings
 from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
-from pipeline.linkage.mapped_atoms import mapped_folder, open_tonight, write_mapped_positions
+from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 
@@ -55,7 +55,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     night = begin_night(paths)
     overrides = load_overrides(paths.overrides) if paths.has_overrides else NO_OVERRIDES
     records = staged_records.count_records(paths)
-    buckets = buckets or bucket_count(records)
+    buckets = buckets or count_buckets(records)
     changes = find_record_changes(paths, night) if night.base is not None else None
     atom_change = None
     if changes is not None and changes.share > atom_changes.MOST_CHANGED:
@@ -72,7 +72,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     return {
         "records": records,
         "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
-        "isrc_claims": open_tonight(paths).rows("atom_isrc", ["atom_id"]).height,
+        "isrc_claims": open_tonight(paths).read_rows("atom_isrc", ["atom_id"]).height,
         "buckets": buckets,
         "is_in_full": int(night.base is None),
         "changed_records": len(changes.fresh) if changes is not None else records,
@@ -83,7 +83,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
 def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge`. LinkageError names platforms and records when two cannot be compared."""
     with report_failing_records(paths):
-        return _write_edge_table(paths, buckets or bucket_count(row_count(paths.table("atom"))))
+        return _write_edge_table(paths, buckets or count_buckets(row_count(paths.table("atom"))))
 
 
 def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
@@ -96,7 +96,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
         positions = find_positions_tonight(paths, atoms, night)
     decided = find_override_edges(paths, atoms)
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
-    write_mapped_positions(mapped_folder(paths), paths.table, judged)
+    write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
     so_far = clustering.find_components(clustering.find_linked_atoms(found)["atom_id"], found)
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
@@ -114,7 +114,7 @@ def write_clusters(paths: BuildPaths) -> Facts:
     found = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.find_linked_atoms(found)
     atoms, every = [], []
-    for rows in open_tonight(paths).pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
+    for rows in open_tonight(paths).read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     with report_failing_records(paths):

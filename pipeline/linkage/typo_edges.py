@@ -22,9 +22,9 @@ from pipeline.linkage.guards import (
     Letters,
     add_compared_columns,
     add_similarities,
-    duration_gap,
+    compute_duration_gap,
+    has_compatible_variants,
     is_typo,
-    variants_match,
 )
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
@@ -42,15 +42,15 @@ LARGEST_BLOCK = 400
 """In atoms. Larger blocks (a one-word title at one length) hold too few typing errors for a quadratic number of comparisons."""
 
 
-def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
+def _cut_ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
     return pl.lit("^") + pl.col(column).str.slice(0, length), pl.col(column).str.tail(length) + pl.lit("$")
 
 
 # Blocks are numbers: a collision (1 in 2^64) only adds a pair that the comparison rejects.
 DURATION_SLOT = pl.col("duration_ms") // TYPO_DURATION_MS
 _TIMED_BY_ARTIST = hash_columns(("artist_key", "number_key"))
-_BY_TITLE_END = [hash_columns(("artist_key", end)) for end in _ends("title_key", TITLE_END)]
-_BY_ARTIST_END = [hash_columns(("title_key", end)) for end in _ends("artist_key", NAME_END)]
+_BY_TITLE_END = [hash_columns(("artist_key", end)) for end in _cut_ends("title_key", TITLE_END)]
+_BY_ARTIST_END = [hash_columns(("title_key", end)) for end in _cut_ends("artist_key", NAME_END)]
 BLOCKS = {
     "title": pl.col("title_key").hash(),
     "timed_block": _TIMED_BY_ARTIST,
@@ -64,7 +64,7 @@ def find_same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return candidate edges between titles of one lead artist: a, b, score, evidence. `atoms`: all of one bucket of artists."""
     known = atoms.filter(pl.col("artist_key") != "")
     titles = TitleNumbers.of(known)
-    pairs = [_close_pairs(blocked, titles) for blocked in block_timed_by_artist(known)]
+    pairs = [_find_close_pairs(blocked, titles) for blocked in block_timed_by_artist(known)]
     pairs += [find_untimed_pairs(blocked) for blocked in block_untimed_by_artist(known)]
     return compare_titles(pl.concat(pairs), known, titles)
 
@@ -73,14 +73,14 @@ def compare_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: TitleNumber
     """Return the candidate edges among pairs (a, b) of one lead artist. `titles`: those of `atoms`, by place."""
     found = add_compared_columns(_filter_alike_titles(pairs, atoms, titles).unique(), atoms).filter(_is_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
-    found = found.filter((pl.col("is_typo") & _is_long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
+    found = found.filter((pl.col("is_typo") & _is_long_or_timed("title_key")) | (stems & (compute_duration_gap() <= STEM_DURATION_MS)))
     return run_on_rows(found, _score_edges, ("a", "b"))
 
 
 def find_same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return candidate edges between lead artists of one title: a, b, score, evidence. `atoms`: all of one bucket of titles."""
     known = filter_shared_titles(atoms)
-    pairs = [_close_pairs(blocked) for blocked in block_timed_by_title(known)]
+    pairs = [_find_close_pairs(blocked) for blocked in block_timed_by_title(known)]
     pairs += [find_untimed_pairs(blocked) for blocked in block_untimed_by_title(known)]
     return compare_artists(pl.concat(pairs), known)
 
@@ -90,7 +90,7 @@ def compare_artists(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     found = add_compared_columns(pairs.unique(), atoms).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _is_close_or_unknown())
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
-    found = found.filter((pl.col("is_typo") & _is_long_or_timed("artist_key")) | (leads & duration_gap().is_not_null()))
+    found = found.filter((pl.col("is_typo") & _is_long_or_timed("artist_key")) | (leads & compute_duration_gap().is_not_null()))
     return run_on_rows(found, _score_edges, ("a", "b"))
 
 
@@ -138,37 +138,37 @@ def filter_shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
 
 def block_timed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks of atoms with duration by lead artist and the numbers in the title."""
-    return [_with_slots(known, _TIMED_BY_ARTIST)]
+    return [_add_slots(known, _TIMED_BY_ARTIST)]
 
 
 def block_untimed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks by lead artist and an end of the title, of artists with an atom that lacks its duration."""
     untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
-    return [_blocked(untimed, block) for block in _BY_TITLE_END]
+    return [_build_blocks(untimed, block) for block in _BY_TITLE_END]
 
 
 def block_timed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks of atoms with duration by title and a credited name, or an end of the lead artist's name."""
     by_name = shared.with_columns(name="names").explode("name", empty_as_null=False)
-    return [_with_slots(by_name, hash_columns(("title_key", "name"))), *(_with_slots(shared, block) for block in _BY_ARTIST_END)]
+    return [_add_slots(by_name, hash_columns(("title_key", "name"))), *(_add_slots(shared, block) for block in _BY_ARTIST_END)]
 
 
 def block_untimed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks by title and an end of the lead artist's name."""
-    return [_blocked(shared, block) for block in _BY_ARTIST_END]
+    return [_build_blocks(shared, block) for block in _BY_ARTIST_END]
 
 
-def _with_slots(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
+def _add_slots(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
     """Return block number, duration slot and place among the atoms; neighbours in duration lie in one slot or the next."""
     timed = atoms.with_row_index("place").filter(pl.col("duration_ms").is_not_null())
     return timed.select("place", "atom_id", "duration_ms", block=block, slot=DURATION_SLOT)
 
 
-def _blocked(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
+def _build_blocks(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
     return atoms.select("atom_id", "duration_ms", block=block)
 
 
-def _close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> pl.DataFrame:
+def _find_close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> pl.DataFrame:
     """Return all pairs of atoms in one block with close durations: sorted by duration they lie side by side.
 
     Pairs that `titles` (by `place`) rule out are dropped as they are found: nearly all of two and a half million in a typical bucket.
@@ -180,7 +180,7 @@ def _close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> p
     sizes = np.diff(starts, append=len(ids))
     is_searched = np.repeat(sizes <= LARGEST_BLOCK, sizes)
     blocks, durations, ids = blocks[is_searched], durations[is_searched], ids[is_searched]
-    here = titles.at(blocked["place"].to_numpy()[order][is_searched]) if titles else None
+    here = titles.select(blocked["place"].to_numpy()[order][is_searched]) if titles else None
     place, step, found = np.arange(len(ids)), 1, [np.empty((2, 0), dtype=np.int64)]
     while len(place):
         place = place[: np.searchsorted(place, len(ids) - step)]
@@ -220,7 +220,7 @@ class TitleNumbers(NamedTuple):
         title, stem, number, variant = (atoms[name].hash().to_numpy() for name in ("title_key", "stem_key", "number_key", "variant"))
         return cls(title, stem, number, variant, Letters.of(atoms["title_key"]))
 
-    def at(self, places: Places) -> TitleNumbers:
+    def select(self, places: Places) -> TitleNumbers:
         """Return the numbers at these places."""
         letters = Letters(self.letters.lengths[places], self.letters.sets[places])
         return TitleNumbers(self.title[places], self.stem[places], self.number[places], self.variant[places], letters)
@@ -232,7 +232,7 @@ class TitleNumbers(NamedTuple):
 
     def can_match(self, one: Places, other: Places) -> npt.NDArray[np.bool_]:
         """Mark the pairs that can be typing errors of one another, or stems; equal titles only with different variants."""
-        alike = self.letters.may_be_typos(one, other) | self.are_stems(one, other)
+        alike = self.letters.can_be_typos(one, other) | self.are_stems(one, other)
         same = self.title[one] == self.title[other]
         found: npt.NDArray[np.bool_] = (
             alike & ~(same & (self.variant[one] == self.variant[other])) & (self.number[one] == self.number[other])
@@ -254,16 +254,16 @@ def _filter_alike_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: Title
 
 
 def _is_close_or_unknown() -> pl.Expr:
-    return (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
+    return (compute_duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
 
 
 def _is_long_or_timed(key: str) -> pl.Expr:
     shorter = pl.min_horizontal(pl.col(f"a_{key}").str.len_chars(), pl.col(f"b_{key}").str.len_chars())
-    return duration_gap().is_not_null() | (shorter >= UNTIMED_CHARACTERS)
+    return compute_duration_gap().is_not_null() | (shorter >= UNTIMED_CHARACTERS)
 
 
 def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return a, b, score, evidence of the compared pairs whose variants match."""
-    pairs = add_similarities(pairs.filter(variants_match(pairs)))
+    pairs = add_similarities(pairs.filter(has_compatible_variants(pairs)))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

@@ -36,7 +36,7 @@ def transliterate(text: pl.Expr) -> pl.Expr:
     return text.str.replace_many(_SOUNDS)
 
 
-def share_no_script(one: pl.Series, other: pl.Series) -> pl.Series:
+def mark_unlike_scripts(one: pl.Series, other: pl.Series) -> pl.Series:
     """Mark the pairs in which both texts have letters, but none of a common script. A text of digits and signs has no script. No nulls."""
     pairs = pl.DataFrame({"one": one, "other": other})
     has_other_letters = pl.col("one").str.len_bytes() + pl.col("other").str.len_bytes() > (

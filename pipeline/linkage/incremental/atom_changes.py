@@ -19,10 +19,10 @@ from pipeline.linkage.atom_tables import (
     find_decided_members,
     hash_keys,
     join_atom_parts,
+    open_spill_folder,
     read_keys,
     read_normal_forms,
     rewrite_atoms,
-    spill_folder,
     write_atom_parts,
     write_gone_atoms,
 )
@@ -58,7 +58,7 @@ class RecordChanges(NamedTuple):
 def find_record_changes(paths: BuildPaths, night: Night) -> RecordChanges:
     """Compare the content hashes of tonight's staged records with those of the base."""
     after = staged_records.read_content_hashes(paths)
-    before = night.atoms.rows("atom_member", ["content_hash"])["content_hash"]
+    before = night.atoms.read_rows("atom_member", ["content_hash"])["content_hash"]
     gone, fresh = find_differing_ids(before, after)
     return RecordChanges(gone, fresh, max(len(gone), len(fresh)) / max(1, len(after)))
 
@@ -71,17 +71,17 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     """
     fresh = staged_records.read_records_with(paths, changes.fresh)
     names, lost, renamed = write_changed_names(paths, night, changes.gone, fresh)
-    if len(renamed) > MOST_CHANGED * row_count(night.folder("atom")):
+    if len(renamed) > MOST_CHANGED * row_count(night.find_folder("atom")):
         return None
     credited = number_credits(list_credits(fresh.with_row_index("row")))
-    rows = normalise(fresh, *names.of(credited["name"], credited["artist"]))
+    rows = normalise(fresh, *names.select(credited["name"], credited["artist"]))
     decided = find_decided_members(night.atoms, overrides)
     keys = read_keys(night.atoms, pl.concat([lost, renamed, decided["atom_id"]]))
     touched = pending = find_atoms_with_keys(night.atoms, pl.concat([keys, hash_keys(rows)]))
     while pending.height:
         others = read_normal_forms(night.atoms, pending).filter(~pl.col("content_hash").is_in(changes.gone.implode()))
         credited = others.select("credit_names", "credit_artists").explode("credit_names", "credit_artists", empty_as_null=False)
-        others = reread_credits(others, *names.of(credited["credit_names"], credited["credit_artists"]))
+        others = reread_credits(others, *names.select(credited["credit_names"], credited["credit_artists"]))
         rows = pl.concat([rows, others])
         # A name with another meaning can have moved a record to another key.
         pending = find_atoms_with_keys(night.atoms, hash_keys(others)).join(touched, on="atom_id", how="anti")
@@ -101,10 +101,10 @@ def _reuse_parts(paths: BuildPaths, night: Night, gone: pl.Series, new: Atoms, r
     known = pl.col("atom_id").is_in(before.implode())
     back = new.atom.filter(known)["atom_id"]
     gone = pl.concat([before.filter(~before.is_in(back.implode())), gone])
-    if len(gone) > MOST_GONE * row_count(night.folder("atom")):
+    if len(gone) > MOST_GONE * row_count(night.find_folder("atom")):
         rewrite_atoms(paths, night.atoms, gone, new, records, buckets)
         return
-    with spill_folder(paths) as spill:
+    with open_spill_folder(paths) as spill:
         added = Atoms(*(rows.filter(~known) for rows in new))
-        join_atom_parts(paths, [[night.folder(name) for name in ATOM_TABLES], write_atom_parts(spill, night.files, added, records)])
+        join_atom_parts(paths, [[night.find_folder(name) for name in ATOM_TABLES], write_atom_parts(spill, night.files, added, records)])
     write_gone_atoms(paths, gone)

@@ -31,18 +31,18 @@ def mark_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[n
     """
     sums = np.zeros((2, 1 << SUM_BITS), dtype=np.uint64)
     for held, ids in zip(sums, (one, other), strict=True):
-        for chunk in _chunks(ids):
-            np.add.at(held, _slots(chunk), chunk)
+        for chunk in _cut_chunks(ids):
+            np.add.at(held, _find_slots(chunk), chunk)
     differ = sums[0] != sums[1]
-    found = [np.concatenate([differ[:0], *(differ[_slots(chunk)] for chunk in _chunks(ids))]) for ids in (one, other)]
+    found = [np.concatenate([differ[:0], *(differ[_find_slots(chunk)] for chunk in _cut_chunks(ids))]) for ids in (one, other)]
     return found[0], found[1]
 
 
-def _chunks(ids: pl.Series) -> Iterator[npt.NDArray[np.uint64]]:
+def _cut_chunks(ids: pl.Series) -> Iterator[npt.NDArray[np.uint64]]:
     """Yield pieces that stay in the cache: fresh memory for the slots of all takes longer to get than to fill."""
     for numbers in (held.to_numpy().view(np.uint64) for held in ids.get_chunks()):
         yield from (numbers[start : start + NUMBERS_PER_CHUNK] for start in range(0, len(numbers), NUMBERS_PER_CHUNK))
 
 
-def _slots(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def _find_slots(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (ids >> np.uint64(64 - SUM_BITS)).view(np.int64)

@@ -13,13 +13,13 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms, staged_records
-from pipeline.linkage.edge_tables import find_all_positions, has_positions, position_buckets, settle_typo_edges
+from pipeline.linkage.edge_tables import count_position_buckets, find_all_positions, has_positions, settle_typo_edges
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.incremental.typo_changes import (
     find_changed_artist_edges,
     find_changed_title_edges,
     find_toggled_blocks,
-    shares_block_with,
+    has_common_block,
 )
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS
@@ -37,11 +37,11 @@ def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, nigh
     """Return all edges from codes and typing errors: those of the base that no change can reach, and those around changed atoms."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     changes = [(where, change.filter(pl.col("change") == kind)["atom_id"]) for where, kind in ((night.atoms, "gone"), (atoms, "made"))]
-    codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
-    claims = atoms.rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
-    former, latter = (where.of_atoms("atom", ids) for where, ids in changes)
+    codes = pl.concat([where.read_atom_rows("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
+    claims = atoms.read_rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
+    former, latter = (where.read_atom_rows("atom", ids) for where, ids in changes)
     changed = pl.concat([former, latter])
-    near = atoms.rows("atom", where=shares_block_with(changed))
+    near = atoms.read_rows("atom", where=has_common_block(changed))
     titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
     others = near.filter(~pl.col("atom_id").is_in(latter["atom_id"].implode()))
     toggled = find_toggled_blocks(pl.concat([others, former]), near)
@@ -53,10 +53,10 @@ def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, nigh
     if toggled.height:
         whole = {by: toggled.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
         in_artist, in_title = (pl.col(name).is_in(names) for name, names in whole.items())
-        crowd = atoms.rows("atom", where=in_artist | in_title)
+        crowd = atoms.read_rows("atom", where=in_artist | in_title)
         candidates += [find_same_artist_edges(crowd.filter(in_artist)), find_same_title_edges(crowd.filter(in_title))]
         typos = _drop_edges_within(typos, crowd, whole)
-    claiming = atoms.of_atoms("atom", claims["atom_id"])
+    claiming = atoms.read_atom_rows("atom", claims["atom_id"])
     return pl.concat([by_code, typos, find_isrc_edges(claiming, claims), settle_typo_edges(atoms, candidates)])
 
 
@@ -73,23 +73,23 @@ def _drop_edges_within(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str
 
 def read_untimed_keys(atoms: MappedAtoms) -> pl.DataFrame:
     """Return KEY_COLUMNS of the atoms without duration and of all atoms that share a key with them."""
-    keys = atoms.rows("atom", ["key"], pl.col("duration_ms").is_null())["key"]
-    return atoms.rows("atom", KEY_COLUMNS, pl.col("key").is_in(keys.unique().implode()))
+    keys = atoms.read_rows("atom", ["key"], pl.col("duration_ms").is_null())["key"]
+    return atoms.read_rows("atom", KEY_COLUMNS, pl.col("key").is_in(keys.unique().implode()))
 
 
 def find_positions_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night) -> Positions:
     """Return the contested positions; those of barcodes that did not change come from the base, with their verdicts."""
     if not has_positions(paths):
         return NO_POSITIONS
-    known = mapped_atoms.read_mapped_positions(night.files, night.folder)
+    known = mapped_atoms.read_mapped_positions(night.files, night.find_folder)
     if known is None:
         return find_all_positions(paths, atoms)
     changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
-    records = [where.of_atoms("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
+    records = [where.read_atom_rows("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
     return find_changed_positions(
         lambda: staged_records.read_barcodes(paths),
         lambda: staged_records.read_tracks(paths),
-        lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
+        lambda: atoms.read_pieces("atom_member", ["record", "atom_id"]),
         Before(known, pl.concat(records).unique()),
-        buckets=position_buckets(paths),
+        buckets=count_position_buckets(paths),
     )

@@ -45,7 +45,7 @@ def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: 
 
     `members`: table `recording_member` of the live snapshot, in its order.
     """
-    rows = stored.exceptions()
+    rows = stored.read_exceptions()
     keys = records.select(source_key=SOURCE_KEY)
     homes = [members["recording_id"].gather(find_places(members, records).drop_nulls())]
     homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])

@@ -15,10 +15,10 @@ from pipeline.linkage import staged_records
 from pipeline.linkage.credits import (
     NO_ARTIST,
     add_part_keys,
-    artist_number,
     derive_name_forms,
     merge_names,
-    name_number,
+    number_artist,
+    number_name,
     read_credits,
 )
 from pipeline.linkage.failing_rows import run_on_rows
@@ -40,11 +40,11 @@ class Names(NamedTuple):
     names: pl.DataFrame
     artists: pl.DataFrame
 
-    def of(self, name_numbers: pl.Series, artist_numbers: pl.Series) -> Self:
+    def select(self, name_numbers: pl.Series, artist_numbers: pl.Series) -> Self:
         """Return the rows that these credits need."""
-        own = self.artists.filter(artist_number().is_in(artist_numbers.unique().implode()))
-        wanted = pl.concat([name_numbers, own.select(name_number()).to_series()]).unique()
-        return type(self)(self.names.filter(name_number().is_in(wanted.implode())), own)
+        own = self.artists.filter(number_artist().is_in(artist_numbers.unique().implode()))
+        wanted = pl.concat([name_numbers, own.select(number_name()).to_series()]).unique()
+        return type(self)(self.names.filter(number_name().is_in(wanted.implode())), own)
 
 
 def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame) -> tuple[Names, pl.Series, pl.Series]:
@@ -58,19 +58,19 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
         gone: content hashes of the records that are gone.
         fresh: rows of `source_recording` that are new.
     """
-    lost = night.atoms.rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
+    lost = night.atoms.read_rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
     before = night.read("artist_name")
     artists, renamed = _splice_artists(before, staged_records.read_artist_names(paths))
-    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(name_number()).to_series()]).unique()
+    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(number_name()).to_series()]).unique()
     known = night.read("credit_name")
-    in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
-    own = artists.filter(name_number().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
+    in_doubt = known.select(number_name()).to_series().is_in(doubtful.implode())
+    own = artists.filter(number_name().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
     used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, collect_names(fresh)]
     names = change_names(known, in_doubt, pl.concat(used))
     write_name_tables(paths, artists, names)
     both = known.select("name", before="part_keys").join(names, on="name")
-    changed = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(name_number()).to_series()
-    reached = _find_atoms_crediting(night, changed, renamed.select(artist_number()).to_series())
+    changed = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(number_name()).to_series()
+    reached = _find_atoms_crediting(night, changed, renamed.select(number_artist()).to_series())
     return Names(names, artists), lost["atom_id"].unique(), reached
 
 
@@ -124,9 +124,9 @@ def _find_names_in_use(night: Night, names: pl.DataFrame, lost: pl.DataFrame) ->
 
     `lost`: credit_names, credit_artists of the records that are gone.
     """
-    names = names.select("name", number=name_number())
+    names = names.select("name", number=number_name())
     left, open_ = _count_credits(_flatten_credits(lost), names["number"]).with_columns(-pl.col("times")), names["number"]
-    for rows in night.atoms.pieces("atom_member", [*_CREDITS]):
+    for rows in night.atoms.read_pieces("atom_member", [*_CREDITS]):
         left = pl.concat([left, _count_credits(_flatten_credits(rows), open_)]).group_by("number", "has_id").agg(pl.col("times").sum())
         # A name that is credited with an id more often than it was lost is decided: nearly all are, after the first piece.
         settled = left.filter("has_id", pl.col("times") > 0)["number"]
@@ -149,7 +149,7 @@ def _flatten_credits(rows: pl.DataFrame) -> pl.DataFrame:
 def _find_atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) -> pl.Series:
     """Return atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
     found = [pl.Series("atom_id", [], dtype=pl.Int64)]
-    for rows in night.atoms.pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
+    for rows in night.atoms.read_pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
         ends = rows["credit_names"].list.len().cum_sum()
         for name, wanted in zip(_CREDITS, (names, artists), strict=True):
             hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()

@@ -69,7 +69,7 @@ class Night:
     files: Path = Path()
     """Folder of the mapped tables of atoms (mapped_atoms.py)."""
 
-    def folder(self, name: str) -> Path:
+    def find_folder(self, name: str) -> Path:
         """Return the folder of a table of the base."""
         if self.base is None:
             raise ValueError(f"this night has no base to read {name} from: {self.reason}")
@@ -78,45 +78,45 @@ class Night:
     @cached_property
     def atoms(self) -> mapped_atoms.MappedAtoms:
         """The base's tables of atoms."""
-        return mapped_atoms.MappedAtoms(self.files, self.folder)
+        return mapped_atoms.MappedAtoms(self.files, self.find_folder)
 
-    def table(self, name: str) -> pl.LazyFrame:
+    def scan(self, name: str) -> pl.LazyFrame:
         """Return another table of the base, lazily."""
-        return scan_table(TABLES[name], self.folder(name))
+        return scan_table(TABLES[name], self.find_folder(name))
 
     def read(self, name: str) -> pl.DataFrame:
         """Return another table of the base."""
-        return self.table(name).collect()
+        return self.scan(name).collect()
 
 
 def begin_night(paths: BuildPaths) -> Night:
     """Decide what tonight builds on, record it for the stages to come, and write table `linkage_version`."""
-    made = linkage_version(paths)
+    made = compute_linkage_version(paths)
     write_table(TABLES["linkage_version"], paths.table("linkage_version"), pl.DataFrame({"version": [made]}))
-    mapped_atoms.remove_stale_files(mapped_atoms.mapped_folder(paths), (paths.current / "tables").joinpath)
+    mapped_atoms.remove_stale_files(mapped_atoms.get_mapped_folder(paths), (paths.current / "tables").joinpath)
     return record_decision(paths, _decide(paths, made))
 
 
 def record_decision(paths: BuildPaths, night: Night) -> Night:
     """Write the decision to `night.json` and return it."""
     note = {"base": night.base.parent.name if night.base else None, "reason": night.reason}
-    _decision_file(paths).write_text(json.dumps(note) + "\n")
+    _get_decision_path(paths).write_text(json.dumps(note) + "\n")
     return night
 
 
 def read_night(paths: BuildPaths) -> Night:
     """Return what `begin_night` decided; without a base when it did not run, or when the base was pruned since."""
     try:
-        note = json.loads(_decision_file(paths).read_text())
+        note = json.loads(_get_decision_path(paths).read_text())
     except FileNotFoundError:
         return Night(None, "no decision is recorded")
     base = paths.snapshots / note["base"] / "tables" if note["base"] else None
     if base is not None and not base.is_dir():
         return Night(None, f"snapshot {note['base']} is gone")
-    return Night(base, note["reason"], mapped_atoms.mapped_folder(paths))
+    return Night(base, note["reason"], mapped_atoms.get_mapped_folder(paths))
 
 
-def linkage_version(paths: BuildPaths) -> str:
+def compute_linkage_version(paths: BuildPaths) -> str:
     """Return a hash of all inputs of linkage besides the records: code, libraries, overrides."""
     digest = blake2b(digest_size=16)
     for name in _LIBRARIES:
@@ -141,13 +141,13 @@ def _decide(paths: BuildPaths, made: str) -> Night:
         return Night(None, f"the live snapshot lacks {', '.join(missing)}")
     if read_table(TABLES["linkage_version"], base / "linkage_version")["version"].item() != made:
         return Night(None, "code, libraries or overrides are not those of the live snapshot")
-    files = mapped_atoms.mapped_folder(paths)
+    files = mapped_atoms.get_mapped_folder(paths)
     if unusable := mapped_atoms.find_unusable_parts(files, base.joinpath):
         return Night(None, f"{unusable[0]}; {len(unusable)} in all")
     return Night(base, files=files)
 
 
-def _decision_file(paths: BuildPaths) -> Path:
+def _get_decision_path(paths: BuildPaths) -> Path:
     folder = paths.root / "work" / "linkage"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "night.json"

@@ -14,7 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, write_table
-from pipeline.linkage.atoms import source_key
+from pipeline.linkage.atoms import build_source_key
 from pipeline.linkage.id_rules import Registry
 from pipeline.linkage.incremental.id_changes import assign_changed_ids, cut_stored_registry, patch_registry
 from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, replace_rows, splice_rows
@@ -23,9 +23,9 @@ from pipeline.linkage.recording_tables import settle_owners
 from pipeline.linkage.registry import (
     RegistryWriter,
     StoredRegistry,
+    get_work_folder,
     is_exception,
     read_published_redirects,
-    work_folder,
     write_redirects_and_next_id,
 )
 
@@ -61,11 +61,11 @@ def _write_registry(paths: BuildPaths, stored: StoredRegistry, known: Registry, 
     present = rows.select("source_key", "group", entity_id="recording_id")
     keys = assigned.registry.keys.rename({"entity_id": "home"}).join(present, on="source_key", how="left").filter(is_exception())
     exceptions = patch_registry(
-        Registry(stored.exceptions(), stored.links),
+        Registry(stored.read_exceptions(), stored.links),
         known,
         Registry(keys.select("source_key", entity_id="home").sort("source_key"), assigned.registry.links),
     )
-    folder = work_folder(paths, KIND)
+    folder = get_work_folder(paths, KIND)
     with RegistryWriter(folder / "id_registry") as writer:
         writer.write(KIND, exceptions.keys, exceptions.links)
     write_redirects_and_next_id(folder, KIND, assigned.redirects, assigned.next_id)
@@ -100,16 +100,16 @@ def _find_reach(
     """Widen the changed atoms until they are closed. `before`: table `recording_member` of the base."""
     groups = cluster.rename({"cluster_id": "group"})
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
-    both = _align_groups(groups, night.table("cluster").rename({"cluster_id": "before"}).collect(), change)
+    both = _align_groups(groups, night.scan("cluster").rename({"cluster_id": "before"}).collect(), change)
     change = change.select("atom_id")
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
-    former = night.atoms.of_atoms("atom_member", change["atom_id"], [*SOURCE, "atom_id"])
+    former = night.atoms.read_atom_rows("atom_member", change["atom_id"], [*SOURCE, "atom_id"])
     while True:
         dirty = _close_over_groups(both, dirty)
         here = dirty.join(groups, on="atom_id")
         members = _read_sources(atoms, here["atom_id"]).join(here, on="atom_id")
-        members = members.with_columns(source_key=source_key()).sort("source_key")
+        members = members.with_columns(source_key=build_source_key()).sort("source_key")
         gone = former.join(members, on=SOURCE, how="anti")
         known = cut_stored_registry(stored, pl.concat([members.select(SOURCE), gone.select(SOURCE)]), before)
         outside = _find_atoms_outside(atoms, known, members, gone)
@@ -148,7 +148,7 @@ def _find_atoms_outside(atoms: MappedAtoms, known: Registry, members: pl.DataFra
     if key.is_empty():
         return pl.DataFrame(schema={"atom_id": pl.Int64})
     numbers = key.select(record_number()).to_series()
-    near = atoms.rows("atom_member", [*SOURCE, "atom_id"], _is_among("record", numbers))
+    near = atoms.read_rows("atom_member", [*SOURCE, "atom_id"], _is_among("record", numbers))
     return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 
 
@@ -162,8 +162,8 @@ def _write_owners(
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
     former = pl.concat([gone["atom_id"], change])
     found = [(atoms, rows["atom_id"]), (night.atoms, former)]
-    codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
-    claimed = atoms.rows("atom_isrc", where=_is_among("isrc", codes))
+    codes = pl.concat([where.read_atom_rows("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
+    claimed = atoms.read_rows("atom_isrc", where=_is_among("isrc", codes))
     in_reach = rows.select("atom_id", "recording_id").unique()
     others = claimed.join(in_reach, on="atom_id", how="anti")
     representatives = _read_sources(atoms, others["atom_id"]).unique("atom_id", keep="any")
@@ -178,4 +178,4 @@ def _is_among(column: str, values: pl.Series) -> pl.Expr:
 
 
 def _read_sources(atoms: MappedAtoms, atom_ids: pl.Series) -> pl.DataFrame:
-    return atoms.of_atoms("atom_member", atom_ids, [*SOURCE, "atom_id"])
+    return atoms.read_atom_rows("atom_member", atom_ids, [*SOURCE, "atom_id"])

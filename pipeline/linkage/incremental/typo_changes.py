@@ -26,7 +26,7 @@ from pipeline.linkage.typo_edges import (
 )
 
 
-def shares_block_with(changed: pl.DataFrame) -> pl.Expr:
+def has_common_block(changed: pl.DataFrame) -> pl.Expr:
     """Return whether an atom shares a block with one of `changed`, neighbours in duration included.
 
     Both sides need the columns of `typo_edges.BLOCKS` and duration_ms.
@@ -41,8 +41,8 @@ def shares_block_with(changed: pl.DataFrame) -> pl.Expr:
 def find_changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Return the rows of `typo_edges.find_same_artist_edges` with one of these atoms (ids)."""
     known = atoms.filter(pl.col("artist_key") != "")
-    pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_artist(known)]
-    pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_artist(known)]
+    pairs = [_find_changed_close_pairs(blocked, changed) for blocked in block_timed_by_artist(known)]
+    pairs += [_find_changed_untimed_pairs(blocked, changed) for blocked in block_untimed_by_artist(known)]
     found = pl.concat(pairs)
     # Few atoms are in a pair: only their titles are worth turning into numbers.
     known = known.filter(pl.col("atom_id").is_in(found["a"].implode()) | pl.col("atom_id").is_in(found["b"].implode()))
@@ -52,12 +52,12 @@ def find_changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.Dat
 def find_changed_title_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Return the rows of `typo_edges.find_same_title_edges` with one of these atoms (ids)."""
     known = filter_shared_titles(atoms)
-    pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_title(known)]
-    pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_title(known)]
+    pairs = [_find_changed_close_pairs(blocked, changed) for blocked in block_timed_by_title(known)]
+    pairs += [_find_changed_untimed_pairs(blocked, changed) for blocked in block_untimed_by_title(known)]
     return compare_artists(pl.concat(pairs), known)
 
 
-def _close_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
+def _find_changed_close_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Return the pairs with close durations in blocks that are small enough; none twice."""
     blocked = _filter_blocks(blocked, changed).filter(pl.len().over("block", "slot") <= typo_edges.LARGEST_BLOCK)
     few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
@@ -66,7 +66,7 @@ def _close_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     return order_pairs(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS)).unique()
 
 
-def _untimed_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
+def _find_changed_untimed_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     pairs = find_untimed_pairs(_filter_blocks(blocked, changed))
     return pairs.filter(pl.any_horizontal(pl.col(name).is_in(changed.implode()) for name in ("a", "b")))
 

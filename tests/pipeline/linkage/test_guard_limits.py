@@ -17,11 +17,11 @@ from pipeline.linkage.guards import (
     add_compared_columns,
     add_verdict,
     can_be_one_recording,
-    differ_in_length_only,
     disable_guards,
+    has_compatible_variants,
+    is_length_difference,
     is_typo,
     measure_similarity,
-    variants_match,
 )
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
@@ -148,10 +148,10 @@ def test_disabled_guards_pass_everything_until_the_block_ends() -> None:
     with disable_guards():
         assert not guards.are_guards_on()
         assert judged({}, far)[0] is None
-        assert variants_match(apart).to_list() == [True]
+        assert has_compatible_variants(apart).to_list() == [True]
     assert guards.are_guards_on()
     assert judged({}, far)[0] == "variant"
-    assert variants_match(apart).to_list() == [False]
+    assert has_compatible_variants(apart).to_list() == [False]
 
 
 @pytest.mark.parametrize(("length", "allowed"), [(4, 0), (5, 1), (10, 1), (11, 2), (23, 2), (24, 3), (25, 3)])
@@ -173,7 +173,7 @@ def test_letters_never_rule_out_a_typing_error(pairs: list[tuple[str, str]]) -> 
     letters = Letters.of(pl.Series(flat, dtype=pl.String))
     one, other = (np.arange(side, len(flat), 2) for side in (0, 1))
     typos = is_typo(pl.Series([pair[0] for pair in pairs]), pl.Series([pair[1] for pair in pairs])).to_numpy()
-    may_be = letters.may_be_typos(one, other)
+    may_be = letters.can_be_typos(one, other)
     assert (may_be | ~typos).all()
     assert letters.lengths.tolist() == [len(text) for text in flat]
     assert letters.sets.tolist() == [sum(1 << bit for bit in {ord(letter) & 63 for letter in text}) for text in flat]
@@ -203,7 +203,7 @@ def test_similarity_counts_a_transposition_once() -> None:
     ],
 )
 def test_length_variants_are_four_kinds_alone_or_combined(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001
-    assert differ_in_length_only(one, other) is differ_in_length_only(other, one) is is_one
+    assert is_length_difference(one, other) is is_length_difference(other, one) is is_one
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import guards
-from pipeline.linkage.guards import add_compared_columns, add_verdict, is_typo, variants_match
+from pipeline.linkage.guards import add_compared_columns, add_verdict, has_compatible_variants, is_typo
 from tests.pipeline.linkage.worlds import Records
 
 
@@ -94,7 +94,7 @@ def test_typing_errors_are_allowed_by_length(one: str, other: str, *, expected: 
 
 
 def test_variants_of_an_empty_frame_match_nothing() -> None:
-    assert variants_match(
+    assert has_compatible_variants(
         pl.DataFrame({"a_variant": [], "b_variant": []}, schema={"a_variant": pl.String, "b_variant": pl.String})
     ).is_empty()
 

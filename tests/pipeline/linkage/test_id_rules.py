@@ -27,7 +27,7 @@ def grow(*builds: tuple[str, ...], after: Assignment = NOTHING) -> Assignment:
 
 
 def by_key(assignment: Assignment) -> dict[str, int]:
-    return dict(assignment.registry.current().iter_rows())
+    return dict(assignment.registry.resolve_keys().iter_rows())
 
 
 def redirects(assignment: Assignment) -> dict[int, int | None]:

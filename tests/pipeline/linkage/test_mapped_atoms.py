@@ -54,9 +54,9 @@ def test_live_rows_are_found_for_equal_parts_in_another_folder(
             os.link(part, elsewhere / name / f"part-{number:05d}.parquet")
     assert mapped_atoms.find_unusable_parts(files, elsewhere.joinpath) == []
     atoms = mapped_atoms.MappedAtoms(files, elsewhere.joinpath)
-    assert atoms.rows("atom_isrc").sort("atom_id").equals(claims(1, 2, 4))
-    assert sorted(pl.concat(atoms.pieces("atom_isrc", ["atom_id"]))["atom_id"]) == [1, 2, 4]
-    assert set(atoms.rows("atom_isrc", ["isrc"], pl.col("atom_id") > 1)["isrc"]) == {"GBABC2000002", "GBABC2000004"}
+    assert atoms.read_rows("atom_isrc").sort("atom_id").equals(claims(1, 2, 4))
+    assert sorted(pl.concat(atoms.read_pieces("atom_isrc", ["atom_id"]))["atom_id"]) == [1, 2, 4]
+    assert set(atoms.read_rows("atom_isrc", ["isrc"], pl.col("atom_id") > 1)["isrc"]) == {"GBABC2000002", "GBABC2000004"}
 
 
 @pytest.mark.parametrize("bytes_at_a_time", [1, 1 << 28])
@@ -68,11 +68,11 @@ def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
     write_table(TABLES["atom_isrc"], place("atom_isrc"), [claims(1, 2), claims(3, 4), several])
     mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[2], several)
     atoms = mapped_atoms.MappedAtoms(files, place)
-    found = atoms.of_atoms("atom_isrc", pl.Series([7, 3, 1, 4, 7, 6, 99]), ["atom_id", "isrc"])
+    found = atoms.read_atom_rows("atom_isrc", pl.Series([7, 3, 1, 4, 7, 6, 99]), ["atom_id", "isrc"])
     codes = [(1, "GBABC2000001"), (4, "GBABC2000004"), (7, "GBABC2000007"), (7, "GBABC2099999")]
     assert sorted(found.rows()) == codes
-    assert atoms.of_atoms("atom_isrc", pl.Series([3, 6], dtype=pl.Int64)).is_empty()
-    assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
+    assert atoms.read_atom_rows("atom_isrc", pl.Series([3, 6], dtype=pl.Int64)).is_empty()
+    assert atoms.read_atom_rows("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
 def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
@@ -81,7 +81,7 @@ def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None
 
 
 def test_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
-    rows = mapped_atoms.MappedAtoms(files, place).rows("atom_member")
+    rows = mapped_atoms.MappedAtoms(files, place).read_rows("atom_member")
     assert rows.is_empty()
     assert rows.schema == mapped_atoms.SCHEMAS["atom_member"]
 

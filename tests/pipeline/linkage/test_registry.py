@@ -75,7 +75,7 @@ def redirects(paths: BuildPaths) -> list[tuple[str, int, int | None]]:
 
 
 def ids(paths: BuildPaths, kind: str) -> dict[str, int]:
-    return {key.removeprefix("store_a:"): entity for key, entity in read_previous_registry(paths, kind)[0].current().iter_rows()}
+    return {key.removeprefix("store_a:"): entity for key, entity in read_previous_registry(paths, kind)[0].resolve_keys().iter_rows()}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.linkage import typo_edges
 from pipeline.linkage.guards import TYPO_DURATION_MS, Letters, is_typo
-from pipeline.linkage.typo_edges import _close_pairs
+from pipeline.linkage.typo_edges import _find_close_pairs
 from tests.pipeline.linkage.worlds import Records
 
 titles = st.text(st.sampled_from("abcdeé京ん"), max_size=30)
@@ -35,7 +35,7 @@ def test_letters_rule_out_no_typing_error(cases: list[tuple[str, list[tuple[str,
         texts += [text, changed]
     one, other = np.arange(0, len(texts), 2), np.arange(1, len(texts), 2)
     series = pl.Series(texts, dtype=pl.String)
-    may_be = Letters.of(series).may_be_typos(one, other)
+    may_be = Letters.of(series).can_be_typos(one, other)
     assert not (is_typo(series[one], series[other]).to_numpy() & ~may_be).any()
 
 
@@ -55,7 +55,7 @@ def test_close_pairs_equal_all_pairs_of_a_block_with_close_durations(largest: in
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typo_edges, "LARGEST_BLOCK", largest)
-        found = _close_pairs(blocked)
+        found = _find_close_pairs(blocked)
     assert found.height == len(expected)
     assert set(found.iter_rows()) == expected
 

@@ -281,7 +281,7 @@ def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> N
 @pytest.mark.parametrize("harm", ["torn", "gone"])
 def test_unusable_mapped_file_causes_a_full_linkage(harm: str, linked: BuildPaths) -> None:
     before = content(linked)
-    file = min(mapped_atoms.mapped_folder(linked).glob("atom_member-*"))
+    file = min(mapped_atoms.get_mapped_folder(linked).glob("atom_member-*"))
     if harm == "gone":
         file.unlink()
     else:
