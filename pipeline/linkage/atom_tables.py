@@ -50,13 +50,16 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
     `workers` None: one process per processor.
     """
     spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.get_mapped_folder(paths)
+    # The remains of a build that was killed.
     shutil.rmtree(spill, ignore_errors=True)
     slices = list(enumerate(staged_records.cut_slices(paths)))
     with worker_pool(workers) as pool:
+        # Every slice must have given its names before the first is normalised.
         write_name_cache(paths, spill / "names", slices, pool)
         for _ in map_ordered(partial(_normalise_slice, spill, buckets), slices, pool=pool):
             pass
         shutil.rmtree(spill / "names")
+        # Folders in order of buckets: the joined parts are then in order of atom ids.
         made = list(map_ordered(partial(_write_bucket, spill / "atoms", files), sorted((spill / "rows").glob("*")), pool=pool))
     join_atom_parts(paths, made)
     shutil.rmtree(spill)
@@ -111,6 +114,7 @@ def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFra
     columns = ["platform", "external_id", "atom_id"]
     if not overrides.entries:
         return TABLES["atom_member"].empty().select(columns)
+    # Numbers first, names after: a search for numbers touches no text.
     near = atoms.read_rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(record_number()).to_series().implode()))
     return near.join(overrides.records, on=["platform", "external_id"], how="semi")
 
@@ -143,10 +147,12 @@ def write_atom_parts(out: Path, files: Path, atoms: Atoms, records: pl.DataFrame
 
     `records`: the normal forms of all members, and possibly of others.
     """
+    # By content hash and not by record: the hash names the record and its contents in one number.
     normal = atoms.member.select("content_hash", "atom_id").join(records, on="content_hash", how="left", maintain_order="left")
     folders = [out / name for name in ATOM_TABLES]
     for name, folder, rows in zip(ATOM_TABLES, folders, atoms, strict=True):
         write_table(TABLES[name], folder, [rows])
+        # An empty table still has one part, which needs no mapped file.
         for part in parts(folder) if rows.height else []:
             mapped_atoms.write_mapped_part(files, part, normal if name == "atom_member" else rows)
     return folders
@@ -167,13 +173,16 @@ def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: A
     stays = ~pl.col("atom_id").is_in(gone.implode())
     written = []
     with open_spill_folder(paths) as spill:
+        # One bucket at a time, so memory depends on its size and not on the catalog.
         for bucket in range(buckets):
             within = pl.col("atom_id").is_between(*compute_bucket_range(bucket, buckets))
             kept = {name: atoms.read_rows(name, where=within & stays) for name in ATOM_TABLES}
             merged = Atoms(
                 *(pl.concat([kept[name].select(rows.columns), rows.filter(within)]) for name, rows in zip(ATOM_TABLES, new, strict=True))
             )
+            # Members of one atom keep their order (by hash of the name), so this gives the rows of a full linkage.
             merged = Atoms(*(rows.sort("atom_id", maintain_order=True) for rows in merged))
+            # A record may stand in `records` and in a kept atom; it must be laid down once.
             members = kept["atom_member"]["content_hash"]
             others = records.filter(~pl.col("content_hash").is_in(members.implode()))
             normal = pl.concat([kept["atom_member"].select(NORMAL_SCHEMA.names()), others.select(NORMAL_SCHEMA.names())])

@@ -74,11 +74,13 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
 
 def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
+    # Namesakes first, reviewed decisions after: a decision overrules whatever the rules say.
     placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
     placed = _name_atoms(placed)
     order = placed["row"].to_numpy()
+    # `placed` is in the order of atoms; scattering the ids back by row avoids a join.
     by_row = np.empty(len(order), dtype=np.int64)
     by_row[order] = placed["atom_id"].to_numpy()
     rows = records.with_columns(atom_id=pl.Series(by_row), bit=_PLATFORM_BIT)
@@ -92,6 +94,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
     artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
     """
+    # Two songs of unknown artists may share a title: without the salt they would become one atom.
     salt = pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
@@ -101,6 +104,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
         key=hash_columns([*KEY, "salt"], ATOM_SEED),
         check=hash_columns([*KEY, "salt"], ATOM_SEED + 1),
         name_hash=hash_columns(["platform", "external_id"], ATOM_SEED),
+        # The hash covers the meaning of the names too: it can change while the record does not.
         content=hash_columns(["content_hash", "artist_key", "variant"], ATOM_SEED) * GOLDEN + pl.col("names"),
     )
 
@@ -110,6 +114,7 @@ def _place_records(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     is_timed = pl.col("duration_ms") != NO_DURATION
     timed = numbers.filter(is_timed)
     keys, durations = timed["key"].to_numpy(), timed["duration_ms"].to_numpy()
+    # Sorted by key and duration, the rows of an atom lie side by side. So atoms are found without a group-by.
     timed = _cut_by_duration(timed[sort_places(pack_with_duration(keys, durations), keys, durations)])
     return pl.concat([timed, _place_untimed(numbers.filter(~is_timed), timed, isrcs)])
 
@@ -128,16 +133,22 @@ def _name_atoms(placed: pl.DataFrame) -> pl.DataFrame:
     placed = placed.sort("part")
     starts = find_run_starts(placed["part"].to_numpy())
     names, checks = placed["name_hash"].to_numpy(), placed["check"].to_numpy()
+    # The bucket is the upper end of the id, so tables sorted by atom id are in the order of buckets, for any number of
+    # them.
     prefix = (placed["artist_hash"].to_numpy()[starts] >> (32 - BUCKET_BITS)).astype(np.int64) << HASH_BITS
+    # XOR: the order of the records must not matter. Contents differ, because each includes the record's own id.
     held = np.bitwise_xor.reduceat(placed["content"].to_numpy(), starts)
     ids = prefix + (held >> np.uint64(64 - HASH_BITS)).astype(np.int64)
     order = np.argsort(ids)
+    # All rows of a part have one key. If `check` differs among them, two keys share the first hash.
     is_one = np.array_equal(np.minimum.reduceat(checks, starts), np.maximum.reduceat(checks, starts))
     if not is_one or (np.diff(ids[order]) == 0).any():
         raise ValueError("two keys or two atoms share a hash: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
     rank = np.empty(len(ids), dtype=np.uint64)
     rank[order] = np.arange(len(ids), dtype=np.uint64)
     sizes = np.diff(starts, append=len(names))
+    # Ids use all their bits, ranks only as many as there are atoms. So the rest of the 64 bits holds the start of the
+    # name's hash.
     ranks, bits = np.repeat(rank, sizes), np.uint64(len(ids).bit_length())
     placed = placed.with_columns(atom_id=pl.Series(np.repeat(ids, sizes)))
     packed = (ranks << (np.uint64(64) - bits)) | (names >> bits)
@@ -165,6 +176,8 @@ def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
     keys, durations = rows["key"].to_numpy(), rows["duration_ms"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
     is_first[1:] = (keys[1:] != keys[:-1]) | (np.diff(durations) > GAP_MS)
+    # Gaps alone would let a chain drift over minutes. Slots count from the shortest of the chain, so that the order of
+    # the rows does not matter.
     shortest = durations[is_first][np.cumsum(is_first) - 1]
     slots = (durations - shortest) // SPAN_MS
     is_first[1:] |= slots[1:] != slots[:-1]
@@ -173,6 +186,7 @@ def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part` to the records without duration; negative parts are new atoms."""
+    # Most keys have no untimed record; their timed ones are left out before anything is counted.
     beside = timed.join(rows, on="key", how="semi")
     rows, beside = (numbers.with_columns(isrcs=isrcs.gather(numbers["row"])) for numbers in (rows, beside))
     sizes = beside.group_by("key", "part").agg(held=pl.len())
@@ -182,11 +196,15 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
     )
     codes = beside.select("key", "part", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().unique()
     by_code = rows.select("row", "key", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().join(codes, on=["key", "isrc"])
+    # A code that stands on two atoms of the key leaves a choice, so it proves nothing.
     by_code = by_code.group_by("row").agg(coded=pl.col("part").first(), choices=pl.col("part").n_unique()).filter(pl.col("choices") == 1)
     placed = rows.join(of_key, on="key", how="left").join(by_code.select("row", "coded"), on="row", how="left")
     dominant = pl.when(pl.col("share") >= DOMINANCE).then("largest")
+    # Untimed records wait together by their first code. If no timed atom has the key, `waits` is null: all of them are
+    # one atom.
     alone = placed.select(waits=pl.when(pl.col("largest").is_not_null()).then(pl.col("isrcs").list.first())).to_series()
     placed = placed.with_columns(waits=alone).with_columns(waiting=-(pl.struct("key", "waits").rank("dense").cast(pl.Int64)))
+    # The order is the rule: a shared code outweighs the majority of the key.
     return placed.with_columns(part=pl.coalesce("coded", dominant, "waiting")).select(timed.columns)
 
 
@@ -202,6 +220,8 @@ def _build_atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
         record_count=pl.Series(np.diff(starts, append=len(ids))),
         platform_count=pl.Series(np.bitwise_count(platforms)),
     )
+    # Nearly all atoms agree on these columns and take them from their first record. Only atoms whose hashes differ look
+    # at texts.
     forms = rows.select(hash_columns(["stem_key", "number_key"], ATOM_SEED)).to_series().to_numpy()[order]
     for hashes, columns, settled in (
         (forms, ["stem_key", "number_key"], _pick_smallest_forms),
@@ -229,6 +249,7 @@ def _merge_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _build_isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", "bit", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
+    # One number for code and atom, because strings cost ten times as much to sort.
     claim = claims.select(pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN)).to_series()
     order = claim.arg_sort().to_numpy()
     starts = find_run_starts(claim.to_numpy()[order])
@@ -237,6 +258,7 @@ def _build_isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
         record_count=pl.Series(np.diff(starts, append=len(order))),
     )
     counted = counted.sort("atom_id", "isrc")
+    # A mask of platforms is one byte, so each list is built once for each of the possible masks.
     sets = {
         bits: sorted(name for place, name in enumerate(CATALOG_PLATFORMS) if bits >> place & 1)
         for bits in range(1 << len(CATALOG_PLATFORMS))

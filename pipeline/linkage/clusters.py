@@ -54,10 +54,13 @@ def build_clusters(
     """
     found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
+    # The guards join a lone record with a wrong duration to an atom of several. So beside such an atom its duration
+    # does not count, or the cluster would be cut again here.
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     cannot_links = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
+    # Cannot-links hold with the guards off, too: they are decisions and no thresholds.
     failing = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
     unsound = pl.concat([failing, _find_cannot_links(found, cannot_links)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
@@ -66,6 +69,7 @@ def build_clusters(
         joined = placed.join(involved, on="atom_id", how="semi")
         rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links), ("atom_id",), "cluster_id")
         ids = found["cluster_id"].to_numpy(writable=True)
+        # Few atoms are rebuilt: they are written into their places, where a join would touch all of them.
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
         found = found.with_columns(cluster_id=pl.Series(ids))
     return TABLES["cluster"].conform(found)
@@ -89,6 +93,7 @@ def _compute_span_limit(longest: pl.Expr) -> pl.Expr:
 
 def _find_unsound(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return cluster_id of the components that span too much or hold variants that exclude each other."""
+    # Numbers first: variants as texts are read only for components that hold several.
     variant = pl.col("variant").hash()
     numbers = atoms.select("cluster_id", "duration_ms", variant=variant).group_by("cluster_id")
     shapes = numbers.agg(
@@ -151,6 +156,7 @@ class _Forest:
         return member
 
     def join(self, one: int, other: int) -> None:
+        # The smaller root wins, so the root of a tree is the id of its cluster.
         low, high = sorted((self.find(one), self.find(other)))
         self.root[high] = low
 
@@ -162,16 +168,22 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
     """
     edges = edges.join(atoms, left_on="atom_id_a", right_on="atom_id", how="semi")
     parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
+    # Two forests: a must-link joins clusters and leaves their parts apart. A later edge is then measured against one
+    # side alone.
     part_of, cluster_of = _Forest(parts), _Forest(parts)
+    # Root of a cluster -> atoms that may never join it. Both directions, because either side may be the root that is
+    # asked.
     apart: dict[int, set[int]] = {}
     for one, other in pl.concat([cannot_links, cannot_links.select(atom_id_a="atom_id_b", atom_id_b="atom_id_a")]).iter_rows():
         if one in parts and other in parts:
             apart.setdefault(one, set()).add(other)
 
     trust = pl.col("kind").replace_strict({kind: rank for rank, kind in enumerate(EDGE_KINDS)}, return_dtype=pl.Int8)
+    # The sort is total, so the result does not depend on the order in which edges were found.
     ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
+        # `high` alone is asked: cannot-links stand in both directions.
         if any(cluster_of.find(atom) == low for atom in apart.get(high, ())):
             continue
         if kind != OVERRIDE:
@@ -182,6 +194,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
             part_of.join(a, b)
         if low != high:
             cluster_of.join(low, high)
+            # `low` stays the root, so it takes over what `high` must stay apart from.
             if high in apart:
                 apart[low] = apart.get(low, set()) | apart[high]
     ids = sorted(parts)

@@ -36,11 +36,15 @@ def _find_roots(count: int, one: Places, other: Places) -> Places:
     """Return the smallest reachable number of each of 0..count-1: hook larger roots to smaller ones, then flatten all trees, repeat."""
     root: Places = np.arange(count)
     while True:
+        # All trees are flat here, so `root[x]` is the root of x and not a step on the way.
         low, high = np.minimum(root[one], root[other]), np.maximum(root[one], root[other])
         are_apart = low != high
         if not are_apart.any():
             return root
+        # Edges within one tree never matter again, so each round has fewer.
         one, other = one[are_apart], other[are_apart]
+        # Several edges can hook one root. The minimum makes the winner independent of their order.
         np.minimum.at(root, high[are_apart], low[are_apart])
+        # Pointer doubling: depth halves each time. A root is never larger than its nodes, so no cycle can arise.
         while (root[root] != root).any():
             root = root[root]

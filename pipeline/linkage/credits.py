@@ -88,6 +88,7 @@ def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
     Returns:
         name, place (index in `parts`), span (how many parts are this one name), part_key; by name and place, only names that are cut.
     """
+    # An id is the only sign that a text is one artist; a text without one may be joined by the platform.
     known = table.filter("has_id", pl.col("name_key") != "")
     with_id = known["name_key"].unique().implode()
     joined = table.filter(~pl.col("has_id"), pl.col("parts").is_not_null(), ~pl.col("name_key").is_in(with_id)).select("name", "parts")
@@ -99,9 +100,12 @@ def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
         .sort("name", "place", "span", descending=[False, False, True])
         .unique(["name", "place"], keep="first", maintain_order=True)
     )
+    # Only names with a known run can overlap, and the check for overlaps is a loop in Python.
     several = taken.filter(pl.col("name").is_in(runs["name"].unique().implode()))
     taken = pl.concat([taken.join(several, on="name", how="anti"), _drop_overlaps(several)]).sort("name", "place")
+    # A cut after an unknown name would make a lead artist out of any text with an `&`.
     begins_known = pl.col("is_known").first().over("name")
+    # `& His Orchestra` is no artist behind a name; at the front it is all there is.
     is_artist = (pl.col("place") == 0) | pl.col("is_known") | ~pl.col("part_key").str.contains(ACCOMPANIMENT)
     return taken.filter(begins_known, is_artist).select("name", "place", "span", "part_key")
 
@@ -115,6 +119,8 @@ def _find_known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         .unique("run", keep="first")
     )
     found = []
+    # A known name may itself hold a joint. Its parts are compared, so `Simon and Garfunkel` is found in `Simon &
+    # Garfunkel, X`.
     for span in range(2, LONGEST_RUN + 1):
         longer = joined.filter(pl.col("parts").list.len() >= span)
         places = longer.with_columns(place=pl.int_ranges(pl.col("parts").list.len() - span + 1)).explode("place", empty_as_null=False)
@@ -219,10 +225,13 @@ def _order_leaders_first(credits_: pl.DataFrame) -> Places:
     rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
     order, starts = np.arange(len(rows)), find_run_starts(rows)
     sizes = np.diff(starts, append=len(rows))
+    # Credits that are not primary are moved behind all others by one row count, so the minimum is the first primary
+    # one, if any.
     leading = np.minimum.reduceat(order + len(rows) * behind, starts) % len(rows)
     moved = np.repeat(leading != starts, sizes)
     is_behind = np.ones(len(rows), dtype=bool)
     is_behind[leading] = False
+    # Only rows that begin with another credit are sorted.
     order[moved] = order[moved][np.lexsort((is_behind[moved], rows[moved]))]
     return order
 
@@ -240,10 +249,12 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     parts = names.select("part_keys").with_row_index("place").drop_nulls().explode("part_keys", empty_as_null=False)
     parts = parts.join(number, left_on="part_keys", right_on="name_key", how="left", maintain_order="left")
     first_part = np.full(names.height, _NONE)
+    # NumPy keeps the last of several values for one place. In reverse order that is the first part.
     first_part[parts["place"].to_numpy()[::-1]] = parts["number"].to_numpy()[::-1]
 
     place, own = _find_name_places(numbers, names, artists)
     key, own_key = key_of[place], np.where(own == _NONE, _NONE, key_of[own])
+    # The platform's own name of the artist comes before a cut, and a cut before the name as delivered.
     first = np.where(own_key != _NONE, own_key, np.where(first_part[place] != _NONE, first_part[place], key))
     rows = numbers["row"].to_numpy()
     starts = find_run_starts(rows)
@@ -254,6 +265,7 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     listed = [run << _NUMBER_BITS | key, run[others] << _NUMBER_BITS | own_key[others]]
     everyone = np.sort(np.concatenate([*listed, joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]))
     everyone = everyone[find_run_starts(everyone)]  # numpy.unique hashes, which takes ten times as long
+    # Keys are sorted, so the empty key of placeholders can only be number 0. It names nobody.
     if len(keys) and keys[0] == "":
         everyone = everyone[everyone & _NUMBER != 0]
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)

@@ -37,12 +37,14 @@ TRACKS_PER_BUCKET = 20_000_000
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
+    # A code ends in a running number, so its last digits spread the claims evenly.
     claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
     by_code = [
         find_isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
         for bucket, rows in _regroup_atoms(paths, claims.select("atom_id", "bucket").unique())
     ]
     candidates = [find_same_artist_edges(rows) for rows in read_artist_chunks(paths)]
+    # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
     candidates += [find_same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
     return pl.concat([TABLES["edge"].empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
@@ -60,6 +62,7 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[in
     """Yield the atoms of each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets."""
     spill = paths.root / "work" / "linkage" / "regrouped.spill"
     shutil.rmtree(spill, ignore_errors=True)
+    # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     for number, atoms in enumerate(read_artist_chunks(paths)):
         spill_buckets(atoms.join(placed, on="atom_id"), spill, number)
     for folder in sorted(spill.glob("*")):
@@ -72,8 +75,11 @@ def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     found = []
     for rows in read_artist_chunks(paths, ["atom_id", "artist_key", "title_key"]):
         known = rows.filter(pl.col("artist_key") != "")
+        # Hashes and not texts: the titles of all atoms are held at once here. A collision adds an atom that the
+        # comparison rejects.
         found.append(known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash()))
     atoms = pl.concat(found)
+    # Two extremes tell several values from one without a set of artists for each title.
     several = atoms.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
     shared = several.filter(pl.col("one") != pl.col("other"))["title"].implode()
     return atoms.filter(pl.col("title").is_in(shared)).select("atom_id", bucket=(pl.col("title") % buckets).cast(pl.UInt32))
@@ -82,6 +88,8 @@ def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
 def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Return the rows of `atom_isrc` whose code several atoms claim."""
     tables = parts(paths.table("atom_isrc"))
+    # Two passes, because most codes stand on one atom: the first holds eight bytes for each claim, the second only
+    # shared ones.
     codes = pl.concat([pl.read_parquet(part, columns=["isrc"])["isrc"].hash() for part in tables])
     shared = codes.filter(codes.is_duplicated()).unique().implode()
     return pl.concat([pl.read_parquet(part).filter(pl.col("isrc").hash().is_in(shared)) for part in tables])
@@ -91,6 +99,7 @@ def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataF
     """Return the edges of these candidates (a, b, score, evidence) that neither codes nor releases contradict."""
     if not found:
         return TABLES["edge"].empty()
+    # Several blocks can find one pair. Sorted, the same row stays whichever block came first.
     candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     involved = pl.concat([candidates["a"], candidates["b"]]).unique()
     claims = atoms.read_atom_rows("atom_isrc", involved, ["atom_id", "isrc"])
@@ -136,8 +145,10 @@ def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positi
     links = _read_links(paths)
     linked = _find_linked_members(atoms, links)
     pairs = find_position_pairs(positions.contested)
+    # Atoms never change, so last night's verdict on two atoms still holds.
     new = pairs.join(positions.judged, on=["a", "b"], how="anti")
     rows = atoms.read_atom_rows("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
+    # Verdicts on pairs that no position names any more are dropped, or they would pile up night after night.
     judged = pl.concat([positions.judged.join(pairs, on=["a", "b"], how="semi"), judge_pairs(new, rows)])
     return [find_link_edges(rows, linked, links), build_position_edges(pairs, judged)], positions._replace(judged=judged)
 

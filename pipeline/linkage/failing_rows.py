@@ -16,7 +16,9 @@ Result = TypeVar("Result")
 
 SHOWN_ROWS = 10
 _SHOWN_CHARACTERS = 300
+# A panic inside Polars derives from BaseException, so `Exception` alone would miss it.
 _FAULTS = (Exception, pl.exceptions.PanicException)
+# No row is to blame for these.
 _MACHINE_FAULTS = (MemoryError, OSError)
 
 
@@ -25,6 +27,7 @@ class FailingRowsError(Exception):
 
     def __init__(self, named: dict[str, list[object]], cause: str) -> None:
         """Keep both unchanged, so that the error survives the way from another process."""
+        # Exceptions are pickled by their arguments.
         super().__init__(named, cause)
         self.named = named
         self.cause = cause
@@ -62,6 +65,8 @@ def _find_failing_unit(rows: pl.DataFrame, work: Callable[[pl.DataFrame], object
     first, end = 0, int(numbers.n_unique())
     while end - first > 1:
         middle = (first + end) // 2
+        # Invariant: some unit in [first, end) fails, unless the fault needs all rows together. The last check finds
+        # that out.
         if _is_failing(rows.filter(numbers.is_between(first, middle - 1)), work):
             end = middle
         else:

@@ -67,7 +67,7 @@ def load_golden_pairs(path: Path = PAIRS) -> tuple[GoldenPair, ...]:
     for name, count in Counter(pair.name for pair in pairs).items():
         if count > 1:
             line = [row[_LINE] for row in document["pairs"] if row["name"] == name][-1]
-            raise GoldenPairError(f"{path.name}:{line}: there is another pair {name!r}: give this one a name of its own")
+            raise GoldenPairError(f"{path.name}:{line}: the name {name!r} is taken: give this pair a name of its own")
     return pairs
 
 
@@ -112,7 +112,7 @@ def _add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape un
 
 def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
     if not isinstance(row, dict):
-        raise GoldenPairError(f"{file}: {row!r} is no pair: write name, same, why, source, a and b")
+        raise GoldenPairError(f"{file}: {row!r} is not a pair: write name, same, why, source, a and b")
     where = f"{file}:{row[_LINE]}"
     _require_keys(where, row, required={"name", "same", "why", "source", "a", "b"})
     if not isinstance(row["name"], str) or not _NAME.fullmatch(row["name"]):
@@ -122,7 +122,7 @@ def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
     if row["source"] not in sources or "licence" not in sources[row["source"]]:
         raise GoldenPairError(f"{where}: source {row['source']!r} is not described, with file and licence, under `sources`")
     if not row["why"]:
-        raise GoldenPairError(f"{where}: say in a line why the pair is what it is")
+        raise GoldenPairError(f"{where}: why is empty: write one line that says why the pair is judged so")
     records = (_read_record(file, row["a"]), _read_record(file, row["b"]))
     return GoldenPair(row["name"], row["same"], row["why"], row["source"], sources[row["source"]]["licence"], records)
 
@@ -132,7 +132,7 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     lists = {"artists", "featured", "remixers", "traits"}
     _require_keys(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *lists})
     if row["platform"] not in CATALOG_PLATFORMS:
-        raise GoldenPairError(f"{where}: {row['platform']!r} is no platform: use one of {', '.join(CATALOG_PLATFORMS)}")
+        raise GoldenPairError(f"{where}: {row['platform']!r} is not a platform: use one of {', '.join(CATALOG_PLATFORMS)}")
     for name in sorted(lists & set(row)):
         if not isinstance(row[name], list) or not all(isinstance(item, str) and item.strip() for item in row[name]):
             raise GoldenPairError(f"{where}: {name} is {row[name]!r}: write a list of names")
@@ -142,7 +142,7 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
         raise GoldenPairError(f"{where}: seconds is {row['seconds']!r}: write a number above 0, or leave it out")
     code = row.get("isrc")
     if code is not None and normalise_isrc(str(code)) != code:
-        raise GoldenPairError(f"{where}: isrc {code!r} is no ISRC of twelve characters")
+        raise GoldenPairError(f"{where}: isrc {code!r} is not an ISRC of twelve characters")
     return {
         "platform": row["platform"],
         "title": row["title"],
@@ -166,4 +166,4 @@ def _list_credits(row: dict[str, Any]) -> Iterator[dict[str, str | None]]:
 def _require_keys(where: str, row: dict[str, Any], required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
     missing, unknown = sorted(required - set(row)), sorted(set(row) - required - optional - {_LINE})
     if missing or unknown:
-        raise GoldenPairError(f"{where}: missing {missing}, not known {unknown}")
+        raise GoldenPairError(f"{where}: missing keys {missing}, unknown keys {unknown}")

@@ -78,6 +78,7 @@ def are_guards_on() -> bool:
 
 def add_compared_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Return pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
+    # The atoms are cut down first: each side is joined once, and the columns are texts.
     involved = pl.concat([pairs["a"], pairs["b"]]).unique().implode()
     columns = atoms.filter(pl.col("atom_id").is_in(involved)).select("atom_id", *COMPARED)
     for side in ("a", "b"):
@@ -105,9 +106,11 @@ class Letters(NamedTuple):
     def of(cls, texts: pl.Series) -> Letters:
         """Return lengths and sets of texts without null."""
         lengths = texts.str.len_chars().to_numpy().astype(np.int64)
+        # UTF-32 has one number for each character, so all texts become numbers without a loop in Python.
         letters = np.frombuffer((texts.str.join("").item() or "").encode("utf-32-le"), dtype=np.uint32)
         bits = np.uint64(1) << (letters & 63).astype(np.uint64)
         sets, filled = np.zeros(len(texts), dtype=np.uint64), lengths > 0
+        # `reduceat` takes the next text's first character for an empty text, so empty texts are left out.
         if filled.any():
             sets[filled] = np.bitwise_or.reduceat(bits, (np.cumsum(lengths) - lengths)[filled])
         return cls(lengths, sets)
@@ -120,6 +123,8 @@ class Letters(NamedTuple):
         lengths, others = self.lengths[one], self.lengths[other]
         starts, counts = zip((0, 0), *EDITS_BY_LENGTH, strict=True)
         allowed = np.array(counts)[np.searchsorted(starts, np.minimum(lengths, others), side="right") - 1]
+        # Letters of one class share a bit. So sets may look more alike than they are, but never less: no typing error
+        # is lost.
         differing = np.bitwise_count(self.sets[one] ^ self.sets[other])
         found: npt.NDArray[np.bool_] = (np.abs(lengths - others) <= allowed) & (differing <= 2 * allowed)
         return found
@@ -139,6 +144,7 @@ def has_compatible_variants(pairs: pl.DataFrame) -> pl.Series:
     """Return whether a_variant and b_variant can name one recording; names of remixers may have typing errors."""
     if not are_guards_on():
         return pl.repeat(value=True, n=pairs.height, eager=True)
+    # Python compares variants one by one, and few distinct pairs of them occur.
     distinct = pairs.select("a_variant", "b_variant").unique()
     agree = [one == other or can_be_one_recording(one, other) for one, other in distinct.iter_rows()]
     looked_up = pairs.select("a_variant", "b_variant").join(
@@ -206,6 +212,7 @@ def is_artist_close() -> pl.Expr:
     """Return whether a name is shared, contained, rotated or in another script, or `artist_similarity` is high; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
+    # Every rotation of a text lies in that text written twice.
     turned = (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
     alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | turned
     return unknown | _do_names_overlap() | alike | pl.col("artists_are_unlike")
@@ -251,9 +258,11 @@ def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
         titles_are_unlike=mark_unlike_scripts(pairs["a_title_key"], pairs["b_title_key"]),
         artists_are_unlike=mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]),
     )
+    # Titles in two scripts prove nothing by themselves. Only these few pairs are transliterated and measured once more.
     if (unlike := pairs["titles_are_unlike"]).any():
         pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_do_names_overlap()).to_series() | _do_sound_alike(pairs)))
     reason = (
+        # The order is part of the tables: `isrc_conflict` names the first guard that fails.
         pl.when(~pl.col("has_compatible_variants"))
         .then(pl.lit("variant"))
         .when(~(is_title_close() | _are_fields_swapped()))

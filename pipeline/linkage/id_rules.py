@@ -97,6 +97,7 @@ class Resolution:
         """Return the id of each group, null for null, by binary search: a join would hash all groups again for every range of keys."""
         if not self.ids.height:
             return pl.Series("entity_id", [None], dtype=pl.Int64).new_from_index(0, len(groups))
+        # A null has no place; zero gives it any, and `zip_with` makes the answer null again.
         place = self._by_group["group"].search_sorted(groups.fill_null(strategy="zero"))
         found = self._by_group["entity_id"].gather(place.clip(upper_bound=self.ids.height - 1))
         return found.zip_with(groups.is_not_null(), pl.Series([None], dtype=pl.Int64))
@@ -114,6 +115,7 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
         ValueError: when a source key stands twice in `members`, or `next_id` is already taken.
     """
     members = members.select("source_key", pl.col("group").cast(pl.Int64))
+    # Checking costs a fraction of sorting, and most callers hand sorted members over.
     if not members["source_key"].is_sorted():
         members = members.sort("source_key")
     rows = match_members(members, registry.keys)
@@ -147,6 +149,7 @@ def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
     nothing = pl.lit(None, dtype=pl.Int64)
     known = keys.select("source_key", group=nothing, home="entity_id")
     rows = members.select("source_key", "group", home=nothing).merge_sorted(known, key="source_key")
+    # A key of both sides stands twice in a row. The second row takes over the values of the first, which is then dropped.
     rows = rows.with_columns(again=(pl.col("source_key") == pl.col("source_key").shift(1)).fill_null(value=False))
     both = [pl.coalesce(name, pl.when("again").then(pl.col(name).shift(1))) for name in ("group", "home")]
     return rows.with_columns(both).filter(~pl.col("again").shift(-1, fill_value=False)).drop("again")
@@ -164,22 +167,29 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
     """Apply the rules, to numbers alone. `tallied`: as from `tally`; `links`: as in Registry."""
     votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
+    # A home may have been merged away; its votes count for the id at the end of its links.
     known = votes.drop_nulls("home").with_columns(root=follow_links("home", links))
     # Most groups hold one id and most ids one group. These are settled without a vote, in little memory for any number of rows.
     settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
     contested = known.filter(~settled)
     ranks = votes.join(contested, on="group", how="semi").group_by("group").agg(pl.col("rank").min())
+    # Rule 1: each id goes to the group with most of its former members.
     owners = _choose_owners(contested.group_by("group", id="root").agg(pl.col("held").sum()), ranks)
+    # Rule 2: a group that several ids went to keeps one of them.
     kept = _choose_ids(owners)
+    # Rule 3: only groups without an id may take one back, and only by members whose home it is.
     own = _choose_owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
     taken_back = _choose_ids(own.join(kept, on="group", how="anti"))
     ids = pl.concat([known.filter(settled).select("group", entity_id="root"), kept, taken_back])
+    # Rule 4: in the order of the smallest source keys, so that new ids do not depend on the numbering of groups.
     unnamed = pl.concat([votes.filter(pl.col("home").is_null()).select("group", "rank"), ranks])
     fresh = unnamed.join(ids, on="group", how="anti").group_by("group").agg(pl.col("rank").min()).sort("rank")
     ids = pl.concat([ids, fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)])
 
+    # Ids that lost their members lead to the id of the group that holds most of them.
     idle = pl.concat([owners, own]).join(ids, left_on="id", right_on="entity_id", how="anti")
     moved = idle.join(ids, on="group").select(old_id="id", new_id="entity_id")
+    # An id in use again has no link, or a key with that home would be led away from it.
     before = links.join(moved, on="old_id", how="anti").join(ids, left_on="old_id", right_on="entity_id", how="anti")
     return Resolution(ids.sort("entity_id"), pl.concat([before, moved]).sort("old_id"), next_id + fresh.height)
 
@@ -223,6 +233,7 @@ def follow_links(name: str, links: pl.DataFrame) -> pl.Expr:
     """Return the column `name` of ids, each replaced by the end of its links."""
     ends = links.filter(pl.col("old_id") != pl.col("new_id"))
     while ends.height:
+        # Each step follows two links at once, so a chain of n links takes log n steps.
         further = pl.col("new_id").replace(ends["old_id"], ends["new_id"])
         longer = ends.with_columns(new_id=further)
         if longer.equals(ends):

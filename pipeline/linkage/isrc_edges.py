@@ -25,15 +25,19 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     Returns:
         Rows of `edge`, not sorted; an atom pair stands once per code that joins it.
     """
+    # Numbers find the shared codes. A lone code that gets through by chance forms no pair.
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())
     found = []
     for _ in range(ROUNDS):
+        # A star around the best atom instead of all pairs: a code on every track of a release would give a quadratic
+        # number.
         pairs = _pair_with_best(claims)
         if pairs.is_empty():
             break
         judged = add_verdict(add_compared_columns(pairs, atoms))
         passed = judged.filter(pl.col("reason").is_null())
         found.append(passed)
+        # Next round: the rejected atoms only, so that another of them becomes the best-supported one.
         failed = judged.filter(pl.col("reason").is_not_null()).select("isrc", atom_id="other")
         claims = claims.join(failed, on=["isrc", "atom_id"], how="semi")
     if not found:

@@ -22,9 +22,11 @@ def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.Da
     is_contested = claims["isrc"].is_duplicated()
     contested = claims.filter(is_contested)
     support = _rank_claims(contested)
+    # Sorted by support, the first row of each code is its owner.
     is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
     support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
     lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
+    # Nearly all codes stand on one atom: they need neither sums nor a sort.
     alone = claims.filter(~is_contested).with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
     columns = TABLES["isrc_owner"].column_names
     owners = [alone.select(columns), support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).select(columns)]
@@ -34,6 +36,7 @@ def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.Da
 
 def _rank_claims(claims: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each code and recording, best supported first: isrc, recording_id, record_count, platforms, platform_count."""
+    # Two atoms of a recording may both have a record of one platform; it counts once.
     voices = claims.select("isrc", "recording_id", platform="platforms").explode("platform", empty_as_null=False).unique()
     platforms = voices.group_by("isrc", "recording_id").agg(platforms=pl.col("platform").sort())
     support = claims.group_by("isrc", "recording_id").agg(pl.col("record_count").sum()).join(platforms, on=["isrc", "recording_id"])
@@ -44,6 +47,7 @@ def _rank_claims(claims: pl.DataFrame) -> pl.DataFrame:
 def _explain_conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     contested = claims.join(lost.select("isrc").unique(), on="isrc", how="semi")
     most = (-pl.col("platforms").list.len().cast(pl.Int64), -pl.col("record_count").cast(pl.Int64))
+    # One atom speaks for each side: the best-supported one that carries the code.
     representatives = contested.sort("isrc", "recording_id", *most, "atom_id").unique(
         ["isrc", "recording_id"], keep="first", maintain_order=True
     )

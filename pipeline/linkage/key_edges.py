@@ -24,13 +24,16 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
+    # Keys as numbers reduce the timed atoms to a few; the join on the texts then decides.
     waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
     timed = _add_clusters(timed, components)
     held = timed.group_by(*KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),
+        # The edge needs one end in the cluster; the largest atom explains it best, and ties fall to the smallest id.
         nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),
     )
+    # Clusters and not atoms: since atoms were made, other evidence has joined some of one key.
     share = (pl.col("records") / pl.col("records").sum()).over(KEY)
     chosen = held.filter(share >= DOMINANCE).select(*KEY, "nearest", target="cluster_id")
     pairs = _add_clusters(untimed, components).join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))

@@ -23,6 +23,7 @@ def find_link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFr
     pairs = pairs.filter(pl.col("atom_id") != pl.col("atom_id_target")).select(
         a=pl.min_horizontal("atom_id", "atom_id_target"), b=pl.max_horizontal("atom_id", "atom_id_target"), evidence=described
     )
+    # Both platforms may name each other; one edge is enough, and sorting makes it the same one on any night.
     pairs = pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     passed = add_verdict(add_compared_columns(pairs, atoms)).filter(pl.col("reason").is_null())
     return TABLES["edge"].conform(passed.select(atom_id_a="a", atom_id_b="b", kind=pl.lit("link"), score="score", evidence="evidence"))

@@ -63,8 +63,10 @@ def link(
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
+    # All names first: where a joined name is cut depends on every other name, so slices would disagree.
     normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
     grouped = cluster_records(_make_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
+    # No registry: all groups are new, so ids follow the smallest source key of each.
     ids = assign_ids(grouped.select(group="cluster_id", source_key=build_source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
@@ -97,6 +99,7 @@ def _complete_columns(records: pl.DataFrame) -> pl.DataFrame:
     if missing:
         raise ValueError(f"records lack {', '.join(missing)}: link takes rows of table source_recording (docs/reference/tables.md)")
     schema = table.polars_schema
+    # Null and missing mean the same from here on, so no later stage asks which columns the caller had.
     known = records.select(
         pl.col(name).cast(dtype) if name in records.columns else pl.lit(None, dtype).alias(name) for name, dtype in schema.items()
     )
@@ -105,6 +108,8 @@ def _complete_columns(records: pl.DataFrame) -> pl.DataFrame:
 
 def _make_atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
     by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
+    # Moves name the atom that a record leaves, so atoms are made once to find them and again without the records that
+    # leave.
     made = make_atoms_of_buckets(by_bucket[key] for key in sorted(by_bucket))
     moves = find_moves(overrides, made.member)
     return make_atoms_of_buckets((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
@@ -128,4 +133,5 @@ def _find_edges(
         pairs = find_position_pairs(positions.contested)
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     edges = pl.concat(found)
+    # Last: an untimed atom joins its key only if all other evidence leaves one component there.
     return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges))])

@@ -49,6 +49,7 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     for (number, _), credited in zip(slices, found[1:], strict=True):
         own = artists[artist_index.find_places(pl.read_ipc(_build_file_path(folder, number, "ids")))]
         own.write_ipc(_build_file_path(folder, number, "artists"))
+        # The name that a platform keeps for an artist can differ from the credited one, so its meaning is needed, too.
         wanted = pl.concat([credited["name"], own["name"]]).unique().to_frame()
         names[name_index.find_places(wanted)].write_ipc(_build_file_path(folder, number, "names"))
 
@@ -87,6 +88,7 @@ class _Index:
     def find_places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
         """Return the places of those keys that stand in the table, in ascending order."""
         wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
+        # A key behind the last hash has no place; any place will do, because the comparison then fails.
         near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
         found: npt.NDArray[np.int64] = np.sort(self._order[near[self._hashes[near] == wanted]]) if len(self._hashes) else near[:0]
         return found

@@ -44,6 +44,8 @@ def _find_leaving_rows(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[
     """Yield the rows that leave their part together, in the order of parts and sides."""
     rows = _filter_mixed_codes(placed, records["isrcs"])
     rows = rows.with_columns(records[name].gather(rows["row"]) for name in ("lead", "platform", "release_id", "credit_artists"))
+    # Two cheap signs reduce the parts: one platform lists several sets of artists, or one release holds several
+    # records.
     credited = rows.drop_nulls("lead").select("part", "platform", listed=pl.col("credit_artists").hash())
     shapes = credited.group_by("part", "platform").agg(one=pl.col("listed").min(), other=pl.col("listed").max())
     placed = rows.drop_nulls("release_id")
@@ -51,6 +53,7 @@ def _find_leaving_rows(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[
     doubtful = pl.concat([shapes.filter(pl.col("one") != pl.col("other")).select("part"), beside]).unique()
     rows = rows.join(doubtful, on="part", how="semi").sort("part", "name_hash")
     rows = rows.with_columns(records["isrcs"].gather(rows["row"]))
+    # Records are sorted by a hash of their name, so the sides do not depend on the order of the input.
     for _, members in rows.group_by("part", maintain_order=True):
         yield from _split_sides(members)[1:]
 
@@ -72,6 +75,8 @@ def _split_sides(members: pl.DataFrame) -> list[list[int]]:
     for body in bodies:
         rows = members[body]
         own = _Claims.of(rows)
+        # Largest body first: it joins the first side that nothing contradicts, so small bodies gather around large
+        # ones.
         place = next((side for side, known in enumerate(claims) if not known.is_contradicted_by(own)), None)
         if place is None:
             sides.append([])
@@ -80,6 +85,8 @@ def _split_sides(members: pl.DataFrame) -> list[list[int]]:
         else:
             claims[place].absorb(own)
         sides[place] += rows["row"].to_list()
+    # Records without a code cannot tell a side by codes: they go where their lead artist is known, else to the largest
+    # side.
     settled = {number for body in bodies for number in body}
     for number, (row, platform, lead) in enumerate(members.select("row", "platform", "lead").iter_rows()):
         if number not in settled:
@@ -127,6 +134,7 @@ def _find_bodies(members: pl.DataFrame) -> list[list[int]]:
         joined = sorted({body_of[isrc] for isrc in isrcs if isrc in body_of})
         number = joined[0] if joined else position
         for other in joined[1:]:
+            # A record that carries codes of two bodies joins them.
             bodies[number] += bodies.pop(other)
             body_of.update({isrc: number for isrc, body in body_of.items() if body == other})
         bodies.setdefault(number, []).append(position)
@@ -135,4 +143,5 @@ def _find_bodies(members: pl.DataFrame) -> list[list[int]]:
 
 
 def _has_disjoint_ids(one: dict[str, set[int]], other: dict[str, set[int]]) -> bool:
+    # Ids of different platforms cannot be compared, and a platform that names nobody proves nothing.
     return any(ids and other.get(platform) and ids.isdisjoint(other[platform]) for platform, ids in one.items())

@@ -46,6 +46,7 @@ NORMAL_SCHEMA = pl.Schema(
     }
 )
 
+# Numbers of parts and volumes. A single `i`, `v` or `x` counts only behind a label: alone it is a word more often.
 _NUMBERS = (
     r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b"
     r"|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
@@ -72,6 +73,7 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = add_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
+    # A slice repeats titles: singles, albums and compilations hold the same song.
     first, inverse = _find_distinct(records["shown"])
     keys = title_keys_frame(records["shown"].gather(first)).with_columns(
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
@@ -79,6 +81,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
         stem_key=compact_expr(pl.col("stem")),
     )
     rows = records.hstack(keys.select("title_key", "stem_key", "number_key", "variant").select(pl.all().gather(inverse)))
+    # Rows without any credit stay: they have no lead artist, and their ISRC stands in for one.
     rows = rows.join(read_lead_artists(list_credits(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
@@ -89,6 +92,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
 
 def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone."""
+    # Without the stand-in, all records without an artist would fall into one bucket.
     rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise("artist_key"))
     rows = rows.join(hash_texts(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
@@ -120,6 +124,7 @@ def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
 
     Other flags do not count: platforms flag live albums whose titles no other platform marks.
     """
+    # `${1}` and `${2}` put the neighbouring flags back: `live+remix` becomes `live+remix:<name>`.
     named = pl.when((remixer != "") & variant.str.contains(r"(?:^|\+)remix(?:$|\+)")).then(
         variant.str.replace(r"(^|\+)remix($|\+)", pl.concat_str(pl.lit("${1}remix:"), remixer, pl.lit("${2}")))
     )
@@ -136,4 +141,6 @@ def hash_texts(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
 
 def hash_bucket(buckets: int, hashed: str = "artist_hash") -> pl.Expr:
     """Return the bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as in `atoms.compute_bucket_range`."""
+    # The upper 16 bits are those in the id of an atom (atoms.BUCKET_BITS), and their product with the buckets fits into
+    # 32.
     return (pl.col(hashed) // (1 << 16) * buckets // (1 << 16)).cast(pl.UInt32)

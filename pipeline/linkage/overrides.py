@@ -100,7 +100,7 @@ NO_OVERRIDES = Overrides()
 
 
 class _Groups:
-    """Union-find whose roots are the elements that were joined to."""
+    """Union-find; the root of a group is that of the first argument of `join`."""
 
     def __init__(self) -> None:
         self._root: dict[Hashable, Hashable] = {}
@@ -120,7 +120,7 @@ def load_overrides(path: Path) -> Overrides:
     try:
         document = read_document(path)
     except FileNotFoundError:
-        raise OverridesError(f"{path}: no such file; name another in CATALOG_OVERRIDES, or none") from None
+        raise OverridesError(f"{path} does not exist: set CATALOG_OVERRIDES to another file, or unset it") from None
     except DocumentError as error:
         raise OverridesError(str(error)) from error
     if document.items is None and not document.is_empty:
@@ -154,7 +154,7 @@ def _read_entry(node: Node, number: int) -> Entry:
     try:
         on = date.fromisoformat(facts["on"])
     except ValueError:
-        raise OverridesError(f"on: {facts['on']!r} is not a day; write it as 2026-03-01") from None
+        raise OverridesError(f"on: {facts['on']!r} is not a date; write it as 2026-03-01") from None
     records = _read_records(values[senses[0]], senses[0])
     return Entry(number, node.line, senses[0], records, facts["why"], facts["by"], on)
 
@@ -176,7 +176,9 @@ def _read_records(node: Node, sense: str) -> tuple[str, ...]:
         platform, _, external_id = text.partition(":")
         if platform not in CATALOG_PLATFORMS or not external_id or text != text.strip():
             shown = text or "a nested value"
-            raise OverridesError(f"{sense}: {shown!r} is no record; write `<platform>:<external id>`, platform one of {CATALOG_PLATFORMS}")
+            raise OverridesError(
+                f"{sense}: {shown!r} is not a record; write `<platform>:<external id>`, the platform one of {CATALOG_PLATFORMS}"
+            )
         if text in records:
             raise OverridesError(f"{sense}: {text!r} is paired with itself; name two records")
         records.append(text)
@@ -198,16 +200,18 @@ def _find_contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
     for entry in overrides.entries:
         first = known.setdefault((entry.sense, frozenset(entry.records)), entry)
         if first is not entry:
-            yield entry, f"says the same as entry {first.number} (line {first.line}): take one of them out"
+            yield entry, f"repeats entry {first.number} (line {first.line}): remove one of them"
         for one, other in entry.pairs if entry.sense == CANNOT else ():
             if overrides.bodies[one] == overrides.bodies[other]:
+                # A contradiction may lie several must-links away; the chain names every entry that a person can change.
                 chain = " and ".join(f"entry {link.number} (line {link.line})" for link in _find_chain(overrides.entries, one, other))
-                yield entry, f"{CANNOT} of {one} and {other} contradicts {MUST} in {chain}: take one of them out"
+                yield entry, f"{CANNOT} of {one} and {other} contradicts {MUST} in {chain}: remove one of them"
 
 
 def _find_chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
     """Return the shortest chain of must-links between two records, in file order."""
     links = [entry for entry in entries if entry.sense == MUST]
+    # Breadth first: the shortest chain is the one that a person understands.
     came_by: dict[str, list[Entry]] = {one: []}
     frontier = [one]
     while other not in came_by:
@@ -251,6 +255,7 @@ def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     for body, atom in places.select("body", "atom_id").iter_rows():
         group, here = groups.find(("body", body)), groups.find(("atom", atom))
         bodies[group].add(body)
+        # Both sides would meet in one group of atoms and must-links: the body that comes later leaves the atom.
         if group != here and any(cannot.get(one, set()) & bodies[here] for one in bodies[group]):
             leaving.append((body, atom))
         elif group != here:
@@ -276,6 +281,7 @@ def build_must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFram
             joined.join(one, other)
     first: dict[int, str] = {}
     for record in atoms:
+        # A must-link may pass through a record that no dump holds tonight; its neighbours are still one recording.
         start = first.setdefault(overrides.bodies[record], record)
         if joined.find(start) != joined.find(record):
             rows.append((atoms[start], atoms[record], f"{start} = {record}: linked by way of records that no dump holds"))
@@ -304,7 +310,7 @@ def find_cannot_pairs(overrides: Overrides, members: pl.DataFrame) -> pl.DataFra
     for body, others in overrides.cannot_bodies.items():
         for atom, other in product(held[body], set().union(*(held[other] for other in others))):
             if atom == other:
-                raise ValueError(f"atom {atom} holds both sides of a cannot-link: move the records of `find_moves` before")
+                raise ValueError(f"atom {atom} holds both sides of a cannot-link: move the records of `find_moves` first")
             pairs.add((min(atom, other), max(atom, other)))
     return pl.DataFrame(sorted(pairs), schema=PAIR_SCHEMA, orient="row")
 

@@ -15,6 +15,7 @@ from pipeline.linkage.guards import TYPO_DURATION_MS, add_compared_columns, add_
 
 
 def _describe_position() -> pl.Expr:
+    # A position is one number: barcode, disc, track, from the upper bits down (place_numbers.py).
     place, track = pl.col("place") // (1 << TRACK_BITS), pl.col("place") % (1 << TRACK_BITS)
     gtin = (place // (1 << DISC_BITS)).cast(pl.String).str.zfill(14)
     return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track)
@@ -25,9 +26,11 @@ def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
 
     `contested`: as in Positions; any subset that holds all rows of each of its positions.
     """
+    # Two records of one platform in one position can mean a reused barcode, or another numbering of tracks.
     alone = contested.filter(pl.len().over("place", "platform") == 1)
     support = alone.group_by("place", "atom_id").agg(platforms=pl.len())
     support = support.sort("place", -pl.col("platforms").cast(pl.Int64), "atom_id")
+    # As for codes, all atoms are compared with the best-supported one and not with each other.
     support = support.with_columns(best=pl.col("atom_id").first().over("place")).filter(pl.col("best") != pl.col("atom_id"))
     pairs = support.group_by(a=pl.min_horizontal("best", "atom_id"), b=pl.max_horizontal("best", "atom_id")).agg(pl.col("place").min())
     return pairs.select("a", "b", evidence=_describe_position())

@@ -30,6 +30,8 @@ ROWS_PER_RANGE = 1_000_000
 """Records that one range holds on average: some 250 MB at the widest point."""
 _SAMPLES_PER_RANGE = 50
 _NO_KEYS = pl.DataFrame(schema=KEY_SCHEMA)
+# The registry is sorted by source key, and links sort as `id:`. So they are written with the first platform behind
+# that.
 _FIRST_AFTER_LINKS = min(platform for platform in CATALOG_PLATFORMS if platform > LINK)
 _PREFIX = 16
 """Bytes that are compared as one number: a string comparison costs ten times as much."""
@@ -65,6 +67,7 @@ def assign_records(paths: BuildPaths, groups: pl.DataFrame) -> RecordIds:
     _spill_records(members, groups, ranges, spill)
     tallies, rows = [], 0
     for number, place in enumerate(ranges):
+        # Each range is matched while its rows are in memory; the rules then see tallies alone.
         found = match_members(_read_sorted_members(spill / f"{number:05d}", place.platform), stored.read_keys(place.start, place.end))
         tallies.append(tally(found, rows))
         rows += found.height
@@ -81,6 +84,7 @@ def _get_matched_path(spill: Path, number: int) -> Path:
 
 def _cut_ranges(members: list[Path]) -> list[_Range]:
     """Cut the space of keys into ranges of about ROWS_PER_RANGE at most; every platform begins one."""
+    # Samples give the ranges nearly equal sizes, whatever the ids of a platform look like.
     step = max(1, min(ROWS_PER_RANGE, sum(map(row_count_of, members))) // _SAMPLES_PER_RANGE)
     samples = pl.concat([pl.read_parquet(part, columns=["platform", "external_id"]).gather_every(step) for part in members])
     found = []
@@ -95,6 +99,7 @@ def _cut_ranges(members: list[Path]) -> list[_Range]:
 
 def _spill_records(members: list[Path], groups: pl.DataFrame, ranges: list[_Range], spill: Path) -> None:
     """Spill the records of each range into a folder of its own."""
+    # Sorted once: each part finds its groups by binary search and not by a join that hashes all atoms.
     groups = groups.sort("atom_id")
     starts = {platform: [place.start for place in ranges if place.platform == platform] for platform in CATALOG_PLATFORMS}
     first = {platform: next(n for n, place in enumerate(ranges) if place.platform == platform) for platform in CATALOG_PLATFORMS}
@@ -122,6 +127,7 @@ def _read_sorted_members(folder: Path, platform: str) -> pl.DataFrame:
 
 def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
     """Return `rows` sorted by `external_id`, in a fifth of the time of a string sort."""
+    # NUL sorts before every other character, as the end of a shorter id does.
     padded = pl.col("external_id").str.pad_end(_PREFIX, "\0").cast(pl.Binary).bin.slice(0, _PREFIX)
     rows = rows.with_columns(prefix=padded.bin.reinterpret(dtype=pl.UInt128, endianness="big")).sort("prefix")
     tied = (rows["prefix"] == rows["prefix"].shift(1)) | (rows["prefix"] == rows["prefix"].shift(-1))
@@ -145,6 +151,7 @@ def _write_tables(paths: BuildPaths, ranges: list[_Range], spill: Path, resoluti
             keys.write(KIND, _NO_KEYS, links if platform == _FIRST_AFTER_LINKS else None)
             for number in (number for number, place in enumerate(ranges) if place.platform == platform):
                 rows = assign_homes(pl.read_parquet(_get_matched_path(spill, number)), resolution)
+                # A home that is the id of its own key is in use; only other homes can need a redirect.
                 doubtful.append(rows.filter(pl.col("entity_id").ne_missing(pl.col("home")))["home"].unique())
                 keys.write(KIND, rows.filter(is_exception()).select("source_key", entity_id="home"))
                 external_id = pl.col("source_key").str.slice(len(platform) + 1)

@@ -37,6 +37,7 @@ def settle_owners(atoms: MappedAtoms, claims: pl.DataFrame, recordings: pl.DataF
     `claims`: rows of `atom_isrc`; `recordings`: atom_id, recording_id.
     """
     claimed = claims.join(recordings, on="atom_id", how="left")
+    # Texts of atoms are read only for codes of several recordings; two atoms of one recording share a code in peace.
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()

@@ -74,6 +74,8 @@ class StoredRegistry:
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._convert_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
+        # Each source may know ids that the others lack: links name merged ids, and after a rollback only the manifests know
+        # the ids of later snapshots.
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._list_tables()]
         given = find_highest_ids(paths.root).get(kind, FIRST_ID)
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
@@ -98,6 +100,8 @@ class StoredRegistry:
 
     def _convert_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
         """Return redirects of ids that the registry does not know, as links: it was rebuilt, or is older than links."""
+        # A rebuilt registry has no links. Without these the callers' old ids would stop redirecting after the next
+        # build.
         unknown = redirects.join(links, on="old_id", how="anti")
         if unknown.is_empty():
             return unknown
@@ -166,13 +170,13 @@ class RegistryWriter:
     """A writer of table `id_registry`: keys come in order, in frames of any size, and leave in parts of equal size."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is that of the table."""
+        """Write into `folder`, the folder of the table."""
         self._writer = TableWriter(TABLES["id_registry"], folder)
         self._waiting: list[pl.DataFrame] = []
         self._rows = 0
 
     def __enter__(self) -> Self:
-        """Start."""
+        """Open the table for writing."""
         self._writer.__enter__()
         return self
 
@@ -206,6 +210,7 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
     """
     for kind in KINDS:
         if not (get_work_folder(paths, kind) / "next_id.json").is_file():
+            # A build of some stages only: the other kinds must not lose their ids.
             registry, next_id = read_previous_registry(paths, kind)
             _save(_get_kept_folder(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
     folders = [_find_collected_folder(paths, kind) for kind in KINDS]
@@ -236,13 +241,14 @@ def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
     """
     live = _find_live(paths)
     if live is None:
-        raise RegistryError(f"nothing is published under {paths.root}: a first build needs no registry")
+        raise RegistryError(f"{paths.root} has no published snapshot: a first build needs no registry")
     fault = _find_fault(live, contents=True)
     if fault is None:
-        return {"snapshot": live.name, "rebuilt": False, "why": "its registry is whole"}
+        return {"snapshot": live.name, "rebuilt": False, "why": "its registry is usable"}
     found = [(kind, Registry(_read_member_keys(live, kind))) for kind in KINDS]
     with RegistryWriter(_get_rebuilt_folder(paths, live)) as writer:
         for kind, registry in found:
+            # Homes of records are read from `recording_member` of the same snapshot, so the registry repeats none.
             writer.write(kind, registry.keys if kind != "recording" else registry.keys.clear())
     return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
 
@@ -270,7 +276,7 @@ def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
     if _get_rebuilt_folder(paths, live).is_dir():
         return _get_rebuilt_folder(paths, live)
     raise RegistryError(
-        f"snapshot {live.name} has no usable id registry ({fault}), and without it every id would be given anew: "
+        f"snapshot {live.name} has no usable id registry ({fault}), and without it every entity would get a new id: "
         f"run `python -m pipeline registry rebuild --catalog {paths.root}`, or roll back to another snapshot"
     )
 
@@ -281,13 +287,16 @@ def _find_live(paths: BuildPaths) -> Path | None:
     published = snapshots(paths.root)
     if published:
         raise RegistryError(
-            f"{len(published)} snapshots are published under {paths.root} and none is live: ids would be given anew; "
+            f"none of the {len(published)} published snapshots under {paths.root} is live, so every entity would get a new id; "
             f"run `python -m pipeline rollback --catalog {paths.root} --to {published[-1].folder.name}`"
         )
+    # No snapshot is found but the link exists: a disk that is not mounted looks like this, and a first build would be
+    # wrong.
     if paths.current.is_symlink():
         raise RegistryError(
-            f"{paths.current} names {paths.current.readlink()}, which is not there, nor any other snapshot: ids would be given anew; "
-            "mount or restore the snapshots; if they are lost for good, remove that link and begin a new catalog"
+            f"{paths.current} names {paths.current.readlink()}, which does not exist, and there is no other snapshot: "
+            "every entity would get a new id; "
+            "mount or restore the snapshots; if they are lost, remove that link and begin a new catalog"
         )
     return None
 
@@ -307,8 +316,9 @@ def _find_fault(live: Path, *, contents: bool) -> str | None:
         path = live / part.path
         if not path.is_file():
             return f"{part.path} is missing"
+        # Size first: hashing reads the whole file, and is left to the one check at the start of a build.
         if path.stat().st_size != part.bytes or (contents and sha256(path) != part.sha256):
-            return f"{part.path} is not what was published"
+            return f"{part.path} differs from what was published"
     return None
 
 
@@ -319,5 +329,5 @@ def _get_rebuilt_folder(paths: BuildPaths, live: Path) -> Path:
 def get_work_folder(paths: BuildPaths, kind: str) -> Path:
     """Return the folder for the ids of a kind between the stages of one build; ValueError for an unknown kind."""
     if kind not in KINDS:
-        raise ValueError(f"no ids of kind {kind!r}: one of {', '.join(KINDS)}")
+        raise ValueError(f"kind {kind!r} has no ids: use one of {', '.join(KINDS)}")
     return paths.root / "work" / "registry" / kind

@@ -62,6 +62,7 @@ def find_positions(releases: Frames, tracks: Frames, members: Frames, buckets: i
         members: yields record (as `numbers.record_number`), atom_id of all members of atoms.
         buckets: parts into which the barcodes are cut; tracks and members are read once for each.
     """
+    # Releases are held, because each bucket needs them; tracks are read anew for each, because they are too many.
     coded = [CODED_SCHEMA.to_frame(), *releases()]
     sums = sum_positions(coded, tracks(), buckets)
     rows = [CONTESTED_SCHEMA.to_frame(), *find_contested_rows(coded, tracks, members, buckets)]
@@ -71,6 +72,7 @@ def find_positions(releases: Frames, tracks: Frames, members: Frames, buckets: i
 def find_contested_rows(coded: list[pl.DataFrame], tracks: Frames, members: Frames, buckets: int) -> Iterator[pl.DataFrame]:
     """Yield rows of CONTESTED_SCHEMA of these releases (CODED_SCHEMA), a bucket of barcodes at a time."""
     for bucket in range(buckets):
+        # Only positions of several platforms are evidence.
         shared = _filter_shared_barcodes(pl.concat([frame.filter(pl.col("gtin") % buckets == bucket) for frame in coded]))
         yield _find_contested(_place_tracks(shared, tracks), members)
 
@@ -79,6 +81,7 @@ def sum_positions(coded: list[pl.DataFrame], tracks: Iterable[pl.DataFrame], buc
     """Return `Positions.sums`. Each row is hashed whole, or two tracks that swap their positions would leave the sum as it is."""
     sums = np.zeros((2, buckets << SUM_BITS), dtype=np.uint64)
     for frame in coded:
+        # Only sums are kept, and addition has no order: frames may come in any.
         rows = frame.select((pl.col("release") + pl.col("gtin").reinterpret(signed=False) * GOLDEN).hash()).to_series()
         np.add.at(sums[0], find_sum_slots(frame["gtin"], sums.shape[1]), rows.to_numpy())
     for frame in tracks:
@@ -108,8 +111,11 @@ def _place_tracks(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:
 
 
 def _find_contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
+    # A position with one record has one atom.
     placed = placed.filter(pl.col("place").is_duplicated())
     standing = pl.concat([placed.join(_filter_placed(placed, rows), on="record").drop("record") for rows in _merge_frames(members())])
+    # Sorted by position, one comparison with the next row finds several atoms, where a group-by would build every
+    # group.
     standing = standing[standing["place"].arg_sort()]
     several = mark_mixed_runs(standing["place"].to_numpy(), standing["atom_id"].to_numpy())
     return standing.filter(pl.Series(several)).select("place", pl.col("platform").cast(pl.String), "atom_id").unique()

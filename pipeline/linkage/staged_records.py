@@ -73,13 +73,16 @@ def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
 
     Reads nearly all records, half of the time for nested credits, unless staging laid all of these aside (new_records.py).
     """
+    # Staging writes rows with a new hash to a file of their own: on most nights that is all that is needed.
     laid_aside = [read_new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
     found = [_build_empty_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
+    # The file of a platform may be missing or torn (its staging died); only then the parts themselves are searched.
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
     for part in list_record_parts(paths) if len(rest) else []:
         rows = (
             pl.scan_parquet(part)
             .select(*LINKED_COLUMNS, "content_hash")
+            # A row without a hash could be any of them, so it is hashed before it is filtered.
             .filter(_is_one_of(rest) | pl.col("content_hash").is_null())
             .collect()
         )
@@ -113,6 +116,7 @@ def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl
     found = TABLES["source_recording"].empty().select("platform", "external_id")
     for records in cut_slices(paths):
         rows = records.read_columns("platform", "external_id", "artists", "artist_credit")
+        # Two platforms may use one artist id for different artists.
         ids = known.filter(pl.col("platform").is_in(rows["platform"].unique().implode()))["artist_id"].implode()
         credit = pl.element().struct
         is_credited = pl.col("artists").list.eval(credit.field("name").is_in(names.implode()) | credit.field("artist_id").is_in(ids))
@@ -125,6 +129,7 @@ def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl
 
 def read_barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """Yield release, gtin, platform of all releases with a barcode, for `release_positions.find_positions`."""
+    # The file of numbers does not name its platform; the folder does.
     for platform in CATALOG_PLATFORMS:
         for folder in paths.staged("source_release", (platform,)):
             yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in read_place_numbers(folder.parent, folder.name))

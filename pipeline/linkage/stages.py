@@ -56,10 +56,12 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     overrides = load_overrides(paths.overrides) if paths.has_overrides else NO_OVERRIDES
     records = staged_records.count_records(paths)
     buckets = buckets or count_buckets(records)
+    # Content hashes tell whether a night pays off, before any table of atoms is written.
     changes = find_record_changes(paths, night) if night.base is not None else None
     atom_change = None
     if changes is not None and changes.share > atom_changes.MOST_CHANGED:
         night = record_decision(paths, Night(None, f"{changes.share:.0%} of the records have changed"))
+    # A second reason to link everything shows only while names are read: a new artist can reach many atoms.
     elif changes is not None:
         atom_change = write_changed_atoms(paths, night, changes, overrides, buckets)
         if atom_change is None:
@@ -67,10 +69,12 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
             night = record_decision(paths, Night(None, reason))
     if atom_change is None:
         write_all_atoms(paths, overrides, buckets, workers or (1 if records < ROWS_FOR_A_POOL else None))
+        # Full linkage marks no change: all its edges and ids are found anew.
         atom_change = TABLES["atom_change"].empty()
     write_table(TABLES["atom_change"], paths.table("atom_change"), atom_change)
     return {
         "records": records,
+        # The parts of the base still hold the rows of `atom_gone`.
         "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
         "isrc_claims": open_tonight(paths).read_rows("atom_isrc", ["atom_id"]).height,
         "buckets": buckets,
@@ -96,9 +100,13 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
         positions = find_positions_tonight(paths, atoms, night)
     decided = find_override_edges(paths, atoms)
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
+    # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
+    # `key` edges come after all others: they need to know which atoms the others join.
     so_far = clustering.find_components(clustering.find_linked_atoms(found)["atom_id"], found)
+    # A night has added parts, so the atoms of one key no longer lie in one part. Then the few untimed keys are read
+    # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
     found = pl.concat([found, *(find_key_edges(rows, so_far) for rows in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)

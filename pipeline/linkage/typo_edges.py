@@ -63,6 +63,7 @@ BLOCKS = {
 def find_same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return candidate edges between titles of one lead artist: a, b, score, evidence. `atoms`: all of one bucket of artists."""
     known = atoms.filter(pl.col("artist_key") != "")
+    # Numbers of all titles are made once; both kinds of blocks reject pairs by them before any text is compared.
     titles = TitleNumbers.of(known)
     pairs = [_find_close_pairs(blocked, titles) for blocked in block_timed_by_artist(known)]
     pairs += [find_untimed_pairs(blocked) for blocked in block_untimed_by_artist(known)]
@@ -73,6 +74,7 @@ def compare_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: TitleNumber
     """Return the candidate edges among pairs (a, b) of one lead artist. `titles`: those of `atoms`, by place."""
     found = add_compared_columns(_filter_alike_titles(pairs, atoms, titles).unique(), atoms).filter(_is_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
+    # A missing subtitle can be the name of another version, so it needs a closer duration than a typing error.
     found = found.filter((pl.col("is_typo") & _is_long_or_timed("title_key")) | (stems & (compute_duration_gap() <= STEM_DURATION_MS)))
     return run_on_rows(found, _score_edges, ("a", "b"))
 
@@ -88,6 +90,7 @@ def find_same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
 def compare_artists(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Return the candidate edges among pairs (a, b) of one title."""
     found = add_compared_columns(pairs.unique(), atoms).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _is_close_or_unknown())
+    # Platforms choose different lead artists of one song. Without durations, a guest in common proves too little.
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
     found = found.filter((pl.col("is_typo") & _is_long_or_timed("artist_key")) | (leads & compute_duration_gap().is_not_null()))
@@ -105,6 +108,7 @@ def drop_contradicted(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.Dat
     involved = pl.concat([edges.select(atom_id="a"), edges.select(atom_id="b")]).unique()
     claims, members = (rows.join(involved, on="atom_id", how="semi") for rows in (claims, members))
     coded = claims.select("atom_id").unique()
+    # Only two atoms that both carry codes can contradict each other; a missing code says nothing.
     both = edges.join(coded, left_on="a", right_on="atom_id", how="semi").join(coded, left_on="b", right_on="atom_id", how="semi")
     codes = claims.select("atom_id", "isrc")
     sharing = (
@@ -114,6 +118,7 @@ def drop_contradicted(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.Dat
     )
     unlike = both.join(sharing, on=["a", "b"], how="anti")
     places = members.filter(pl.col("release_id").is_not_null()).select("atom_id", "platform", "release_id").unique()
+    # A track list does not hold one song twice under two spellings.
     side_by_side = (
         edges.select("a", "b")
         .join(places, left_on="a", right_on="atom_id")
@@ -143,6 +148,7 @@ def block_timed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
 
 def block_untimed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks by lead artist and an end of the title, of artists with an atom that lacks its duration."""
+    # Blocks by the ends of titles are larger than blocks by duration, so only artists with an untimed atom get them.
     untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
     return [_build_blocks(untimed, block) for block in _BY_TITLE_END]
 
@@ -176,12 +182,15 @@ def _find_close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None)
     blocks, durations = blocked["block"].to_numpy(), blocked["duration_ms"].to_numpy()
     order = sort_places(pack_with_duration(blocks, durations), blocks, durations)
     blocks, durations, ids = blocks[order], durations[order], blocked["atom_id"].to_numpy()[order]
+    # Size is measured in slots of one search width: a block of many atoms spread over all durations is cheap to search.
     starts = find_run_starts(blocks, durations // TYPO_DURATION_MS)
     sizes = np.diff(starts, append=len(ids))
     is_searched = np.repeat(sizes <= LARGEST_BLOCK, sizes)
     blocks, durations, ids = blocks[is_searched], durations[is_searched], ids[is_searched]
     here = titles.select(blocked["place"].to_numpy()[order][is_searched]) if titles else None
     place, step, found = np.arange(len(ids)), 1, [np.empty((2, 0), dtype=np.int64)]
+    # Each round compares the rows `step` apart. Rows are sorted by duration, so a row whose neighbour is out of reach
+    # has no match further on and leaves for good. The rounds end with the most crowded slot, not with the block.
     while len(place):
         place = place[: np.searchsorted(place, len(ids) - step)]
         beyond = place + step
@@ -242,6 +251,7 @@ class TitleNumbers(NamedTuple):
 
 def _filter_alike_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: TitleNumbers) -> pl.DataFrame:
     """Return the pairs a, b that can be one misspelt title, or a title and its stem, with `is_typo`. `titles`: those of `atoms`."""
+    # A binary search for the places: a join would carry the texts of both sides along.
     order = atoms["atom_id"].arg_sort()
     ids = atoms["atom_id"].gather(order)
     one, other = (order.gather(ids.search_sorted(pairs[side])).to_numpy() for side in ("a", "b"))

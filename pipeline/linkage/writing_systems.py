@@ -39,6 +39,7 @@ def transliterate(text: pl.Expr) -> pl.Expr:
 def mark_unlike_scripts(one: pl.Series, other: pl.Series) -> pl.Series:
     """Mark the pairs in which both texts have letters, but none of a common script. A text of digits and signs has no script. No nulls."""
     pairs = pl.DataFrame({"one": one, "other": other})
+    # Folded Latin text has one byte for each character: two lengths rule out nearly all pairs.
     has_other_letters = pl.col("one").str.len_bytes() + pl.col("other").str.len_bytes() > (
         pl.col("one").str.len_chars() + pl.col("other").str.len_chars()
     )

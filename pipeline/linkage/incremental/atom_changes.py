@@ -70,14 +70,17 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     people have decided on are always made again, because a decision can reach from one key to another.
     """
     fresh = staged_records.read_records_with(paths, changes.fresh)
+    # Names first: which atoms a night must touch depends on the names whose meaning has changed.
     names, lost, renamed = write_changed_names(paths, night, changes.gone, fresh)
     if len(renamed) > MOST_CHANGED * row_count(night.find_folder("atom")):
         return None
     credited = number_credits(list_credits(fresh.with_row_index("row")))
     rows = normalise(fresh, *names.select(credited["name"], credited["artist"]))
     decided = find_decided_members(night.atoms, overrides)
+    # The keys that records had, and below the keys that they have: a changed record leaves one and joins another.
     keys = read_keys(night.atoms, pl.concat([lost, renamed, decided["atom_id"]]))
     touched = pending = find_atoms_with_keys(night.atoms, pl.concat([keys, hash_keys(rows)]))
+    # Invariant: `rows` holds the fresh records and those of the atoms in `touched` that are not in `pending`.
     while pending.height:
         others = read_normal_forms(night.atoms, pending).filter(~pl.col("content_hash").is_in(changes.gone.implode()))
         credited = others.select("credit_names", "credit_artists").explode("credit_names", "credit_artists", empty_as_null=False)
@@ -90,6 +93,7 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     moves = find_moves(overrides, made.member.select("platform", "external_id", "atom_id"))
     if moves.height:
         made = make_atoms(rows, moves)
+    # Most atoms that were made again are as they were and have the same id; they stay in the parts of the base.
     gone, new = find_differing_ids(touched["atom_id"], made.atom["atom_id"])
     _reuse_parts(paths, night, gone, Atoms(*(some.filter(pl.col("atom_id").is_in(new.implode())) for some in made)), rows, buckets)
     return pl.concat([ids.to_frame("atom_id").with_columns(change=pl.lit(change)) for ids, change in ((gone, "gone"), (new, "made"))])
@@ -99,8 +103,11 @@ def _reuse_parts(paths: BuildPaths, night: Night, gone: pl.Series, new: Atoms, r
     """Write the tables of atoms: the parts of the base, one part with the new atoms, and `atom_gone`."""
     before = night.atoms.gone
     known = pl.col("atom_id").is_in(before.implode())
+    # An atom may return that `atom_gone` names (a record went and came back). Its rows are still in the parts of the
+    # base.
     back = new.atom.filter(known)["atom_id"]
     gone = pl.concat([before.filter(~before.is_in(back.implode())), gone])
+    # Every reader of the published tables pays for dead rows, so they do not pile up without a limit.
     if len(gone) > MOST_GONE * row_count(night.find_folder("atom")):
         rewrite_atoms(paths, night.atoms, gone, new, records, buckets)
         return

@@ -20,6 +20,7 @@ NUMBERS_PER_CHUNK = 1 << 14
 def find_differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return the numbers that stand in `before` only, and those in `after` only."""
     one, other = (ids.filter(pl.Series(differ)) for ids, differ in zip((before, after), mark_differing_sums(before, after), strict=True))
+    # Sums only narrow the search; the few numbers in differing slots are looked up exactly.
     return one.filter(~one.is_in(other.implode())), other.filter(~other.is_in(one.implode()))
 
 
@@ -30,10 +31,12 @@ def mark_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[n
     takes an eighth of the time of a lookup of each number.
     """
     sums = np.zeros((2, 1 << SUM_BITS), dtype=np.uint64)
+    # Addition has no order: the sides may hold equal numbers in any.
     for held, ids in zip(sums, (one, other), strict=True):
         for chunk in _cut_chunks(ids):
             np.add.at(held, _find_slots(chunk), chunk)
     differ = sums[0] != sums[1]
+    # The empty start gives a mask even if a side has no number.
     found = [np.concatenate([differ[:0], *(differ[_find_slots(chunk)] for chunk in _cut_chunks(ids))]) for ids in (one, other)]
     return found[0], found[1]
 

@@ -37,19 +37,23 @@ def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, nigh
     """Return all edges from codes and typing errors: those of the base that no change can reach, and those around changed atoms."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     changes = [(where, change.filter(pl.col("change") == kind)["atom_id"]) for where, kind in ((night.atoms, "gone"), (atoms, "made"))]
+    # Codes of both sides: an edge is also lost when the best-supported atom of its code goes.
     codes = pl.concat([where.read_atom_rows("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
     claims = atoms.read_rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
     former, latter = (where.read_atom_rows("atom", ids) for where, ids in changes)
     changed = pl.concat([former, latter])
+    # Atoms that are gone count too: without them a block may fall below the limit and be searched tonight.
     near = atoms.read_rows("atom", where=has_common_block(changed))
     titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
     others = near.filter(~pl.col("atom_id").is_in(latter["atom_id"].implode()))
     toggled = find_toggled_blocks(pl.concat([others, former]), near)
     candidates = [find_changed_artist_edges(near, latter["atom_id"]), find_changed_title_edges(titled, latter["atom_id"])]
     base = night.read("edge")
+    # The evidence of a code's edge is the code, so all edges of a touched code are dropped and found again.
     by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
     touched = change["atom_id"].implode()
     typos = base.filter(pl.col("kind") == "typo", ~pl.col("atom_id_a").is_in(touched), ~pl.col("atom_id_b").is_in(touched))
+    # The whole artist or title is searched, because pairs of unchanged atoms appear or vanish.
     if toggled.height:
         whole = {by: toggled.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
         in_artist, in_title = (pl.col(name).is_in(names) for name, names in whole.items())
@@ -85,6 +89,7 @@ def find_positions_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night) 
     if known is None:
         return find_all_positions(paths, atoms)
     changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
+    # Base and tonight: a record that left its atom and one that joined another both move a position.
     records = [where.read_atom_rows("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
     return find_changed_positions(
         lambda: staged_records.read_barcodes(paths),

@@ -47,13 +47,16 @@ def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: 
     """
     rows = stored.read_exceptions()
     keys = records.select(source_key=SOURCE_KEY)
+    # A home stands in `recording_member`, unless the registry has a row for the key: both are asked.
     homes = [members["recording_id"].gather(find_places(members, records).drop_nulls())]
     homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
     ends = stored.links.select("old_id", end=follow_links("old_id", stored.links))
     known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=follow_links("home", stored.links))
+    # All ids that lead to one end belong together: a merge can be undone, and then both ids are needed.
     joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
     involved = joined.unique().implode()
     held = members.filter(pl.col("recording_id").is_in(involved)).select(source_key=SOURCE_KEY, entity_id="recording_id")
+    # Rough, because members of an id may include keys whose home is another; `cut_registry` then keeps the exact part.
     rough = overlay(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved)), everywhere=rows)
     return cut_registry(Registry(rough, stored.links), keys["source_key"])
 

@@ -61,6 +61,7 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     lost = night.atoms.read_rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
     before = night.read("artist_name")
     artists, renamed = _splice_artists(before, staged_records.read_artist_names(paths))
+    # Names that a gone record credited may be out of use, or may have lost their only use with an id.
     doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(number_name()).to_series()]).unique()
     known = night.read("credit_name")
     in_doubt = known.select(number_name()).to_series().is_in(doubtful.implode())
@@ -68,6 +69,7 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, collect_names(fresh)]
     names = change_names(known, in_doubt, pl.concat(used))
     write_name_tables(paths, artists, names)
+    # Only the cuts of a name can change: its own key depends on its text alone.
     both = known.select("name", before="part_keys").join(names, on="name")
     changed = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(number_name()).to_series()
     reached = _find_atoms_crediting(night, changed, renamed.select(number_artist()).to_series())
@@ -84,6 +86,7 @@ def change_names(known: pl.DataFrame, in_doubt: pl.Series, used: pl.DataFrame) -
     """
     used = merge_names(used)
     as_before = known.filter(~in_doubt).join(used, on="name", how="semi").select("name", "has_id")
+    # A new use can give an old name an id, and never take one: so both are merged.
     again = merge_names(pl.concat([used, as_before]))
     forms = known.select("name", "name_key", "parts").join(again, on="name", how="semi")
     forms = pl.concat([forms, derive_name_forms(again.join(forms, on="name", how="anti")["name"])])
@@ -150,6 +153,7 @@ def _find_atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) ->
     """Return atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
     found = [pl.Series("atom_id", [], dtype=pl.Int64)]
     for rows in night.atoms.read_pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
+        # Lists lie end to end: the running length maps a credit back to its row without exploding rows.
         ends = rows["credit_names"].list.len().cum_sum()
         for name, wanted in zip(_CREDITS, (names, artists), strict=True):
             hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()

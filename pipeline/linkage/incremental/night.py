@@ -1,4 +1,4 @@
-"""The decision what tonight's linkage builds on: the live snapshot, if the same code made it, or nothing.
+"""The base of tonight's linkage: the live snapshot if the same code made it, else none.
 
 The base is a published snapshot, never the contents of `work/`: a night that dies leaves nothing behind that matters to the next. A night
 with a base gives the tables of full linkage. Where that is not certain (other code, other overrides, too many changes), everything is
@@ -93,6 +93,7 @@ def begin_night(paths: BuildPaths) -> Night:
     """Decide what tonight builds on, record it for the stages to come, and write table `linkage_version`."""
     made = compute_linkage_version(paths)
     write_table(TABLES["linkage_version"], paths.table("linkage_version"), pl.DataFrame({"version": [made]}))
+    # At the start and not at the end: a night that died never came to its end.
     mapped_atoms.remove_stale_files(mapped_atoms.get_mapped_folder(paths), (paths.current / "tables").joinpath)
     return record_decision(paths, _decide(paths, made))
 
@@ -109,10 +110,11 @@ def read_night(paths: BuildPaths) -> Night:
     try:
         note = json.loads(_get_decision_path(paths).read_text())
     except FileNotFoundError:
-        return Night(None, "no decision is recorded")
+        return Night(None, "night.json is missing: no decision is recorded")
     base = paths.snapshots / note["base"] / "tables" if note["base"] else None
+    # Retention can remove a snapshot between two steps of a build.
     if base is not None and not base.is_dir():
-        return Night(None, f"snapshot {note['base']} is gone")
+        return Night(None, f"snapshot {note['base']} was removed since")
     return Night(base, note["reason"], mapped_atoms.get_mapped_folder(paths))
 
 
@@ -122,6 +124,8 @@ def compute_linkage_version(paths: BuildPaths) -> str:
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
     digest.update(platform.python_version().encode())
+    # All code counts, comments too: no rule tells for certain which change matters, and a needless full linkage costs
+    # only time.
     sources = [file for place in _CODE for file in sorted((_ROOT / place).rglob("*.py")) or [_ROOT / place]]
     for file in sources:
         digest.update(file.read_bytes())
@@ -132,15 +136,15 @@ def compute_linkage_version(paths: BuildPaths) -> str:
 
 def _decide(paths: BuildPaths, made: str) -> Night:
     if paths.relink.exists():
-        return Night(None, f"{paths.relink} asks for it")
+        return Night(None, f"{paths.relink} requests full linkage")
     if not paths.current.exists():
-        return Night(None, "there is no snapshot yet")
+        return Night(None, "the catalog has no snapshot yet")
     base = paths.current.resolve() / "tables"
     missing = [name for name in BASE_TABLES if not (base / name).is_dir()]
     if missing:
         return Night(None, f"the live snapshot lacks {', '.join(missing)}")
     if read_table(TABLES["linkage_version"], base / "linkage_version")["version"].item() != made:
-        return Night(None, "code, libraries or overrides are not those of the live snapshot")
+        return Night(None, "code, libraries or overrides differ from those of the live snapshot")
     files = mapped_atoms.get_mapped_folder(paths)
     if unusable := mapped_atoms.find_unusable_parts(files, base.joinpath):
         return Night(None, f"{unusable[0]}; {len(unusable)} in all")

@@ -42,6 +42,7 @@ def find_changed_positions(releases: Frames, tracks: Frames, members: Frames, be
     Sums of another number of buckets cannot be compared: then all positions are searched.
     """
     coded = [CODED_SCHEMA.to_frame(), *releases()]
+    # Filled while the tracks are summed: they are read once for both.
     moved = [pl.Series("release", [], dtype=pl.UInt64)]
 
     def read_tracks() -> Iterator[pl.DataFrame]:
@@ -52,12 +53,16 @@ def find_changed_positions(releases: Frames, tracks: Frames, members: Frames, be
     sums = sum_positions(coded, read_tracks(), buckets)
     rows = [CONTESTED_SCHEMA.to_frame()]
     if before.positions.sums.shape == sums.shape:
+        # A change without trace in the sums is possible: a record keeps its position and moves to another atom. So
+        # releases of such records count as well.
         differ, touched = sums != before.positions.sums, pl.concat(moved)
         again = pl.concat([frame["gtin"].filter(_is_touched(frame, differ, touched)) for frame in coded]).unique()
         known = before.positions.contested
         gtin = known["place"] // (1 << DISC_BITS + TRACK_BITS)
+        # Known rows of a differing slot go even if no release has their barcode tonight: that is a barcode that vanished.
         rows.append(known.filter(pl.Series(~differ[0][find_sum_slots(gtin, differ.shape[1])]) & ~gtin.is_in(again.implode())))
         few = [frame.filter(pl.col("gtin").is_in(again.implode())) for frame in coded]
+        # Few releases need fewer passes over the tracks.
         buckets = 1 + (buckets - 1) * sum(map(len, few)) // max(1, sum(map(len, coded)))
         coded = few
     rows += find_contested_rows(coded, tracks, members, buckets)

@@ -48,6 +48,7 @@ def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night
     rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
     _write_registry(paths, stored, reach.known, assigned, rows)
     with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
+        # One part for each platform, as in a full linkage.
         for platform in sorted(CATALOG_PLATFORMS):
             first, end = (int(before["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
             gone, changed = (frame.filter(pl.col("platform") == platform) for frame in (reach.gone, rows))
@@ -102,6 +103,7 @@ def _find_reach(
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     both = _align_groups(groups, night.scan("cluster").rename({"cluster_id": "before"}).collect(), change)
     change = change.select("atom_id")
+    # The id of a cluster is its smallest atom: an unchanged cluster has the same id on both nights.
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
     former = night.atoms.read_atom_rows("atom_member", change["atom_id"], [*SOURCE, "atom_id"])
@@ -110,6 +112,7 @@ def _find_reach(
         here = dirty.join(groups, on="atom_id")
         members = _read_sources(atoms, here["atom_id"]).join(here, on="atom_id")
         members = members.with_columns(source_key=build_source_key()).sort("source_key")
+        # Records of atoms that went and that no other atom took over: no dump holds them any more.
         gone = former.join(members, on=SOURCE, how="anti")
         known = cut_stored_registry(stored, pl.concat([members.select(SOURCE), gone.select(SOURCE)]), before)
         outside = _find_atoms_outside(atoms, known, members, gone)
@@ -123,6 +126,7 @@ def _align_groups(tonight: pl.DataFrame, last: pl.DataFrame, change: pl.DataFram
     gone, made = (pl.col("atom_id").is_in(change.filter(pl.col("change") == kind)["atom_id"].implode()) for kind in ("gone", "made"))
     stayed = tonight.filter(~made)
     stood = last.filter(~gone)
+    # Rows are matched by place. A table that does not fit would give wrong ids without an error.
     if not stayed["atom_id"].equals(stood["atom_id"]):
         raise ValueError("table atom_change does not explain how tonight's atoms differ from the snapshot's: materialise `atom` again")
     rows = [stayed.hstack(stood.select("before")), tonight.filter(made), last.filter(gone)]
@@ -160,12 +164,14 @@ def _write_owners(
     `gone` as in _Reach; `before`: table `recording_member` of the base; `rows`: atom_id, recording_id of the records in reach.
     """
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
+    # Codes that only last night's atoms carry are settled again, too.
     former = pl.concat([gone["atom_id"], change])
     found = [(atoms, rows["atom_id"]), (night.atoms, former)]
     codes = pl.concat([where.read_atom_rows("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
     claimed = atoms.read_rows("atom_isrc", where=_is_among("isrc", codes))
     in_reach = rows.select("atom_id", "recording_id").unique()
     others = claimed.join(in_reach, on="atom_id", how="anti")
+    # Any record of an unchanged atom will do: all of them carry one recording.
     representatives = _read_sources(atoms, others["atom_id"]).unique("atom_id", keep="any")
     unchanged = representatives.select("atom_id", recording_id=before["recording_id"].gather(find_places(before, representatives)))
     recordings = pl.concat([in_reach, unchanged])

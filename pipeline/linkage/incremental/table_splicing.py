@@ -24,6 +24,7 @@ def splice_rows(table: pl.DataFrame, gone: Places, new: pl.DataFrame, before: Pl
     stays = np.ones(table.height, dtype=bool)
     stays[gone] = False
     kept = np.flatnonzero(stays)
+    # Numbers of rows are spliced first, and the table is gathered once.
     rows = np.insert(kept, np.searchsorted(kept, before), table.height + np.arange(new.height))
     return pl.concat([table, new.select(table.columns)], rechunk=True)[rows]
 
@@ -53,6 +54,7 @@ def find_places(table: pl.DataFrame, rows: pl.DataFrame, name: str = "external_i
     if table.is_empty():
         return pl.Series("place", [None], dtype=pl.Int64).new_from_index(0, rows.height)
     place = find_insertion_places(table, rows, name)
+    # A name behind the last row has no place; the comparison with the last row then fails.
     at = place.clip(upper_bound=table.height - 1)
     same = [table[column].gather(at) == rows[column] for column in ("platform", name)]
     return place.zip_with(same[0] & same[1], pl.Series([None], dtype=pl.Int64))

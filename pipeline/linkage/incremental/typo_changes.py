@@ -31,6 +31,7 @@ def has_common_block(changed: pl.DataFrame) -> pl.Expr:
 
     Both sides need the columns of `typo_edges.BLOCKS` and duration_ms.
     """
+    # Slots are as wide as the search, so a match lies in the atom's slot or the next on either side.
     slots = [changed.select(hash_columns(("timed_block", DURATION_SLOT + step))).to_series() for step in (-1, 0, 1)]
     near = hash_columns(("timed_block", DURATION_SLOT)).is_in(pl.concat(slots).unique().implode()) & pl.col("duration_ms").is_not_null()
     for name in ("title", "title_start_block", "title_end_block"):
@@ -61,6 +62,7 @@ def _find_changed_close_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.D
     """Return the pairs with close durations in blocks that are small enough; none twice."""
     blocked = _filter_blocks(blocked, changed).filter(pl.len().over("block", "slot") <= typo_edges.LARGEST_BLOCK)
     few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
+    # A join and no walk over neighbours: few atoms have changed, and the block must not be sorted for them.
     around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
     pairs = pl.concat(around).filter(pl.col("atom_id") != pl.col("atom_id_b"))
     return order_pairs(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS)).unique()
@@ -83,6 +85,7 @@ def find_toggled_blocks(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFra
     Both sides hold at least every atom that shares a block with an atom in which the sides differ.
     """
     crowded = pl.concat([_find_crowded_blocks(before), _find_crowded_blocks(after)])
+    # Blocks that are too large on both sides appear twice and toggle nothing.
     return crowded.filter(crowded.is_unique())
 
 
@@ -93,6 +96,7 @@ def _find_crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
         ("title_key", block_timed_by_title, block_untimed_by_title),
     ):
         hashes = atoms[by].hash()
+        # A crowded block needs a crowded artist or title, and counting hashes is cheap.
         times = hashes.value_counts().filter(pl.col("count") > typo_edges.LARGEST_BLOCK)[by]
         if times.is_empty():
             continue

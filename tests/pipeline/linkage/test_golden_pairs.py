@@ -83,7 +83,7 @@ def test_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
         ("source: own", "source: hearsay", 4, "hearsay"),
         ("why: because", "why: ''", 4, "why"),
         ("name: one", "name: One Two", 4, "hyphens"),
-        ("    why: because\n", "", 4, "missing ['why']"),
+        ("    why: because\n", "", 4, "missing keys ['why']"),
         ("platform: streamsvc_a", "platform: radio", 8, "radio"),
         ("[Artist], seconds: 200", "Artist, seconds: 200", 8, "list of names"),
         ("seconds: 200", "seconds: -1", 8, "above 0"),

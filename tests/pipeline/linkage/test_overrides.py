@@ -87,9 +87,9 @@ def test_file_without_decisions_decides_nothing(load, text: str) -> None:  # noq
         (f"\n- must_link: [store_a:1]\n  {REVIEW}", r"overrides.yaml:2: entry 1: must_link: expected a list of two or more"),
         (f"- must_link: store_a:1\n  {REVIEW}", r"expected a list of two or more"),
         (f"- must_link: [store_a:1, store_a:1]\n  {REVIEW}", r"'store_a:1' is paired with itself"),
-        (f"- must_link: [store_a:1, spotify:2]\n  {REVIEW}", r"'spotify:2' is no record; write `<platform>:<external id>`"),
-        (f"- must_link: [store_a:1, 'store_a:']\n  {REVIEW}", r"'store_a:' is no record"),
-        (f"- must_link: [store_a:1, [store_a:2]]\n  {REVIEW}", r"'a nested value' is no record"),
+        (f"- must_link: [store_a:1, spotify:2]\n  {REVIEW}", r"'spotify:2' is not a record; write `<platform>:<external id>`"),
+        (f"- must_link: [store_a:1, 'store_a:']\n  {REVIEW}", r"'store_a:' is not a record"),
+        (f"- must_link: [store_a:1, [store_a:2]]\n  {REVIEW}", r"'a nested value' is not a record"),
         (
             f"- must_link: [store_a:1, store_a:2]\n  cannot_link: [store_a:1, store_a:3]\n  {REVIEW}",
             r"exactly one of must_link and cannot_link",
@@ -97,7 +97,7 @@ def test_file_without_decisions_decides_nothing(load, text: str) -> None:  # noq
         (f"- {REVIEW}", r"exactly one of must_link and cannot_link"),
         ("- must_link: [store_a:1, store_a:2]\n  by: x\n  on: 2026-03-01\n", r"needs `why:`"),
         ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: ''\n  on: 2026-03-01\n", r"needs `by:`"),
-        ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: x\n  on: yesterday\n", r"'yesterday' is not a day; write it as 2026-03-01"),
+        ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: x\n  on: yesterday\n", r"'yesterday' is not a date; write it as 2026-03-01"),
         (f"- must_link: [store_a:1, store_a:2]\n  note: x\n  {REVIEW}", r"unknown keys \['note'\]; known are"),
         (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' stands twice in one mapping, first in line 2"),
         ("- must_link: [store_a:1\n", r"not readable as YAML"),
@@ -109,7 +109,7 @@ def test_invalid_entry_is_rejected_with_line_and_remedy(load, text: str, message
 
 
 def test_missing_file_and_wrong_encoding_are_rejected_by_name(tmp_path: Path) -> None:
-    with pytest.raises(OverridesError, match=r"nowhere.yaml: no such file"):
+    with pytest.raises(OverridesError, match=r"nowhere.yaml does not exist"):
         load_overrides(tmp_path / "nowhere.yaml")
     (tmp_path / "latin.yaml").write_bytes("- by: Müller\n".encode("latin-1"))
     with pytest.raises(OverridesError, match=r"latin.yaml:1: not readable as YAML in UTF-8"):
@@ -131,12 +131,12 @@ def test_contradiction_names_the_shortest_chain_of_must_links(load) -> None:  # 
         load(text)
     assert str(caught.value).endswith(
         "overrides.yaml:21: entry 6: cannot_link of store_a:a and store_a:e contradicts must_link in "
-        "entry 1 (line 1) and entry 2 (line 5) and entry 5 (line 17): take one of them out"
+        "entry 1 (line 1) and entry 2 (line 5) and entry 5 (line 17): remove one of them"
     )
 
 
 def test_repeated_decision_is_rejected(load) -> None:  # noqa: ANN001
-    with pytest.raises(OverridesError, match=r":5: entry 2: says the same as entry 1 \(line 1\)"):
+    with pytest.raises(OverridesError, match=r":5: entry 2: repeats entry 1 \(line 1\)"):
         load(entries((CANNOT, "ab"), (CANNOT, "ba")))
 
 

@@ -265,12 +265,12 @@ def reason_of(paths: BuildPaths) -> str:
 
 def test_changed_overrides_cause_a_full_linkage(linked: BuildPaths) -> None:
     linked.overrides.write_text(DECISIONS.format(sense="must_link"))
-    assert "overrides are not those" in reason_of(linked)
+    assert "overrides differ from those" in reason_of(linked)
 
 
 def test_changed_code_causes_a_full_linkage(linked: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(night, "_LIBRARIES", ("polars",))
-    assert "are not those of the live snapshot" in reason_of(linked)
+    assert "differ from those of the live snapshot" in reason_of(linked)
 
 
 def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> None:
@@ -309,7 +309,7 @@ def test_many_renamed_artists_cause_a_full_linkage(linked: BuildPaths) -> None:
 
 def test_operator_can_ask_for_a_full_linkage(linked: BuildPaths) -> None:
     linked.relink.touch()
-    assert "asks for it" in reason_of(linked)
+    assert "requests full linkage" in reason_of(linked)
 
 
 def test_later_stages_do_not_build_on_a_pruned_snapshot(linked: BuildPaths) -> None:
