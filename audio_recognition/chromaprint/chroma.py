@@ -1,7 +1,6 @@
 """Samples to chroma: the energy of the twelve notes in each frame, the first half of the algorithm.
 
-Each frame is computed in a fixed order, so its row does not depend on the other frames. There is no matrix product: BLAS starts threads for
-one, which made it four times slower on a busy machine.
+Each frame is computed in a fixed order, so its row does not depend on the other frames.
 """
 
 from __future__ import annotations
@@ -53,8 +52,11 @@ def chroma(samples: NDArray[np.int16]) -> NDArray[np.float64]:
         return rows
     frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME_SAMPLES)[::HOP_SAMPLES]
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
+        # In 64 bits: NumPy takes 12 us a frame, in 32 bits 50. libchromaprint transforms in 32 bits; 11.2 million bits of real
+        # music were equal.
         spectrum = np.fft.rfft(frames[start : start + _FRAMES_AT_ONCE] * _WINDOW)[:, _BINS]
         power = np.square(spectrum.real) + np.square(spectrum.imag)
+        # No matrix product: BLAS starts threads for one, which made it four times slower on a busy machine.
         runs = np.add.reduceat(power, _RUN_STARTS, axis=1)
         np.add.reduceat(runs[:, _RUNS_BY_NOTE], _NOTE_STARTS, axis=1, out=rows[start : start + _FRAMES_AT_ONCE])
     return rows

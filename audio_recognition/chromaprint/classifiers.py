@@ -82,6 +82,7 @@ CLASSIFIERS: Final = (
 """In the order of their bits, most significant first."""
 
 _THRESHOLDS: Final = np.array([classifier.thresholds for classifier in CLASSIFIERS])
+# Neighbouring levels differ in one bit, so a value near a threshold costs one bit error.
 _GRAY_CODE: Final = np.array([0, 1, 3, 2], dtype=np.uint32)
 _BITS: Final = np.arange(2 * len(CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
 """The shift of each classifier's two bits."""
@@ -120,6 +121,7 @@ def classify(image: NDArray[np.float64]) -> NDArray[np.uint32]:
     count = max(0, len(image) - WINDOW_ROWS)
     flat, windows = image.reshape(-1), np.arange(count)[:, None] * INTEGRAL_COLUMNS
     lower_right, upper_right, lower_left, upper_left = (flat[windows + corner] for corner in _CORNERS)
+    # The algorithm compares log((1 + a) / (1 + b)), which is defined for silent areas too.
     sides = 1 + np.add.reduceat(lower_right - upper_right - lower_left + upper_left, _SIDE_STARTS, axis=1)
     ratio = np.log(sides[:, : len(CLASSIFIERS)] / sides[:, len(CLASSIFIERS) :])
     level = (ratio[:, :, None] >= _THRESHOLDS).sum(axis=2)

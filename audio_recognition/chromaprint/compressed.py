@@ -37,6 +37,7 @@ def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
     before = np.where(np.diff(item, prepend=-1) == 0, np.roll(bit, 1), -1)
     gaps = np.zeros(len(bit) + len(items), np.uint8)
     gaps[np.arange(len(bit)) + item] = bit - before
+    # Two runs of bits: all gaps first, then the rests of the long ones.
     long = gaps[gaps >= _LONG_GAP]
     packed = _pack(np.minimum(gaps, _LONG_GAP), _GAP_BITS) + _pack(long - _LONG_GAP, _REST_BITS)
     header = bytes([algorithm]) + len(items).to_bytes(3, "big")
@@ -64,6 +65,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     gaps = values[: ends[-1] + 1 if count else 0].astype(np.int64)
     long = np.flatnonzero(gaps == _LONG_GAP)
     rest_at = _bytes_for(len(gaps), _GAP_BITS)
+    # A text has exactly the bytes that its items take: another length means damage.
     if len(body) != rest_at + _bytes_for(len(long), _REST_BITS):
         raise ValueError(f"the compressed fingerprint has {len(body)} bytes behind its header: its items take another number")
     gaps[long] += _unpack(body[rest_at:], _REST_BITS)[: len(long)]

@@ -63,6 +63,7 @@ def _smooth(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weigh each row with its neighbours; the result has `SMOOTHED_ROWS - 1` rows fewer, or none."""
     count = max(0, len(rows) - SMOOTHED_ROWS + 1)
     smoothed = np.zeros((count, NOTES))
+    # One weight after the other, for all rows: a fixed order of sums gives a row the same bits in any piece.
     for start, weight in enumerate(_SMOOTHING):
         smoothed += weight * rows[start : start + count]
     return smoothed

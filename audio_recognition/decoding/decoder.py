@@ -101,7 +101,9 @@ class AudioFile:
         first = next(found, None)
         if first is None:
             return
+        # A seek ends at a packet before the target, and the preroll is before it too.
         to_skip = 0 if not is_sought or first.time is None else round((start_seconds + self._begins - first.time) * SAMPLE_RATE)
+        # Skipped after the conversion: the resampler must hear the preroll as well.
         for piece in _convert(itertools.chain([first], found)):
             if to_skip < len(piece):
                 yield piece[max(0, to_skip) :]
@@ -112,6 +114,8 @@ class AudioFile:
         try:
             yield from frames(self._container, self._stream)
         except FFmpegError as error:
+            # PyAV's MemoryError is an FFmpegError too. It means that the sandbox's limit is reached, not that the sound ends
+            # here.
             if isinstance(error, MemoryError):
                 raise
 
@@ -126,6 +130,7 @@ class AudioFile:
         try:
             self._container.seek(round((max(0.0, start_seconds - _PREROLL_SECONDS) + self._begins) * av.time_base))
         except FFmpegError:
+            # A container that cannot seek is read again from its beginning, and all before the target is skipped.
             self._container.close()
             self._open()
             self._is_fresh = False
@@ -135,9 +140,11 @@ class AudioFile:
         self._file.seek(0)
         try:
             self._container = av.open(
+                # FFmpeg would scan every chunk behind the sound first (riff.py).
                 hide_tail(self._file) if self.format == "wav" else self._file,
                 mode="r",
                 format=DEMUXERS[self.format],
+                # Tags in an unknown encoding are no reason to refuse the sound.
                 metadata_errors="ignore",
                 container_options={"codec_whitelist": ",".join(CODECS)},
             )
@@ -158,7 +165,8 @@ class AudioFile:
 def _detect_format(file: BinaryIO) -> str:
     file.seek(0)
     head = file.read(SNIFFED_BYTES)
-    if id3_size(head) >= len(head) > 0:  # a tag with pictures can be longer than the head and hides the format
+    # A tag with pictures can be longer than the head and hides the format.
+    if id3_size(head) >= len(head) > 0:
         file.seek(id3_size(head))
         head = file.read(SNIFFED_BYTES) or head
     found = sniff(head)

@@ -37,6 +37,7 @@ def sniff(head: bytes) -> str | None:
     if body[:4] in {b"RIFF", b"RF64"} and body[8:12] == b"WAVE":
         return "wav"
     if body.startswith(b"OggS"):
+        # A page begins with 27 bytes and, here, a table of one entry; then comes the first packet.
         return "opus" if body[28:36] == b"OpusHead" else "ogg"
     if body[4:8] == b"ftyp":
         return "m4a" if body[8:11] in {b"M4A", b"M4B"} else "mp4"
@@ -49,6 +50,7 @@ def id3_size(head: bytes) -> int:
     if len(head) < _ID3_HEADER or not head.startswith(b"ID3"):
         return 0
     footer = _ID3_HEADER if head[5] & 0x10 else 0
+    # The size has seven bits a byte, so that no byte of it looks like the start of an MPEG frame.
     return _ID3_HEADER + footer + sum((byte & 0x7F) << shift for byte, shift in zip(head[6:10], (21, 14, 7, 0), strict=True))
 
 
@@ -82,5 +84,6 @@ def _frame_bytes(header: bytes) -> int:
     version, rate, bits, padding = header[1] >> 3 & 3, header[2] >> 2 & 3, header[2] >> 4, header[2] >> 1 & 1
     if version not in _HERTZ or rate == 3 or bits in {0, 15}:  # noqa: PLR2004 - values that the format reserves
         return 0
+    # Bytes: samples / rate gives seconds, and 125 = 1000 / 8 turns kbit into bytes.
     kbps, samples = (_KBPS, 1152) if version == _MPEG_1 else (_KBPS_LOW, 576)
     return samples * kbps[bits - 1] * 125 // _HERTZ[version][rate] + padding

@@ -50,6 +50,7 @@ def _find_end_of_sound(file: BinaryIO) -> int | None:
     for _ in range(_MOST_CHUNKS):
         file.seek(at)
         head = file.read(8)
+        # The file ends before its sound: the decoder says what is wrong with it.
         if len(head) < len(b"dataSIZE"):
             return None
         name, size = struct.unpack("<4sI", head)

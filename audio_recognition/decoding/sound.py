@@ -40,6 +40,7 @@ def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFram
         try:
             packet = next(packets, None)
         except InvalidDataError:
+            # Reading on: a damaged packet costs a fraction of a second of sound.
             bad += 1
             packets = container.demux(stream)  # the error has ended the iterator, not the container
             continue
@@ -71,6 +72,7 @@ class Resampler:
         if form != self._form:
             if frame.sample_rate not in RATES:
                 raise UndecodableAudioError(f"sound at {frame.sample_rate} samples a second: {RATES.start} to {RATES.stop - 1} are taken")
+            # Sound of the old form comes out before any of the new one.
             yield from self.finish()
             self._form, self._resampler = form, _new_resampler()
         yield from self._pieces(frame)
@@ -84,6 +86,7 @@ class Resampler:
         try:
             pieces = self._resampler.resample(frame)
         except FFmpegError as error:
+            # The limit of the sandbox, not a fault of this frame.
             if isinstance(error, MemoryError):
                 raise
             raise UndecodableAudioError(f"sound in this form cannot be converted: {self._form}") from error

@@ -47,6 +47,7 @@ class FingerprintBatch:
         starts = np.zeros(len(fingerprints) + 1, dtype=np.int64)
         np.cumsum([len(one) for one in fingerprints], out=starts[1:])
         items = np.concatenate(fingerprints).astype(np.uint32, copy=False) if fingerprints else np.zeros(0, np.uint32)
+        # 16 bits hold 18 hours; longer audio counts as that long.
         return cls(
             np.asarray(recording_ids, dtype=np.int64), starts, items, np.clip(known.round(), 0, np.iinfo(np.uint16).max).astype(np.uint16)
         )

@@ -65,6 +65,7 @@ class Segment:
         self._bucket_starts = _column(folder / "bucket_starts.npy", None, (1 << facts.bucket_bits) + 1)
         self._words = _column(folder / "posting_words.npy", np.dtype(np.uint32), facts.postings)
         self._places = _column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
+        # The starts are trusted without checks from here on.
         if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
             raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
 
@@ -85,6 +86,7 @@ class Segment:
             shortest_first = np.argsort(lengths, kind="stable")
             lengths[shortest_first[np.cumsum(lengths[shortest_first]) > most]] = 0
         probes = np.repeat(np.arange(len(codes)), lengths)
+        # Where each posting stands: the start of its probe's bucket, and its number in the bucket.
         at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
         words = self._words[at]
         tags = addresses & np.uint32((1 << tag_bits) - 1)

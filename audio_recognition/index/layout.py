@@ -106,4 +106,5 @@ def bucket_bits(items: int, bits_of_ordinals: int) -> int:
     """
     postings = items >> SAMPLE_BITS
     wanted = (postings // POSTINGS_PER_BUCKET).bit_length()
+    # A word holds tag and ordinal: what the ordinal leaves of its 32 bits bounds the tag, and so the number of buckets.
     return min(ADDRESS_BITS, max(wanted, bits_of_ordinals + ADDRESS_BITS - WORD_BITS, 1))

@@ -1,9 +1,7 @@
 """The build of posting lists: by part in memory, in runs on disk, then part by part in the files of a segment.
 
 A part covers a range of addresses. Postings arrive by ordinal and place, and every step keeps that order for equal addresses. So they are
-sorted by address only: by the part on arrival, by the rest when a part is written. Both sort 16 bits, which NumPy does by radix, and few
-enough values for the processor's cache: 7 to 10 ns a posting. Sorting whole keys took 84 ns on processors that are slow to compress vectors
-of 512 bits (Zen 4). Memory holds the postings of one run, or of some parts.
+sorted by address only: by the part on arrival, by the rest when a part is written. Memory holds the postings of one run, or of some parts.
 
 On disk a posting has six bytes in two columns: the rest of its address, and its *spot*: the number of its fingerprint in the run (upper
 half) and its place in the fingerprint (lower half).
@@ -70,16 +68,20 @@ class Postings:
     def add(self, first_ordinal: int, lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> None:
         """Add fingerprints of consecutive ordinals that follow those of the last call; at most MOST_FINGERPRINTS."""
         if first_ordinal + len(lengths) - self._first > MOST_FINGERPRINTS:
+            # A spot has 16 bits for the number of a fingerprint in its run.
             self._write_run(first_ordinal)
         at, hashed = _select_sampled(items)
         starts = np.cumsum(lengths) - lengths
         numbers = np.arange(first_ordinal - self._first, first_ordinal - self._first + len(lengths))
+        # The subtraction wraps around, and the addition of `at` wraps back: place = at - start.
         spots = np.repeat(((numbers << PLACE_BITS) - starts).astype(np.uint32), np.diff(np.searchsorted(at, starts), append=len(at)))
         spots += at.astype(np.uint32)
         spots, hashed = _drop_repeats(spots, hashed)
         addresses = hashed >> np.uint32(SAMPLE_BITS)
         parts = (addresses >> np.uint32(self._rest_bits)).astype(np.uint16)
         addresses &= np.uint32((1 << self._rest_bits) - 1)
+        # NumPy sorts 16 bits by radix, and so few values stay in the processor's cache: 7 to 10 ns a posting. Whole keys took
+        # 84 ns on processors that are slow to compress vectors of 512 bits (Zen 4).
         order = np.argsort(parts, kind="stable")
         bounds = np.zeros(self._parts + 1, dtype=np.int64)
         np.cumsum(np.bincount(parts, minlength=self._parts), out=bounds[1:])
@@ -114,6 +116,7 @@ class Postings:
             for rests, ordinals, at in self._columns_of_parts():
                 per_bucket = np.bincount(rests >> bits_of_tags, minlength=buckets_per_part)
                 starts.append(words.length + np.cumsum(per_bucket) - per_bucket)
+                # Stable, so that equal addresses stay in the order of ordinals and places.
                 order = np.argsort(rests, kind="stable")
                 tags = (rests & ((1 << bits_of_tags) - 1)).astype(np.uint32)
                 words.append((tags << np.uint32(self._ordinal_bits) | ordinals)[order])
@@ -181,6 +184,7 @@ def _select_sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArr
 def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Drop items equal to the one before them in their fingerprint: that one is sampled because this one is."""
     equal = np.flatnonzero(hashed[1:] == hashed[:-1]) + 1
+    # Place 0 follows the last item of another fingerprint, which does not count.
     follow = equal[(spots[equal] - spots[equal - 1] == 1) & (spots[equal] & ((1 << PLACE_BITS) - 1) != 0)]
     return np.delete(spots, follow), np.delete(hashed, follow)
 
@@ -188,5 +192,6 @@ def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tupl
 def part_bits(items: int, bits_of_buckets: int) -> int:
     """Return the number of parts as a power of two: POSTINGS_PER_PART on average, sorted by radix, with a bucket inside one part."""
     postings = items >> SAMPLE_BITS
+    # At least so many parts that the rest of an address has the 16 bits of a radix sort.
     wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), ADDRESS_BITS - _RADIX_BITS)
     return min(bits_of_buckets, wanted)

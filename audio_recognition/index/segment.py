@@ -55,6 +55,7 @@ def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitio
         "bucket_bits": buckets,
         "ordinal_bits": bits,
     }
+    # Written last: a segment without it does not open.
     (folder / SEGMENT_FILE).write_text(json.dumps(content) + "\n")
     return spool.recording_ids
 
@@ -75,6 +76,7 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
 
 def _select_stored(lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return every STORE_STRIDEth item of each fingerprint."""
+    # Every fingerprint then begins at a multiple of the stride, so one slice takes them all.
     if not (lengths % STORE_STRIDE).any():
         every: NDArray[np.uint32] = items[::STORE_STRIDE]
         return every

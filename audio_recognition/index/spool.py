@@ -67,6 +67,7 @@ class Spool:
         for start in np.flatnonzero(np.diff(bounds) > 1):
             rows = range(bounds[start], bounds[start + 1])
             # Fingerprints of one recording are ordered by content, so the order of batches does not change the index.
+            # Of equal ones the first stays: the one whose audio lasts longest.
             members = sorted((self._read(slice(at, at + 1)).tobytes(), -int(self.seconds[at]), at) for at in rows)
             order[bounds[start] : bounds[start + 1]] = [at for _, _, at in members]
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]
@@ -85,6 +86,7 @@ class Spool:
             last = min(max(first + 1, int(np.searchsorted(ends, reached, side="right"))), first + fingerprints)
             yield first, self.lengths[first:last], self._read(slice(first, last))
             first = last
+            # Later writes reuse the pages that a deleted stripe frees; fresh ones cost a virtual machine several times as much.
             for stripe in range(deleted, int(np.searchsorted(needed, first, side="right"))):
                 self._stripe(stripe).unlink()
                 deleted = stripe + 1
@@ -121,6 +123,7 @@ class Spool:
     def _pieces(self, rows: slice) -> Iterator[tuple[int, int, int, int]]:
         """Yield the pieces of some rows: stripe, first item in it, number of items, target position."""
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
+        # Fingerprints that are neighbours on disk are read in one piece.
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
         to = 0
         for start, end in zip(starts[np.append(0, breaks + 1)].tolist(), ends[np.append(breaks, -1)].tolist(), strict=True):

@@ -67,6 +67,7 @@ class MatcherClient:
                 try:
                     return _read_answer(await (await self._connect()).ask(question))
                 except (OSError, FrameError) as error:
+                    # A new connection that fails is no sign of a restart, so a second try is of no use.
                     if is_fresh:
                         raise _down_error(self._path, error) from error
                 # The matcher was restarted since the last question, or died of this one. Matching is repeatable.
@@ -86,6 +87,8 @@ class MatcherClient:
             is_fresh = self._line is None
             try:
                 return _read_answer(self._exchange(frame))
+            # Before OSError, of which it is a kind. The line is closed: a late reply would be taken for the answer to the next
+            # question.
             except TimeoutError:
                 self._hang_up()
                 raise _timeout_error(self._patience) from None
@@ -113,6 +116,7 @@ class MatcherClient:
         return Question(next(self._numbers), pack_fingerprints(fingerprints), duration_seconds, limit, self._patience)
 
     async def _connect(self) -> _Link:
+        # Questions that arrive together must share one connection.
         async with self._linking:
             if self._link is None or self._link.is_gone:
                 self._link = _Link(*await asyncio.open_unix_connection(self._path))
@@ -162,6 +166,7 @@ class _Link:
                 length = read_length(await self._reader.readexactly(LENGTH_BYTES))
                 told = decode_reply(await self._reader.readexactly(length))
                 waiting = self._under_way.get(told.number)
+                # The reply to a question that was given up finds nobody.
                 if waiting is not None and not waiting.done():
                     waiting.set_result(told)
         except asyncio.IncompleteReadError:
@@ -171,6 +176,7 @@ class _Link:
         finally:
             self.is_gone = True
             self._writer.close()
+            # Every pending question fails at once; `match` asks again over a new connection.
             for waiting in self._under_way.values():
                 if not waiting.done():
                     waiting.set_exception(reason)

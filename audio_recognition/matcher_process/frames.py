@@ -78,6 +78,7 @@ def frame_message(message: Question | MatcherReply) -> bytes:
 def read_length(head: bytes) -> int:
     """Return the length of the body that follows; FrameError when none of our senders sends so many bytes."""
     length = int.from_bytes(head, "little")
+    # Checked before a buffer of this size is allocated.
     if length > LONGEST_FRAME:
         raise FrameError(f"a frame of {length} bytes was announced, {LONGEST_FRAME} are the most")
     return length

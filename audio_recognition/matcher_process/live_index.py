@@ -49,7 +49,6 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
     def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
         """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read first (a second per GB).
 
-        The index that is live at the start is not read: a matcher that died must be back at once, and that index was in use before.
         `last_served`: see LiveSnapshot.
         """
         super().__init__(
@@ -57,6 +56,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
             OpenIndex,
             what="recognition index",
             contents=f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False,
+            # A matcher that died must be back at once, and the index that is live at its start was in use before.
             verifies_first=False,
             absent=_absent,
             look_seconds=look_seconds,

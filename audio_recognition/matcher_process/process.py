@@ -70,6 +70,7 @@ async def _serve(options: MatcherOptions) -> None:
     await MatcherService(live, meters, most_waiting=options.most_waiting).run(str(options.socket), stopping)
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
+    # After the service has answered what was waiting.
     live.close()
     options.socket.unlink(missing_ok=True)
 

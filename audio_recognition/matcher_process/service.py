@@ -62,6 +62,7 @@ class MatcherService:
         self._has_work = asyncio.Event()
         self._is_stopping = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="match")
+        # Before the first match: a match takes milliseconds.
         self._mean_seconds = 0.005
         self._askers: set[asyncio.StreamWriter] = set()
 
@@ -73,7 +74,8 @@ class MatcherService:
         server.close()
         self._is_stopping = True
         self._has_work.set()
-        await worker  # raises an unexpected error: a new process is better than one that accepts questions and never answers
+        # Raises an unexpected error: a new process is better than one that accepts questions and never answers.
+        await worker
         for asker in list(self._askers):
             asker.close()
         self._thread.shutdown()
@@ -93,6 +95,7 @@ class MatcherService:
         finally:
             self._askers.discard(asker)
             self._meters.connections.set(len(self._askers))
+            # Nobody reads these answers any more.
             self._queue = deque(one for one in self._queue if one.asker is not asker)
             self._meters.waiting.set(len(self._queue))
             asker.close()
@@ -118,6 +121,7 @@ class MatcherService:
             self._meters.waiting.set(len(self._queue))
             waited = loop.time() - turn.since
             self._meters.wait_seconds.observe(waited)
+            # The client has given up by now: matching would only delay the questions behind.
             told = self._busy_reply(turn.question.number) if waited > turn.question.patience_seconds else await self._answer(turn.question)
             self._send(turn.asker, told)
 
@@ -132,6 +136,7 @@ class MatcherService:
             log.exception("a question could not be matched")  # an error in one question must not end the others
             return MatcherReply(question.number, trouble=Trouble.FAILED)
         seconds = loop.time() - began
+        # The mean tells refused clients when to come again.
         self._mean_seconds += _WEIGHT_OF_LAST * (seconds - self._mean_seconds)
         self._meters.match_seconds.observe(seconds)
         if answer.matches:
@@ -147,6 +152,7 @@ class MatcherService:
 
     def _send(self, asker: asyncio.StreamWriter, told: MatcherReply) -> None:
         self._meters.questions.labels(_outcome(told)).inc()
+        # Answers must not fill the memory for a client that reads none.
         if asker.transport.get_write_buffer_size() > _LARGEST_BACKLOG:
             asker.transport.abort()
         elif not asker.is_closing():

@@ -32,6 +32,7 @@ MOST_PLAIN_POSTINGS = 1_048_576
 """Read in the first lookup: more than a query meets among a hundred million recordings."""
 MOST_FLIPPED_POSTINGS = 32_768
 """Read in the second lookup, for the rarest items. Common sounds had 200,000 postings, and sorting them took 25 ms."""
+# Keys pack several fields into one integer: four phases, and offsets within MAXIMUM_ITEMS (17 bits) to either side.
 _PHASE_BITS = 2
 _OFFSET_BITS = 18
 _OFFSET_ZERO = 1 << (_OFFSET_BITS - 1)
@@ -75,6 +76,7 @@ def build_flipped_probes(query: NDArray[np.uint32]) -> Probes:
 def _build_probes(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64], most_postings: int) -> Probes:
     """Build one probe for each code at a place: the same code of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
+    # Every nth: probes of the whole query find it in a recording that has only a part of it.
     at = at[:: max(1, -(-len(at) // MOST_PROBES))]
     # Place, code and phase in one integer, because sorting one array is faster than sorting records.
     keys = (((places[at] << HASH_BITS) | hashed[at]) << _PHASE_BITS) | phases[at]

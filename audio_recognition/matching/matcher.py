@@ -67,6 +67,7 @@ class Matcher:
             return Answer(reason=refused)
         if len(fingerprints) > len(PHASES):
             raise ValueError(f"{len(fingerprints)} fingerprints of one piece of audio: there are {len(PHASES)} phases")
+        # The phases of one piece differ by an item at most; `stack` needs equal lengths.
         items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])
         # The second lookup costs more and is needed only for badly damaged audio.
@@ -86,6 +87,7 @@ class Matcher:
 def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
     """Return where a query, uint32 [phases, items], fits best in a segment: at most _THOROUGH places."""
     seen = find_candidates(segment, probes)
+    # The store holds every other item, hence the 2.
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
     # A void fingerprint keeps its postings, because only the ids of a segment ever change.
@@ -120,6 +122,7 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
     worth = confidence(distance(place.bit_error_rate, by_chance), allowed)
     if by_chance < LEAST_CHANCE or worth < ACCEPTED:
         return None
+    # Item 0 of a phase begins that many samples behind the beginning of the query.
     seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
     return Match(int(segment.ids[place.ordinal]), worth, place.bit_error_rate, seconds, place.overlap)
 

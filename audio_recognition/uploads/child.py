@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> None:
     """Confine this process for good, then answer on `channel` until the server closes it or the file is refused."""
+    # Before the confinement, whose list of system calls has no pidfd_open.
     process = os.pidfd_open(os.getpid())
     has_filter = confine(limits)
     socket.send_fds(channel, [packed(Hello(has_filter))], [process])

@@ -31,18 +31,23 @@ _NICENESS: Final = 5
 
 def confine(limits: Limits) -> bool:
     """Confine this process now and for good. Return whether system calls are filtered too; OSError if any other limit cannot be set."""
+    # First: the limits below forbid opening and writing files.
     Path("/proc/self/oom_score_adj").write_text("1000")
     os.nice(_NICENESS)
     for option, value in ((_PR_SET_PDEATHSIG, signal.SIGKILL), (_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
         _set(option, value)
     for what, limit in (
+        # NumPy and FFmpeg are mapped already; the limit is for what the file causes.
         (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
+        # Open descriptors stay open; no new one can be made.
         (resource.RLIMIT_NOFILE, 0),
     ):
+        # The hard limit too, so that the process cannot raise it again.
         resource.setrlimit(what, (limit, limit))
+    # Last: the filter forbids the calls above.
     return filter_system_calls()
 
 

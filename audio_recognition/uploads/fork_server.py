@@ -74,6 +74,7 @@ def _become_child(control: socket.socket, descriptors: list[int], limits: Limits
         serve(descriptors, limits)
         status = 0
     finally:
+        # Not sys.exit: a fork must never run the loop, the handlers or the buffers of the fork server.
         os._exit(status)
 
 

@@ -78,6 +78,7 @@ def decode_message(packet: bytes) -> Opened | Refused | Heard:
     """Decode a message of a decoding process; ValueError when it is not allowed."""
     message = _SAID.decode(packet)
     match message:
+        # Bounds of types cannot express these: a set of names, a finite number, a multiple of four.
         case Opened() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
             raise ValueError("a format or a duration that there is not")
         case Heard() if any(len(items) % 4 for items in message.fingerprints):

@@ -47,6 +47,7 @@ class ForkServer:
             async with asyncio.timeout(START_SECONDS):
                 is_ready = await asyncio.get_running_loop().sock_recv(control, LONGEST_MESSAGE)
         except BaseException as error:
+            # A cancelled start must leave no process behind either.
             await server.stop()
             if isinstance(error, TimeoutError | OSError):
                 raise SandboxDownError("the fork server does not start") from error
@@ -146,6 +147,7 @@ class DecodingProcess:
             raise _undecodable_error(str(error)) from None
         finally:
             self._left -= loop.time() - since
+        # A closed channel: the kernel ended the process by one of its limits, or a fault of the decoder did.
         if not packet:
             raise _undecodable_error("it crashed, or took more time or memory than it may")
         try:

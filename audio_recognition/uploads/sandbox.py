@@ -84,6 +84,7 @@ class UploadSandbox:
             try:
                 yield Upload(process, await process.opened(), self._limits.most_windows)
             finally:
+                # No process sees two files: this one ends even after a good answer.
                 process.end()
 
     @asynccontextmanager
@@ -135,6 +136,7 @@ class Upload:
         end = self.duration_seconds or math.inf
         asked: set[float] = set()
         while len(asked) < self._most_windows:
+            # The order is computed anew for each window, because decoding may have moved the end.
             start = next((start for start in window_starts(end) if start not in asked), None)
             if start is None:
                 return

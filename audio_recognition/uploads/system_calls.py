@@ -68,6 +68,7 @@ def filter_system_calls() -> bool:
 def _instructions(architecture: int, place: int) -> list[bytes]:
     """Return the filter as the kernel's packet-filter instructions: (code, steps if true, steps if false, value) each."""
     numbers = [numbers[place] for numbers in _CALLS.values()]
+    # The architecture first: the same numbers mean other calls on another one.
     steps = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_JUMP_IF_EQUAL, 0, len(numbers) + 1, architecture), (_LOAD, 0, 0, _NUMBER_AT)]
     steps += [(_JUMP_IF_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
     steps += [(_RETURN, 0, 0, _FAIL), (_RETURN, 0, 0, _ALLOW)]

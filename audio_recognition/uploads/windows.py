@@ -33,4 +33,5 @@ def window_starts(duration_seconds: float) -> Iterator[float]:
     for index in itertools.chain(looks, range(count)):
         if index not in seen:
             seen.add(index)
+            # The last window ends with the sound instead of being short.
             yield min(index * WINDOW_SECONDS, last)
