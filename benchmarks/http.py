@@ -301,7 +301,7 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
 
     hello = start("hello world, no framework", _ours("benchmarks.http_apps:hello", is_factory=False), {})
     framework = start("hello world, Litestar", _ours("benchmarks.http_apps:hello_framework"), {}, "/hello/you")
-    whole = start("ours", _ours("catalog_api.server.worker_process:application"), ours)
+    whole = start("ours", _ours("catalog_api.server.worker_process:build_application"), ours)
     keyed = start("ours, key check only", _ours("benchmarks.http_apps:checked"), ours)
     unmetered = start("ours, neither key check nor metering", _ours("benchmarks.http_apps:unmetered"), ours)
     tuning = {**peer, "PEER_WITHOUT_RESET": "1"}

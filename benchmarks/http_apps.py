@@ -94,7 +94,7 @@ def checked() -> ASGIApp:
     """Create our application without metering."""
     parts: Any = application
     parts.Accounts, parts.RateLimiter = _UncountedAccounts, _Uncounted
-    return worker_process.application()
+    return worker_process.build_application()
 
 
 def unmetered() -> ASGIApp:

@@ -40,11 +40,11 @@ class Answer:
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send the answer."""
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._fields().items()]
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._build_fields().items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
-    def _fields(self) -> dict[str, str]:
+    def _build_fields(self) -> dict[str, str]:
         if self.status == 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
             return self.headers
         return self.headers | {"content-type": self.media_type, "content-length": str(len(self.body))}

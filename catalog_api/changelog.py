@@ -34,14 +34,14 @@ def build_deprecation_headers(changes: Sequence[InterfaceChange], path: str) -> 
     """Return the headers for answers of `path`, a template such as `/v1/tracks/{id}` (RFC 9745, RFC 8594); empty without a deprecation."""
     for change in changes:
         if change.kind == "deprecated" and change.path == path:
-            headers = {"deprecation": f"@{int(_midnight(change.date).timestamp())}"}
+            headers = {"deprecation": f"@{int(_parse_midnight(change.date).timestamp())}"}
             if change.sunset:
-                headers["sunset"] = format_datetime(_midnight(change.sunset), usegmt=True)
+                headers["sunset"] = format_datetime(_parse_midnight(change.sunset), usegmt=True)
             if change.link:
                 headers["link"] = f'<{change.link}>; rel="deprecation"'
             return headers
     return {}
 
 
-def _midnight(date: str) -> datetime:
+def _parse_midnight(date: str) -> datetime:
     return datetime.fromisoformat(date).replace(tzinfo=UTC)

@@ -76,12 +76,12 @@ def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, An
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
     paths: dict[str, Any] = {}
     # A link names the parameter of the operation that it leads to.
-    first = {route.name: _parameter_key(route.parameters[0]) for route in routes if route.parameters}
+    first = {route.name: _build_parameter_key(route.parameters[0]) for route in routes if route.parameters}
     for route in routes:
-        paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _operation(route, first)
+        paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _describe_operation(route, first)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Music metadata service", "version": API_VERSION, "description": _introduction(plans)},
+        "info": {"title": "Music metadata service", "version": API_VERSION, "description": _build_introduction(plans)},
         "servers": [{"url": "/"}],
         "security": [{"apiKey": []}],
         "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
@@ -94,7 +94,7 @@ def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, An
     }
 
 
-def _introduction(plans: PlanTable) -> str:
+def _build_introduction(plans: PlanTable) -> str:
     rows = "\n".join(
         f"| {plan.name} | {plan.price_eur} EUR | {plan.yearly_price_eur} EUR | {plan.credits} | {plan.requests_per_second} | {plan.burst} |"
         for plan in plans.plans.values()
@@ -106,15 +106,18 @@ def _introduction(plans: PlanTable) -> str:
     )
 
 
-def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
+def _describe_operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": route.summary,
         "description": " ".join(line.strip() for line in route.description.strip().splitlines()),
         # OpenAPI describes headers by media types and security, not as parameters.
-        "parameters": [*(_parameter(one, route) for one in route.parameters if one.place != "header"), *_header_parameters(route)],
-        "responses": _responses(route, first),
+        "parameters": [
+            *(_describe_parameter(one, route) for one in route.parameters if one.place != "header"),
+            *_describe_header_parameters(route),
+        ],
+        "responses": _describe_responses(route, first),
     }
     if route.deprecation:
         operation["deprecated"] = True
@@ -128,7 +131,7 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     return operation
 
 
-def _parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
+def _describe_parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
     text = parameter.description
     if parameter in route.exactly_one:
         text += " Send exactly one of " + ", ".join(f"`{one.name}`" for one in route.exactly_one) + "."
@@ -141,11 +144,11 @@ def _parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
     }
 
 
-def _parameter_key(parameter: Parameter[Any]) -> str:
+def _build_parameter_key(parameter: Parameter[Any]) -> str:
     return f"{parameter.place}.{parameter.name}"
 
 
-def _header_parameters(route: Route) -> list[dict[str, Any]]:
+def _describe_header_parameters(route: Route) -> list[dict[str, Any]]:
     headers = {"If-None-Match": "ETag of the answer that you hold."} if route.is_about_catalog else {}
     if route.takes_idempotency_key:
         headers["Idempotency-Key"] = "For 24 hours, repeats under the same key get the first answer and are not charged."
@@ -155,7 +158,7 @@ def _header_parameters(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
+def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
     if route.feature:
         codes.append("plan_required")
@@ -168,26 +171,26 @@ def _responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     validated = ["ETag"] if route.is_about_catalog else []
     answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
     answer |= {other: {} for other in route.other_types}
-    responses: dict[str, Any] = {"200": _response("The answer.", answer, [*metered, *validated])}
+    responses: dict[str, Any] = {"200": _describe_response("The answer.", answer, [*metered, *validated])}
     responses["200"]["links"] = {
         f"{operation}{name and 'By'}{name}": {"operationId": operation, "parameters": {first[operation]: f"$response.body#{place}"}}
         for name, (operation, place) in _FOLLOWED_BY.get(route.answers.__name__, {}).items()
     }
     if validated:
-        responses["304"] = _response("Your copy is current. Free.", None, [*metered, *validated])
+        responses["304"] = _describe_response("Your copy is current. Free.", None, [*metered, *validated])
     for status in sorted({CODES[code].status for code in codes}):
         of_status = [code for code in dict.fromkeys(codes) if CODES[code].status == status]
         problem = QuotaProblem if "quota_exceeded" in of_status else Problem
         content = {PROBLEM_TYPE: {"schema": {"$ref": _SCHEMA_PLACE.format(name=problem.__name__)}}}
         text = " ".join(f"`{code}`: {CODES[code].advice}" for code in of_status)
-        responses[str(status)] = _response(text, content, ["X-Request-Id", *(["Retry-After"] if status in _WAITS else [])])
+        responses[str(status)] = _describe_response(text, content, ["X-Request-Id", *(["Retry-After"] if status in _WAITS else [])])
     return responses
 
 
 _WAITS = frozenset({429, 503})
 
 
-def _response(text: str, content: Mapping[str, Any] | None, headers: Sequence[str]) -> dict[str, Any]:
+def _describe_response(text: str, content: Mapping[str, Any] | None, headers: Sequence[str]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": text, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in headers}}
     if content is not None:
         response["content"] = content

@@ -25,9 +25,9 @@ class GenreNames:
         self._own = {name_key(node.name): node.id for node in book.taxonomy.nodes}
         self._classifier = Classifier(compile_book(book))
         # A cache of the instance: a decorator on the method would keep every instance alive.
-        self.node_id = lru_cache(REMEMBERED)(self._node_id)
+        self.find_node_id = lru_cache(REMEMBERED)(self._find_node_id)
 
-    def _node_id(self, text: str) -> int | None:
+    def _find_node_id(self, text: str) -> int | None:
         """Return the node that `text` means; None when it means none or several."""
         own = self._own.get(name_key(text))
         if own is not None:

@@ -32,11 +32,11 @@ class LiveCatalog(LiveSnapshot[Catalog]):
             what="snapshot",
             contents=contents,
             unread_folder=unread_folder,
-            absent=_no_catalog_error,
+            absent=_build_no_catalog_error,
             look_seconds=look_seconds,
             last_served=last_served,
         )
 
 
-def _no_catalog_error() -> ApiError:
+def _build_no_catalog_error() -> ApiError:
     return ApiError("catalog_unavailable", "No catalog is published yet.", headers={"retry-after": "30"})

@@ -65,7 +65,9 @@ class Question(ABC):
         # The rate comes first (contract A8): a request over it must not reach the ledger, which commits to disk.
         try:
             answer = (
-                await self.answer(service, caller, scope) if allowance.is_allowed else render_problem(scope, _rate_limit_error(allowance))
+                await self.answer(service, caller, scope)
+                if allowance.is_allowed
+                else render_problem(scope, _build_rate_limit_error(allowance))
             )
         except Exception as error:  # noqa: BLE001 - every error has the same form, and is logged there
             answer = _render_failure(service, scope, error)
@@ -150,9 +152,9 @@ class Lookup(Question):
             _check_left(charge, 1)
             return answer
         if charge.granted < 1:
-            raise _quota_error(charge, 1)
+            raise _build_quota_error(charge, 1)
         scope["state"]["credits"] = charge.granted
-        answer.headers |= _credit_headers(charge)
+        answer.headers |= _build_credit_headers(charge)
         return answer
 
 
@@ -183,7 +185,7 @@ class PrepaidQuestion(Question):
             caller, self._price, partial=self._is_partial, idempotency_key=key, request_hash=digest if key else ""
         )
         if charge.granted < self._price and not self._is_partial:
-            raise _quota_error(charge, self._price)
+            raise _build_quota_error(charge, self._price)
         try:
             answer = await self._work(service, caller, charge)
         # BaseException: work that is cancelled must give its credits back too.
@@ -282,7 +284,7 @@ async def _check_credits(service: Service, caller: Caller, price: int) -> None:
 
 def _check_left(charge: Charge, price: int) -> None:
     if charge.remaining < price:
-        raise _quota_error(charge, price)
+        raise _build_quota_error(charge, price)
 
 
 def _render_failure(service: Service, scope: Scope, error: Exception) -> Answer:
@@ -298,7 +300,7 @@ async def _reserve_credits(service: Service, caller: Caller, price: int, key: st
     """Reserve credits; ApiError `quota_exceeded`."""
     held = await service.accounts.ledger.reserve(caller, price, idempotency_key=key, request_hash=digest if key else "")
     if held is None:
-        raise _quota_error(await service.accounts.ledger.charge(caller, 0), price)
+        raise _build_quota_error(await service.accounts.ledger.charge(caller, 0), price)
     return held
 
 
@@ -307,7 +309,7 @@ async def _find_stored_answer(service: Service, caller: Caller, key: str | None,
     stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
     if stored is None:
         return None
-    left = _credit_headers(await service.accounts.ledger.charge(caller, 0))
+    left = _build_credit_headers(await service.accounts.ledger.charge(caller, 0))
     return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NO_STORE, **left})
 
 
@@ -318,11 +320,11 @@ async def _finish_charged(service: Service, scope: Scope, answer: Answer, charge
         await service.accounts.replays.put(charge.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
     scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
     answer.headers.setdefault("cache-control", NO_STORE)
-    answer.headers |= _credit_headers(charge)
+    answer.headers |= _build_credit_headers(charge)
     return answer
 
 
-def _credit_headers(charge: Charge) -> dict[str, str]:
+def _build_credit_headers(charge: Charge) -> dict[str, str]:
     taken = 0 if charge.is_replay else charge.granted
     return {"x-credits-used": str(taken), "x-credits-remaining": str(charge.remaining)}
 
@@ -332,12 +334,12 @@ def _format_policy(rate: int, burst: int) -> str:
     return f'"plan";q={burst};w={math.ceil(burst / rate)}'
 
 
-def _rate_limit_error(allowance: Allowance) -> ApiError:
+def _build_rate_limit_error(allowance: Allowance) -> ApiError:
     detail = f"More than {allowance.requests_per_second} requests a second (at most {allowance.burst} at once)."
     return ApiError("rate_limited", detail, headers={"retry-after": str(allowance.retry_after)})
 
 
-def _quota_error(charge: Charge, price: int) -> ApiError:
+def _build_quota_error(charge: Charge, price: int) -> ApiError:
     resets_at = charge.resets_at
     seconds = max(1, math.ceil((resets_at - datetime.now(UTC)).total_seconds()))
     return ApiError(
@@ -359,9 +361,9 @@ def format_timestamp(moment: datetime) -> str:
 
 def _read_valid_idempotency_key(scope: Scope) -> str | None:
     """Read the key; ApiError `invalid_parameter` on routes that did not check it before."""
-    wrong = find_idempotency_problem(scope)
-    if wrong is not None:
-        raise ApiError("invalid_parameter", f"{wrong.name}: {wrong.message}.", (wrong,))
+    problem = find_idempotency_problem(scope)
+    if problem is not None:
+        raise ApiError("invalid_parameter", f"{problem.name}: {problem.message}.", (problem,))
     return read_idempotency_key(scope)
 
 

@@ -91,17 +91,17 @@ def read_parameters(
     """Read all `declared` parameters of a request and their problems. With `is_strict`, unknown query parameters are problems too."""
     problems: list[ParameterProblem] = []
     sent: dict[str, bytes] = {}
-    for name, value in _split_query(scope["query_string"]):
+    for name, raw in _split_query(scope["query_string"]):
         # Only for declared parameters: unknown ones are ignored (contract A7).
         if name in sent and any(name == parameter.name for parameter in declared):
             problems.append(ParameterProblem("query", name, "sent more than once"))
-        sent[name] = value
+        sent[name] = raw
     values: dict[Parameter[Any], Any] = {}
     for parameter in declared:
-        given = sent.pop(parameter.name, None) if parameter.place == "query" else _read_outside_query(parameter, scope)
-        if given is not None:
+        value = sent.pop(parameter.name, None) if parameter.place == "query" else _read_outside_query(parameter, scope)
+        if value is not None:
             try:
-                values[parameter] = parameter.reader(given if isinstance(given, str) else _decode_utf8(given))
+                values[parameter] = parameter.reader(value if isinstance(value, str) else _decode_utf8(value))
             except ValueError as error:
                 # The default stands in: checks of several parameters still run, and a group does not call it missing.
                 values[parameter] = parameter.default
@@ -161,7 +161,7 @@ def _quote(value: str) -> str:
     return ascii(value[:_SHOWN])
 
 
-def _text(value: str) -> str:
+def _read_text(value: str) -> str:
     if not _VISIBLE.search(value):
         raise ValueError("must not be blank")
     if len(value) > TEXT_CHARACTERS:
@@ -169,31 +169,31 @@ def _text(value: str) -> str:
     return value
 
 
-def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
-    def reader(value: str) -> int:
+def _build_number_reader(smallest: int, largest: int) -> Callable[[str], int]:
+    def read_number(value: str) -> int:
         # `int` also takes signs, blanks, underscores and digits of other scripts. LARGEST_ID has 19 digits.
         if not re.fullmatch(r"[0-9]{1,19}", value) or not smallest <= int(value) <= largest:
             raise ValueError(f"a whole number from {smallest} to {largest}, got {_quote(value)}")
         return int(value)
 
-    return reader
+    return read_number
 
 
-def _url(value: str) -> str:
+def _read_url(value: str) -> str:
     """Accept an address of any site: one of no platform is simply unknown."""
     if len(value) > URL_CHARACTERS or not re.fullmatch(URL_PATTERN, value):
         raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_quote(value)}")
     return value
 
 
-def _isrc(value: str) -> str:
+def _read_isrc(value: str) -> str:
     code = shaped_isrc(value)
     if code is None:
         raise ValueError(f"two letters, three letters or digits, seven digits; got {_quote(value)}")
     return code
 
 
-def _iswc(value: str) -> str:
+def _read_iswc(value: str) -> str:
     """Accept any check digit: a wrong code is simply unknown (contract B9)."""
     code = normalise_iswc(value)
     if code is None:
@@ -204,7 +204,7 @@ def _iswc(value: str) -> str:
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def _flag(value: str) -> bool:
+def _read_flag(value: str) -> bool:
     """Accept any case, so that the booleans of programming languages, such as `True`, are understood."""
     flag = _FLAGS.get(value.lower())
     if flag is None:
@@ -221,111 +221,113 @@ def normalise_external_id(platform: str, value: str) -> str:
     return candidate
 
 
-def _external_id(platform: str, what: str) -> Parameter[str]:
+def _build_external_id_parameter(platform: str, what: str) -> Parameter[str]:
     schema = {"type": "string", "pattern": _SHAPES[platform]}
     if platform == CATALOG_B:
         schema = {"type": "string", "format": "uuid"}
     return Parameter(f"{platform}_id", lambda value: normalise_external_id(platform, value), schema, what)
 
 
-def _id(name: str, description: str, place: str = "query") -> Parameter[int]:
+def _build_id_parameter(name: str, description: str, place: str = "query") -> Parameter[int]:
     schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
-    return Parameter(name, _whole_number(1, LARGEST_ID), schema, description, place=place, is_required=place == "path")
+    return Parameter(name, _build_number_reader(1, LARGEST_ID), schema, description, place=place, is_required=place == "path")
 
 
-def _limit(smallest: int, largest: int, default: int) -> Parameter[int]:
+def _build_limit_parameter(smallest: int, largest: int, default: int) -> Parameter[int]:
     schema = {"type": "integer", "minimum": smallest, "maximum": largest, "default": default}
-    return Parameter("limit", _whole_number(smallest, largest), schema, "Items on a page.", default=default)
+    return Parameter("limit", _build_number_reader(smallest, largest), schema, "Items on a page.", default=default)
 
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": VISIBLE}
 _ISRC_SCHEMA = {"type": "string", "pattern": r"^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$", "examples": ["GBAYE0601498"]}
 _ISWC_SCHEMA = {"type": "string", "pattern": r"^[Tt]-?[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]$", "examples": ["T-034.524.680-1"]}
 
-ARTIST = Parameter("artist", _text, _TEXT, "Artist names as you know them.", is_required=True)
-TITLE = Parameter("title", _text, _TEXT, "Title as you know it.", is_required=True)
-LIMIT = _limit(1, 100, 20)
-WORK_LIMIT = _limit(1, 200, 50)
-CHANGES_LIMIT = _limit(1, 1000, 1000)
+ARTIST = Parameter("artist", _read_text, _TEXT, "Artist names as you know them.", is_required=True)
+TITLE = Parameter("title", _read_text, _TEXT, "Title as you know it.", is_required=True)
+LIMIT = _build_limit_parameter(1, 100, 20)
+WORK_LIMIT = _build_limit_parameter(1, 200, 50)
+CHANGES_LIMIT = _build_limit_parameter(1, 1000, 1000)
 CURSOR = Parameter[str | None](
     "cursor", str, {"type": "string", "minLength": 1}, "`next_cursor` of the previous page, with the same query."
 )
 
-TRACK_ID = _id("id", "Track id.", "path")
-ARTIST_ID = _id("id", "Artist id.", "path")
-LABEL_ID = _id("id", "Label id.", "path")
-RELEASE_ID = _id("id", "Release id.", "path")
-ISRC = Parameter("isrc", _isrc, _ISRC_SCHEMA, "Any ISRC of the track, hyphens and lower case allowed.", place="path", is_required=True)
-ISWC = Parameter("iswc", _iswc, _ISWC_SCHEMA, "With or without separators.", place="path", is_required=True)
+TRACK_ID = _build_id_parameter("id", "Track id.", "path")
+ARTIST_ID = _build_id_parameter("id", "Artist id.", "path")
+LABEL_ID = _build_id_parameter("id", "Label id.", "path")
+RELEASE_ID = _build_id_parameter("id", "Release id.", "path")
+ISRC = Parameter("isrc", _read_isrc, _ISRC_SCHEMA, "Any ISRC of the track, hyphens and lower case allowed.", place="path", is_required=True)
+ISWC = Parameter("iswc", _read_iswc, _ISWC_SCHEMA, "With or without separators.", place="path", is_required=True)
 
-OF_ID = _id("id", "Track id.")
-OF_ISRC = Parameter("isrc", _isrc, _ISRC_SCHEMA, "Any ISRC of the track.")
+OF_ID = _build_id_parameter("id", "Track id.")
+OF_ISRC = Parameter("isrc", _read_isrc, _ISRC_SCHEMA, "Any ISRC of the track.")
 OF_PLATFORM = {
-    "streamsvc_a": _external_id("streamsvc_a", "Track id on streamsvc_a; case counts."),
-    "streamsvc_b": _external_id("streamsvc_b", "Track id on streamsvc_b."),
-    "streamsvc_c": _external_id("streamsvc_c", "Track id on streamsvc_c."),
-    "store_a": _external_id("store_a", "Track id on store_a."),
-    "catalog_a": _external_id("catalog_a", "Release id on catalog_a."),
-    "catalog_b": _external_id("catalog_b", "Recording id (UUID) on catalog_b."),
+    "streamsvc_a": _build_external_id_parameter("streamsvc_a", "Track id on streamsvc_a; case counts."),
+    "streamsvc_b": _build_external_id_parameter("streamsvc_b", "Track id on streamsvc_b."),
+    "streamsvc_c": _build_external_id_parameter("streamsvc_c", "Track id on streamsvc_c."),
+    "store_a": _build_external_id_parameter("store_a", "Track id on store_a."),
+    "catalog_a": _build_external_id_parameter("catalog_a", "Release id on catalog_a."),
+    "catalog_b": _build_external_id_parameter("catalog_b", "Recording id (UUID) on catalog_b."),
 }
 """By platform key, the parameter that names a track by its id there."""
 OF_URL = Parameter(
     "url",
-    _url,
+    _read_url,
     {"type": "string", "format": "uri", "pattern": URL_PATTERN, "maxLength": URL_CHARACTERS},
     "Address of a track on one of the platforms.",
 )
 
-GENRE_ID = _id("genreId", "Genre id from `/v1/genres`; wins over `genre`. A main includes its subgenres.")
-GENRE = Parameter[str | None]("genre", _text, _TEXT, "Name of a genre, as you know it.")
+GENRE_ID = _build_id_parameter("genreId", "Genre id from `/v1/genres`; wins over `genre`. A main includes its subgenres.")
+GENRE = Parameter[str | None]("genre", _read_text, _TEXT, "Name of a genre, as you know it.")
 YEAR = Parameter[int | None](
     "year",
-    _whole_number(*YEARS),
+    _build_number_reader(*YEARS),
     {"type": "integer", "minimum": YEARS[0], "maximum": YEARS[1]},
     "Year of the track's earliest release.",
 )
-BROWSE_LABEL_ID = _id("labelId", "Label id; wins over `label`.")
-BROWSE_LABEL = Parameter[str | None]("label", _text, _TEXT, "Name of a label.")
-BROWSE_ARTIST_ID = _id("artistId", "Artist id; wins over `artist`.")
-BROWSE_ARTIST = Parameter[str | None]("artist", _text, _TEXT, "Name of an artist.")
-RANDOMIZE = Parameter("randomize", _flag, {"type": "boolean", "default": False}, "Random order, new for each first page.", default=False)
+BROWSE_LABEL_ID = _build_id_parameter("labelId", "Label id; wins over `label`.")
+BROWSE_LABEL = Parameter[str | None]("label", _read_text, _TEXT, "Name of a label.")
+BROWSE_ARTIST_ID = _build_id_parameter("artistId", "Artist id; wins over `artist`.")
+BROWSE_ARTIST = Parameter[str | None]("artist", _read_text, _TEXT, "Name of an artist.")
+RANDOMIZE = Parameter(
+    "randomize", _read_flag, {"type": "boolean", "default": False}, "Random order, new for each first page.", default=False
+)
 
 BUILD_SHAPE = r"^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$"
 
 
-def _build(value: str) -> str:
+def _read_build_id(value: str) -> str:
     if not re.fullmatch(BUILD_SHAPE, value):
         raise ValueError(f"not the id of a build: {_quote(value)}")
     return value
 
 
-SINCE = Parameter[str | None]("since", _build, {"type": "string", "pattern": BUILD_SHAPE}, "The build of the ids that you hold.")
+SINCE = Parameter[str | None]("since", _read_build_id, {"type": "string", "pattern": BUILD_SHAPE}, "The build of the ids that you hold.")
 
 
-def _opaque(value: str) -> str:
+def _read_opaque_id(value: str) -> str:
     """Accept an id of ours. Any other text becomes an id of nothing, so that it is not found like any unknown one."""
     return value if re.fullmatch(UUID_SHAPE, value) else ""
 
 
-WEBHOOK_ID = Parameter("id", _opaque, {"type": "string", "format": "uuid"}, "Webhook id.", place="path", is_required=True)
-DELIVERY_ID = _id("delivery_id", "Delivery id.", "path")
+WEBHOOK_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Webhook id.", place="path", is_required=True)
+DELIVERY_ID = _build_id_parameter("delivery_id", "Delivery id.", "path")
 
 
-def _delivery_status(value: str) -> str:
+def _read_delivery_status(value: str) -> str:
     if value not in DELIVERY_STATUSES:
         raise ValueError(f"one of {', '.join(DELIVERY_STATUSES)}; got {_quote(value)}")
     return value
 
 
 DELIVERY_STATUS = Parameter[str | None](
-    "status", _delivery_status, {"type": "string", "enum": list(DELIVERY_STATUSES)}, "Deliveries of this status only."
+    "status", _read_delivery_status, {"type": "string", "enum": list(DELIVERY_STATUSES)}, "Deliveries of this status only."
 )
-STREAM_ID = Parameter("id", _opaque, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
+STREAM_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
 
 _DATES = (date(1970, 1, 2), date(2199, 12, 31))
 
 
-def _date(value: str) -> date:
+def _read_date(value: str) -> date:
     try:
         # Python 3.11 also reads 20261121 and 2026-W47-6, hence the pattern.
         day = date.fromisoformat(value) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else None
@@ -336,24 +338,24 @@ def _date(value: str) -> date:
     return day
 
 
-def _zone(value: str) -> ZoneInfo:
-    if value not in _zones():
+def _read_zone(value: str) -> ZoneInfo:
+    if value not in _list_zones():
         raise ValueError(f"the name of a time zone, such as Europe/Berlin; got {_quote(value)}")
     return ZoneInfo(value)
 
 
 @cache
-def _zones() -> set[str]:
+def _list_zones() -> set[str]:
     # This walks the folders of the system's time zones.
     return available_timezones()
 
 
 _DATE_SCHEMA = {"type": "string", "format": "date"}
-FROM = Parameter("from", _date, _DATE_SCHEMA, "First day of the report.", is_required=True)
-UNTIL = Parameter("until", _date, _DATE_SCHEMA, "Last day of the report, included.", is_required=True)
+FROM = Parameter("from", _read_date, _DATE_SCHEMA, "First day of the report.", is_required=True)
+UNTIL = Parameter("until", _read_date, _DATE_SCHEMA, "Last day of the report, included.", is_required=True)
 TIMEZONE = Parameter(
     "timezone",
-    _zone,
+    _read_zone,
     {"type": "string", "default": "UTC", "examples": ["Europe/Berlin"]},
     "The time zone of the days; times in the answer are UTC.",
     default=ZoneInfo("UTC"),
@@ -363,7 +365,7 @@ ACCEPT = Parameter("Accept", str, {"type": "string"}, "Media types that the call
 INCLUDABLE = ("isrcs", "links", "provenance")
 
 
-def _included(value: str) -> frozenset[str]:
+def _read_included(value: str) -> frozenset[str]:
     wanted = frozenset(value.split(","))
     if unknown := sorted(wanted - set(INCLUDABLE)):
         raise ValueError(f"a comma-separated list of {', '.join(INCLUDABLE)}; got {_quote(','.join(unknown))}")
@@ -372,7 +374,7 @@ def _included(value: str) -> frozenset[str]:
 
 INCLUDE = Parameter[frozenset[str]](
     "include",
-    _included,
+    _read_included,
     {"type": "string", "pattern": r"^(isrcs|links|provenance)(,(isrcs|links|provenance))*$"},
     "Additional members, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.",
     default=frozenset(),

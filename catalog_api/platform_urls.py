@@ -27,7 +27,7 @@ class PlatformId(NamedTuple):
 
 
 def build_links(links: Iterable[StoredLink], templates: Mapping[str, str]) -> list[PlatformLink]:
-    """Return wire links, in the order given."""
+    """Return wire links, in the order of `links`."""
     return [
         PlatformLink(link.source, link.external_id, templates[link.source].format(id=quote(link.external_id), slug=quote(link.slug or "-")))
         for link in links
@@ -40,29 +40,29 @@ def parse_platform_url(url: str, templates: Mapping[str, str]) -> PlatformId | N
     These make no difference: the scheme, `www.`, a language before the path, what follows the id, query members that the template lacks.
     """
     try:
-        given = urlsplit(url)
-        host = _host(given.hostname)
+        address = urlsplit(url)
+        host = _normalise_host(address.hostname)
     except ValueError:
         return None
     for platform, template in templates.items():
         pattern = urlsplit(template)
-        if _host(pattern.hostname) == host and (found := _find_id(given, pattern)):
+        if _normalise_host(pattern.hostname) == host and (found := _find_id(address, pattern)):
             return PlatformId(platform, found)
     return None
 
 
-def _find_id(given: SplitResult, pattern: SplitResult) -> str | None:
+def _find_id(address: SplitResult, pattern: SplitResult) -> str | None:
     # Escaped first: the template's dots and brackets are literal, only its placeholders are patterns.
     shape = re.escape(_LANGUAGE.sub("", pattern.path)).replace(r"\{id\}", r"([^/]+)").replace(r"\{slug\}", "[^/]+")
-    path = re.fullmatch(shape, _LANGUAGE.sub("", unquote(given.path)).rstrip("/"))
+    path = re.fullmatch(shape, _LANGUAGE.sub("", unquote(address.path)).rstrip("/"))
     if path is None:
         return None
     if path.groups():
         return re.sub(r"^(\d+)-.*$", r"\1", path[1])  # a release's URL may hold its name after the number
     # A template without {id} in its path has it in its query; settings.py checks that it has one.
     name = next(name for name, value in parse_qsl(pattern.query) if value == "{id}")
-    return dict(parse_qsl(given.query)).get(name)
+    return dict(parse_qsl(address.query)).get(name)
 
 
-def _host(name: str | None) -> str:
+def _normalise_host(name: str | None) -> str:
     return (name or "").removeprefix("www.").removeprefix("m.")

@@ -124,7 +124,7 @@ class ApiError(Exception):
 
 def render_problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI scope
     """Render any error as a problem document. An unexpected one is logged with its trace and answered as a 500 without details."""
-    known = _as_api_error(error)
+    known = _translate_error(error)
     if known is None:
         log.error("unhandled error", exc_info=error, extra={"request_id": read_request_id(scope)})
         # The text of an unexpected error may name files, hosts or rows.
@@ -158,7 +158,7 @@ _OF_STORES: dict[type[Exception], str] = {
 }
 
 
-def _as_api_error(error: Exception) -> ApiError | None:
+def _translate_error(error: Exception) -> ApiError | None:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, UnavailableError):
@@ -173,11 +173,11 @@ def _as_api_error(error: Exception) -> ApiError | None:
         detail = str(error)[0].upper() + str(error)[1:] + "."
         return ApiError(code, detail, headers=RETRY_SOON if CODES[code].status == HTTPStatus.SERVICE_UNAVAILABLE else {})
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        return _as_routed(error)
+        return _translate_framework_error(error)
     return None
 
 
-def _as_routed(error: HTTPException) -> ApiError:
+def _translate_framework_error(error: HTTPException) -> ApiError:
     """Translate an error of the framework: mostly an unknown path or method."""
     code = _BY_STATUS[error.status_code]
     if code == "method_not_allowed":

@@ -70,8 +70,8 @@ class Recognition:
 
     async def recognise_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> RecognitionOutcome:
         """Recognise one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
-        answer = await self._matched([items], duration_seconds)
-        results = self._results(answer)
+        answer = await self._match([items], duration_seconds)
+        results = self._list_results(answer)
         return RecognitionOutcome(results, None if results else answer.reason or Reason.NOT_FOUND)
 
     async def recognise_file(self, file: BinaryIO) -> RecognitionOutcome:
@@ -86,24 +86,24 @@ class Recognition:
                     # The length of the file says something only about its beginning: a deeper window starts at an unknown place
                     # of the recording.
                     whole = upload.duration_seconds if window.start_seconds == 0 else None
-                    answer = await self._matched(window.fingerprints, None if whole is None else round(whole))
-                    results = self._results(answer)
+                    answer = await self._match(window.fingerprints, None if whole is None else round(whole))
+                    results = self._list_results(answer)
                     if results:
                         return RecognitionOutcome(results, None, len(reasons) + 1, window.start_seconds)
                     reasons.append(answer.reason or Reason.NOT_FOUND)
         except (UnsupportedAudioError, UndecodableAudioError) as error:
             raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         except SandboxUnavailableError as error:
-            raise _unavailable_error(error.retry_after) from error
-        return RecognitionOutcome([], _most_telling_reason(reasons), len(reasons))
+            raise _build_unavailable_error(error.retry_after) from error
+        return RecognitionOutcome([], _choose_reason(reasons), len(reasons))
 
-    async def _matched(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
+    async def _match(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
         try:
             return await self._matcher.match(fingerprints, duration_seconds=duration_seconds)
         except MatcherUnavailableError as error:
-            raise _unavailable_error(error.retry_after) from error
+            raise _build_unavailable_error(error.retry_after) from error
 
-    def _results(self, answer: Answer) -> list[RecognitionResult]:
+    def _list_results(self, answer: Answer) -> list[RecognitionResult]:
         """Return each track once, under its present id; tracks that left the catalog are omitted."""
         with self._live.hold() as catalog:
             found: dict[int, RecognitionResult] = {}
@@ -128,10 +128,10 @@ def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult
     return RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
 
 
-def _most_telling_reason(reasons: Sequence[Reason]) -> Reason:
+def _choose_reason(reasons: Sequence[Reason]) -> Reason:
     """Return the reason for all windows together: a reason about audio that was matched says more than one about unusable audio."""
     return Reason.NOT_FOUND if Reason.NOT_FOUND in reasons or not reasons else reasons[0]
 
 
-def _unavailable_error(retry_after: int) -> ApiError:
+def _build_unavailable_error(retry_after: int) -> ApiError:
     return ApiError("recognition_unavailable", "Recognition is busy or starts anew.", headers={"retry-after": str(max(1, retry_after))})

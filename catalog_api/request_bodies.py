@@ -35,8 +35,8 @@ _CLOSE = {"connection": "close"}
 
 def read_media_type(scope: Scope) -> str:
     """Return the Content-Type without its options, in lower case."""
-    said = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
-    return said.decode("latin-1").partition(";")[0].strip().lower()
+    header = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    return header.decode("latin-1").partition(";")[0].strip().lower()
 
 
 async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -> object:
@@ -59,7 +59,7 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
     # A body that announces its size is refused before it arrives. `_read_all` counts those that announce none, or less.
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
-        raise _too_large_error()
+        raise _build_too_large_error()
     return _decode(await _read_all(receive))
 
 
@@ -72,12 +72,12 @@ async def _read_all(receive: Receive) -> bytes:
         parts.append(message["body"])
         size += len(message["body"])
         if size > LARGEST_BODY:
-            raise _too_large_error()
+            raise _build_too_large_error()
         if not message["more_body"]:
             return b"".join(parts)
 
 
-def _too_large_error() -> ApiError:
+def _build_too_large_error() -> ApiError:
     return ApiError("body_too_large", f"The body is larger than {LARGEST_BODY} bytes.", headers=_CLOSE)
 
 
@@ -148,7 +148,7 @@ class Members:
         if self._members is None:
             self.add_problem("", "an object")
 
-    def part(self, name: str, document: object) -> Members:
+    def add_part(self, name: str, document: object) -> Members:
         """Return the members of an inner object, `items[3]`; their problems join these."""
         part = Members(document, is_strict=self._is_strict, place=name)
         self._parts.append(part)
@@ -160,35 +160,35 @@ class Members:
 
     def check(self) -> None:
         """Raise ApiError `invalid_parameter` that names every problem, if there is any."""
-        raise_problems(self.all_problems())
+        raise_problems(self.list_problems())
 
-    def all_problems(self) -> list[ParameterProblem]:
+    def list_problems(self) -> list[ParameterProblem]:
         """Return every problem of the request, those of parts and of unknown members included."""
         unknown = [name for name in self._members or {} if name not in self._read] if self._is_strict else []
         names = [".".join(part for part in (self._place, name[:_SHOWN]) if part) for name in unknown]
         strict = [ParameterProblem("body", name, "unknown, and the request prefers strict handling") for name in names]
-        return [*self.problems, *(problem for part in self._parts for problem in part.all_problems()), *strict]
+        return [*self.problems, *(problem for part in self._parts for problem in part.list_problems()), *strict]
 
-    def choice(self, name: str, choices: Sequence[str]) -> str:
+    def read_choice(self, name: str, choices: Sequence[str]) -> str:
         """Read one of the choices."""
-        value = self.value(name)
+        value = self.read_value(name)
         # A body that is no object is one problem, not one for each member.
         if self._members is not None and (not isinstance(value, str) or value not in choices):
             self.add_problem(name, f"one of {', '.join(choices)}")
         return str(value)
 
-    def text(self, name: str, longest: int) -> str:
+    def read_text(self, name: str, longest: int) -> str:
         """Read a text that is not blank."""
-        value = self.value(name)
+        value = self.read_value(name)
         if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
             self.add_problem(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
-    def address(self, name: str, longest: int) -> str:
+    def read_address(self, name: str, longest: int) -> str:
         """Read an http or https address by its spelling; address_check.py checks later where it leads."""
-        value = self.text(name, longest)
+        value = self.read_text(name, longest)
         if value:
             try:
                 parse_target(value)
@@ -198,9 +198,9 @@ class Members:
                 self.addresses.append((name, value))
         return value
 
-    def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
+    def read_optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
         """Read a text, None when it is absent or null. `pattern`, if given, must match all of it."""
-        value = self.value(name)
+        value = self.read_value(name)
         if value is None:
             return None
         if isinstance(value, str) and len(value) <= longest and (not pattern or re.fullmatch(pattern, value)) and NUL not in value:
@@ -208,17 +208,17 @@ class Members:
         self.add_problem(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
         return None
 
-    def moment(self, name: str) -> datetime | None:
+    def read_time(self, name: str) -> datetime | None:
         """Read an RFC 3339 time; None and a problem when it is none."""
-        value = self.value(name)
+        value = self.read_value(name)
         found = parsed_rfc3339(value) if isinstance(value, str) else None
         if found is None and self._members is not None:
             self.add_problem(name, "a time such as 2026-11-21T12:00:00Z")
         return found
 
-    def choices(self, name: str, choices: Sequence[str]) -> list[str] | None:
+    def read_choices(self, name: str, choices: Sequence[str]) -> list[str] | None:
         """Read an array of some of the choices, None when it is absent or null."""
-        value = self.value(name)
+        value = self.read_value(name)
         if value is None:
             return None
         if isinstance(value, list) and all(isinstance(one, str) and one in choices for one in value):
@@ -226,35 +226,35 @@ class Members:
         self.add_problem(name, f"an array of some of {', '.join(choices)}")
         return None
 
-    def array(self, name: str) -> list[Any]:
+    def read_array(self, name: str) -> list[Any]:
         """Read an array of anything."""
-        value = self.value(name)
+        value = self.read_value(name)
         if isinstance(value, list):
             return value
         if self._members is not None:
             self.add_problem(name, "an array")
         return []
 
-    def integers(self, name: str, low: int, high: int, most: int) -> list[int]:
+    def read_integers(self, name: str, low: int, high: int, most: int) -> list[int]:
         """Read 1 to `most` whole numbers from `low` to `high`; the problem names the index of the first wrong one."""
-        value = self.array(name)
+        value = self.read_array(name)
         # `type` instead of isinstance: true is no number, and the check of the type is cheaper.
         bad = next((place for place, one in enumerate(value) if type(one) is not int or not low <= one <= high), None)
         if bad is not None:
             self.add_problem(f"{name}[{bad}]", f"a whole number from {low} to {high}")
-        elif isinstance(self.value(name), list) and not 1 <= len(value) <= most:
+        elif isinstance(self.read_value(name), list) and not 1 <= len(value) <= most:
             self.add_problem(name, f"1 to {most} whole numbers")
         return [] if bad is not None else value
 
-    def optional_integer(self, name: str, low: int, high: int) -> int | None:
+    def read_optional_integer(self, name: str, low: int, high: int) -> int | None:
         """Read a whole number, None when it is absent or null."""
-        value = self.value(name)
+        value = self.read_value(name)
         if value is None or (type(value) is int and low <= value <= high):
             return value
         self.add_problem(name, f"a whole number from {low} to {high}")
         return None
 
-    def value(self, name: str) -> object:
+    def read_value(self, name: str) -> object:
         """Return what was sent under the name; None when nothing was."""
         # Members that are never read here are unknown to the route.
         self._read.add(name)

@@ -71,7 +71,7 @@ class Route:
     deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
 
-    def with_route_headers(self, question: Question) -> Question:
+    def add_route_headers(self, question: Question) -> Question:
         """Return the question with the headers of the route."""
         question.route_headers = self.deprecation
         return question
@@ -92,28 +92,28 @@ class Route:
         if self.needs_card:
             check_card(scope)
         # Most requests have no query, and their Prefer header need not be read.
-        is_strict = scope["query_string"] != b"" and prefers_strict(scope)
+        is_strict = scope["query_string"] != b"" and has_strict_preference(scope)
         values, problems = read_parameters(self.parameters, self.exactly_one, scope, is_strict=is_strict)
-        for found in self.checks:
-            problems += found(values)
-        if self.takes_idempotency_key and (wrong := find_idempotency_problem(scope)):
-            problems.append(wrong)
+        for check in self.checks:
+            problems += check(values)
+        if self.takes_idempotency_key and (problem := find_idempotency_problem(scope)):
+            problems.append(problem)
         # Late checks cost as much as the work, which finds the same problems in a request that is right otherwise.
         if problems and self.late_checks:
             service: Service = scope["litestar_app"].state.service
-            for late in self.late_checks:
-                problems += late(values, service)
+            for late_check in self.late_checks:
+                problems += late_check(values, service)
         return values, problems
 
 
-def prefers_strict(scope: Scope) -> bool:
+def has_strict_preference(scope: Scope) -> bool:
     """Return whether unknown query parameters and body members are to be refused (RFC 7240, contract A7)."""
-    wishes = [value for name, value in scope["headers"] if name == b"prefer"]
-    return any(_is_strict(wish) for value in wishes for wish in value.split(b",")) if wishes else False
+    preferences = [value for name, value in scope["headers"] if name == b"prefer"]
+    return any(_is_strict(one) for value in preferences for one in value.split(b",")) if preferences else False
 
 
-def _is_strict(wish: bytes) -> bool:
-    name, _, value = wish.partition(b";")[0].partition(b"=")
+def _is_strict(preference: bytes) -> bool:
+    name, _, value = preference.partition(b";")[0].partition(b"=")
     return name.strip().lower() == b"handling" and value.strip().strip(b'"').lower() == b"strict"
 
 
@@ -151,7 +151,7 @@ def _declare_without_body(
         route = _build_route(method, path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
-            return route.with_route_headers(handler(route.read(scope)))
+            return route.add_route_headers(handler(route.read(scope)))
 
         # No thread: the handler builds a question in microseconds, and metering.py decides where its work runs.
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
@@ -187,9 +187,9 @@ def _declare_with_body(
             scope = request.scope
             values, problems = route.gather(scope)
             document = await read_json(scope, request.receive, is_needed=route.needs_body)
-            members = Members(document, problems, is_strict=prefers_strict(scope))
+            members = Members(document, problems, is_strict=has_strict_preference(scope))
             try:
-                return route.with_route_headers(handler(values, members))
+                return route.add_route_headers(handler(values, members))
             except ApiError as error:
                 if error.code != "invalid_parameter" or not members.addresses:
                     raise
@@ -218,7 +218,7 @@ def post_route_with_raw_body(
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             _, problems = route.gather(request.scope)
-            return route.with_route_headers(await handler(problems, request.scope, request.receive))
+            return route.add_route_headers(await handler(problems, request.scope, request.receive))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 

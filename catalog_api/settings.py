@@ -120,25 +120,25 @@ class _SettingType:
     about: str
 
 
-def _setting_types() -> dict[str, _SettingType]:
+def _read_setting_types() -> dict[str, _SettingType]:
     hints = get_type_hints(ApiSettings, include_extras=True)
-    return {name: _SettingType(_without_about(hint), get_args(hint)[-1]) for name, hint in hints.items()}
+    return {name: _SettingType(_strip_description(hint), get_args(hint)[-1]) for name, hint in hints.items()}
 
 
-def _without_about(hint: Any) -> Any:  # noqa: ANN401 - a type
+def _strip_description(hint: Any) -> Any:  # noqa: ANN401 - a type
     kind, *bounds = get_args(hint)[:-1]
     return Annotated[kind, *bounds] if bounds else kind
 
 
 def load_settings(environment: Mapping[str, str], options: Mapping[str, object] | None = None) -> ApiSettings:
     """Load settings from a file, the environment and `options` (None: not given; `settings` names the file). SettingsError."""
-    said = {name: value for name, value in (options or {}).items() if value is not None}
-    file = said.pop("settings", None) or environment.get(FILE_VARIABLE)
+    chosen = {name: value for name, value in (options or {}).items() if value is not None}
+    file = chosen.pop("settings", None) or environment.get(FILE_VARIABLE)
     values: dict[str, Any] = {}
     if file:
         values |= _read_file(Path(str(file)))
     values |= _read_environment(environment)
-    values |= {name: _convert(name, value, "the command line") for name, value in said.items()}
+    values |= {name: _convert(name, value, "the command line") for name, value in chosen.items()}
     return ApiSettings(**values)
 
 
@@ -147,10 +147,10 @@ def to_environment(settings: ApiSettings) -> dict[str, str]:
     texts = {
         name: msgspec.json.encode(value).decode() if isinstance(value, dict) else str(value) for name, value in asdict(settings).items()
     }
-    return {environment_variable(name): text for name, text in texts.items()}
+    return {build_variable_name(name): text for name, text in texts.items()}
 
 
-def environment_variable(name: str) -> str:
+def build_variable_name(name: str) -> str:
     """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
@@ -158,7 +158,7 @@ def environment_variable(name: str) -> str:
 def format_settings_file(settings: ApiSettings) -> str:
     """Format all settings with their descriptions as a settings file."""
     lines: list[str] = []
-    kinds = _setting_types()
+    kinds = _read_setting_types()
     for name, value in asdict(settings).items():
         lines.append(f"# {kinds[name].about}")
         # TOML wants the only table at the end.
@@ -172,12 +172,12 @@ def format_settings_file(settings: ApiSettings) -> str:
 def render_settings_page() -> str:
     """Render docs/reference/settings.md."""
     rows = []
-    kinds = _setting_types()
+    kinds = _read_setting_types()
     for name, value in asdict(ApiSettings()).items():
         default = "one per platform" if isinstance(value, dict) else f"`{_format_toml(value)}`"
         choices = "".join(f" `{choice}`" for choice in get_args(kinds[name].type) if isinstance(choice, str))
         rows.append(
-            f"| `{name}` | `{environment_variable(name)}` | {default} | {kinds[name].about}{choices and ' One of' + choices + '.'} |"
+            f"| `{name}` | `{build_variable_name(name)}` | {default} | {kinds[name].about}{choices and ' One of' + choices + '.'} |"
         )
     return _PAGE_HEAD + "\n".join(rows) + "\n"
 
@@ -204,17 +204,17 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    said = {name.removeprefix(PREFIX).lower(): text for name, text in environment.items() if name.startswith(PREFIX)}
+    texts = {name.removeprefix(PREFIX).lower(): text for name, text in environment.items() if name.startswith(PREFIX)}
     # It has the prefix, but is no setting.
-    said.pop(FILE_VARIABLE.removeprefix(PREFIX).lower(), None)
-    return {name: _convert(name, text, environment_variable(name)) for name, text in said.items()}
+    texts.pop(FILE_VARIABLE.removeprefix(PREFIX).lower(), None)
+    return {name: _convert(name, text, build_variable_name(name)) for name, text in texts.items()}
 
 
 def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the setting's type
-    kind = _setting_types().get(name)
+    kind = _read_setting_types().get(name)
     if kind is None:
         raise SettingsError(
-            f"{place}: there is no setting {name!r}{nearest(name, _setting_types())}; `python -m catalog_api settings` lists them"
+            f"{place}: there is no setting {name!r}{nearest(name, _read_setting_types())}; `python -m catalog_api settings` lists them"
         )
     try:
         # The environment holds texts only; `to_environment` writes this one as JSON.
@@ -235,13 +235,13 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
     return _check_templates(converted, place) if name == "url_templates" else converted
 
 
-def _check_templates(said: dict[str, str], place: str) -> dict[str, str]:
-    unknown = sorted(set(said) - set(URL_TEMPLATES))
-    broken = sorted(name for name, template in said.items() if "{id}" not in template)
+def _check_templates(templates: dict[str, str], place: str) -> dict[str, str]:
+    unknown = sorted(set(templates) - set(URL_TEMPLATES))
+    broken = sorted(name for name, template in templates.items() if "{id}" not in template)
     if unknown or broken:
         raise SettingsError(f"{place}: url_templates: unknown platforms {unknown}, templates without {{id}} {broken}")
     # Platforms that the operator leaves out keep their default.
-    return {**URL_TEMPLATES, **said}
+    return {**URL_TEMPLATES, **templates}
 
 
 def _format_toml(value: object) -> str:

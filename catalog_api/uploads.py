@@ -68,7 +68,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
     announced = headers.get(b"content-length", b"")
     length = int(announced) if announced.isdigit() else None
     if length is not None and length > LARGEST_UPLOAD:
-        raise _too_large_error()
+        raise _build_too_large_error()
     head, size, more = [], 0, True
     while more and size < SNIFFED_BYTES:
         part, more = await _receive_part(receive)
@@ -102,7 +102,7 @@ class Spool:
             raise ApiError("recognition_unavailable", f"{self._held} uploads are here already.", headers={**RETRY_SOON, **_CLOSE})
         self._held += 1
         try:
-            with self._new_file() as file:
+            with self._create_file() as file:
                 async with asyncio.timeout(self._seconds):
                     size, digest = await _write_all(arriving, file, hashlib.sha256() if with_digest else None)
                 file.seek(0)
@@ -118,7 +118,7 @@ class Spool:
         finally:
             self._held -= 1
 
-    def _new_file(self) -> BinaryIO:
+    def _create_file(self) -> BinaryIO:
         self._folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         return tempfile.TemporaryFile(dir=self._folder, buffering=0)
 
@@ -139,7 +139,7 @@ async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> t
         waiting.append(part)
         gathered += len(part)
         if size + gathered > LARGEST_UPLOAD:
-            raise _too_large_error()
+            raise _build_too_large_error()
 
 
 def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: ANN401 - one of hashlib's objects
@@ -159,6 +159,6 @@ async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
     return message["body"], message["more_body"]
 
 
-def _too_large_error() -> ApiError:
+def _build_too_large_error() -> ApiError:
     detail = f"The upload is larger than {LARGEST_UPLOAD} bytes: send a shorter clip, or its fingerprint."
     return ApiError("body_too_large", detail, headers=_CLOSE)

@@ -42,15 +42,15 @@ CONTENT_TYPES = {JSON_TYPE: JSON, CSV: f"{CSV}; charset=utf-8; header=present", 
 
 def choose_format(accept: str, offered: Sequence[str]) -> str | None:
     """Return the media type among `offered` that the Accept header prefers, the earlier of equals; None when it accepts none."""
-    ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
+    ranges = [_parse_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
     # The most specific range decides, whatever its weight (RFC 9110, 12.5.1).
-    liked = [(max(_quality(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
+    liked = [(max(_find_weights(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
     # `max` returns the first of equals.
     best = max(liked, key=lambda found: found[0])
     return best[1] if best[0] > 0 else None
 
 
-def _range(part: str) -> tuple[str, float]:
+def _parse_range(part: str) -> tuple[str, float]:
     media_type, *options = (piece.strip().lower() for piece in part.split(";"))
     weights = [option.partition("=")[2].strip() for option in options if option.partition("=")[0].strip() == "q"]
     try:
@@ -60,7 +60,7 @@ def _range(part: str) -> tuple[str, float]:
         return media_type, 0.0
 
 
-def _quality(offered: str, ranges: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
+def _find_weights(offered: str, ranges: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
     """Return (specificity, weight) of every range that includes the type."""
     kinds = [offered, offered.partition("/")[0] + "/*", "*/*"]
     return [(len(kinds) - kinds.index(media_type), quality) for media_type, quality in ranges if media_type in kinds]
@@ -73,19 +73,19 @@ _compute: Any = pc
 
 def write_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     """Write the table in pieces. An unknown ISRC is empty."""
-    yield _line(COLUMNS) + b"\r\n"
+    yield _write_line(COLUMNS) + b"\r\n"
     for sheet in sheets:
-        of_stream = _line((sheet.stream.stream_id, sheet.stream.name, ""))
+        of_stream = _write_line((sheet.stream.stream_id, sheet.stream.name, ""))
         # The text of a track is made once for all its airings, streams and reports.
-        of_tracks = sheet.tracks.column(sheet.numbers, _of_track, pa.binary())
+        of_tracks = sheet.tracks.build_column(sheet.numbers, _write_track_cells, pa.binary())
         yield join_rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
 
 
-def _of_track(track: TrackName) -> bytes:
-    return _line((*track, ""))
+def _write_track_cells(track: TrackName) -> bytes:
+    return _write_line((*track, ""))
 
 
-def _line(values: Iterable[object]) -> bytes:
+def _write_line(values: Iterable[object]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="").writerow([neutralise(value) if isinstance(value, str) else value for value in values])
     return text.getvalue().encode()
@@ -100,36 +100,36 @@ def write_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memo
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
     for number, sheet in enumerate(sheets):
         named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
-        yield b'%s%s,"summary":[%s],"detail":[' % (b"," * bool(number), named, bytes(_summary(sheet)))
-        yield join_rows(sheet, sheet.tracks.column(sheet.numbers, _of_airing, pa.binary()), _end_of_row, without_last=1)
-        yield b'],"gaps":%s}' % _encode([_gap(gap) for gap in sheet.gaps])
+        yield b'%s%s,"summary":[%s],"detail":[' % (b"," * bool(number), named, bytes(_write_summary(sheet)))
+        yield join_rows(sheet, sheet.tracks.build_column(sheet.numbers, _write_detail_start, pa.binary()), _write_row_end, without_last=1)
+        yield b'],"gaps":%s}' % _encode([_build_gap(gap) for gap in sheet.gaps])
     yield b"]}}"
 
 
-def _summary(sheet: Sheet) -> memoryview:
+def _write_summary(sheet: Sheet) -> memoryview:
     counts = pa.array(sheet.play_counts).cast(pa.string()).cast(pa.binary())
-    return join_texts(sheet.tracks.column(sheet.numbers, _of_summary, pa.binary()), counts, b"},", without_last=1)
+    return join_texts(sheet.tracks.build_column(sheet.numbers, _write_summary_start, pa.binary()), counts, b"},", without_last=1)
 
 
-def _of_summary(track: TrackName) -> bytes:
+def _write_summary_start(track: TrackName) -> bytes:
     """Return the beginning of a row of the summary."""
-    return b'%s,"title":%s,"artist":%s,"play_count":' % (_codes(track), _encode(track.title), _encode(track.artist))
+    return b'%s,"title":%s,"artist":%s,"play_count":' % (_write_codes(track), _encode(track.title), _encode(track.artist))
 
 
-def _of_airing(track: TrackName) -> bytes:
+def _write_detail_start(track: TrackName) -> bytes:
     """Return the beginning of a row of the detail."""
-    return b'%s,"played_at":"' % _codes(track)
+    return b'%s,"played_at":"' % _write_codes(track)
 
 
-def _codes(track: TrackName) -> bytes:
+def _write_codes(track: TrackName) -> bytes:
     return b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
 
 
-def _end_of_row(seconds: int) -> bytes:
+def _write_row_end(seconds: int) -> bytes:
     return b'","duration_seconds":%d},' % seconds
 
 
-def _gap(gap: Gap) -> ReportGap:
+def _build_gap(gap: Gap) -> ReportGap:
     return ReportGap(
         format_timestamp(gap.started_at), None if gap.ended_at is None else format_timestamp(gap.ended_at), gap.cause, gap.detail
     )
@@ -153,9 +153,9 @@ def write_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
     options: dict[str, Any] = {**encoding, "write_statistics": _MEASURED, "store_schema": False}
     with pq.ParquetWriter(sink, _SCHEMA, compression="zstd", **options) as writer:
         for sheet in sheets:
-            writer.write_table(_table(sheet))
-            yield sink.taken()
-    yield sink.taken()
+            writer.write_table(_build_table(sheet))
+            yield sink.take_written()
+    yield sink.take_written()
 
 
 class _Pieces(io.RawIOBase):
@@ -177,18 +177,20 @@ class _Pieces(io.RawIOBase):
         self._size += len(self._pieces[-1])
         return len(self._pieces[-1])
 
-    def taken(self) -> bytes:
+    def take_written(self) -> bytes:
         """Return what was written since the last call."""
         content = b"".join(self._pieces)
         self._pieces.clear()
         return content
 
 
-def _table(sheet: Sheet) -> pa.Table:
+def _build_table(sheet: Sheet) -> pa.Table:
     # One dictionary entry for all rows of the stream.
     of_stream = [_repeat_text(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
-    of_tracks = [_take_texts(sheet.tracks.column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)]
-    track_ids = sheet.tracks.column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
+    of_tracks = [
+        _take_texts(sheet.tracks.build_column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)
+    ]
+    track_ids = sheet.tracks.build_column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
     # The format has milliseconds, not seconds.
     moments = pa.array(sheet.started_unix * 1000).cast(_TYPES[6])
     return pa.Table.from_arrays([*of_stream, track_ids, *of_tracks, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)

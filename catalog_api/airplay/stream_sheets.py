@@ -69,13 +69,13 @@ def _format_times(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an arra
     names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
     texts = np.empty((len(unix), _WIDTH), np.uint8)
     texts[:, :_DAY_WIDTH] = np.take(names.view(np.uint8).reshape(-1, _DAY_WIDTH), day_of, axis=0)
-    texts[:, _DAY_WIDTH:] = np.take(_clock_texts(), unix % _DAY_SECONDS, axis=0)
+    texts[:, _DAY_WIDTH:] = np.take(_build_clock_texts(), unix % _DAY_SECONDS, axis=0)
     offsets = np.arange(len(unix) + 1, dtype=np.int32) * _WIDTH
     return pa.Array.from_buffers(pa.binary(), len(unix), [None, pa.py_buffer(offsets.data), pa.py_buffer(texts.data)])
 
 
 @cache
-def _clock_texts() -> npt.NDArray[np.uint8]:
+def _build_clock_texts() -> npt.NDArray[np.uint8]:
     """Return every second of a day as `17:05:00Z`, a row each."""
     texts = b"".join(b"%02d:%02d:%02dZ" % (second // 3600, second // 60 % 60, second % 60) for second in range(_DAY_SECONDS))
     return np.frombuffer(texts, np.uint8).reshape(-1, _CLOCK_WIDTH)
@@ -172,7 +172,7 @@ def _rank_tracks(
     track_of = merged[place]
     counts = np.bincount(track_of, minlength=len(numbers))
     # lexsort sorts by its last key first: most plays, then the smallest id.
-    order = np.lexsort((tracks.column(numbers, track_id, pa.int64()).to_numpy(), -counts))
+    order = np.lexsort((tracks.build_column(numbers, track_id, pa.int64()).to_numpy(), -counts))
     rank = np.empty(len(numbers), np.int64)
     rank[order] = np.arange(len(numbers))
     return numbers[order], counts[order], rank[track_of]

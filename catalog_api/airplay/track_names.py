@@ -57,7 +57,7 @@ class TrackTable:
         self._named.append(track)
         return len(self._named) - 1
 
-    def column(self, numbers: npt.NDArray[np.int64], value_of: Callable[[TrackName], object], kind: pa.DataType) -> Any:  # noqa: ANN401 - an array
+    def build_column(self, numbers: npt.NDArray[np.int64], value_of: Callable[[TrackName], object], kind: pa.DataType) -> Any:  # noqa: ANN401 - an array
         """Return `value_of` the tracks with these numbers. `value_of` is a module-level function, called once for each track."""
         made = self._columns.get(value_of, pa.array([], kind))
         if len(made) < len(self._named):
@@ -122,13 +122,13 @@ class NameCache:
         # The old table may still serve a report, so it is replaced, not emptied.
         if catalog.snapshot_id != self._snapshot_id or len(self._tracks) + len(recording_ids) > MOST_NAMES:
             self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, TrackTable(), {}
-        numbers = self._numbers(recording_ids)
+        numbers = self._find_numbers(recording_ids)
         if (numbers < 0).any():
             self._learn(catalog, [one for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number < 0])
-            numbers = self._numbers(recording_ids)
+            numbers = self._find_numbers(recording_ids)
         return self._tracks, numbers
 
-    def _numbers(self, recording_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+    def _find_numbers(self, recording_ids: Sequence[int]) -> npt.NDArray[np.int64]:
         return np.fromiter(map(self._number_of.get, recording_ids, repeat(-1)), np.int64, len(recording_ids))
 
     def _learn(self, catalog: Catalog, recording_ids: Sequence[int]) -> None:

@@ -23,11 +23,11 @@ _CLOSED = "Sign-up is switched off here: ask the operator for an account."
 
 
 @get("/sign-in")
-async def sign_in_form(visit: CurrentVisit) -> Response[Any]:
+async def show_sign_in_form(visit: CurrentVisit) -> Response[Any]:
     """The form; people who are signed in are redirected."""
     if visit.user is not None:
         return visit.redirect(HOME)
-    return _sign_in_page(visit, next_path=visit.request.query_params.get("next", ""))
+    return _render_sign_in_page(visit, next_path=visit.request.query_params.get("next", ""))
 
 
 @post("/sign-in", status_code=200)
@@ -39,11 +39,11 @@ async def sign_in(visit: CurrentVisit) -> Response[Any]:
         session = await visit.context.passwords.run(users.sign_in, email, password, visit.address)
     except WrongPasswordError:
         # The same answer for an unknown e-mail: a stranger must not learn who has an account.
-        return _sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
+        return _render_sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
     except TooManyAttemptsError as error:
         minutes = -(-error.retry_after // 60)
         problem = f"Too many attempts failed. Try again in {minutes} minute{'s' if minutes > 1 else ''}."
-        answer = _sign_in_page(visit, 429, email=email, next_path=next_path, problem=problem)
+        answer = _render_sign_in_page(visit, 429, email=email, next_path=next_path, problem=problem)
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
     # A browser may hold a session of another account; it ends with the new sign-in.
@@ -59,44 +59,46 @@ async def sign_out(visit: CurrentVisit) -> Response[Any]:
 
 
 @get("/sign-up")
-async def sign_up_form(visit: CurrentVisit) -> Response[Any]:
+async def show_sign_up_form(visit: CurrentVisit) -> Response[Any]:
     """The form; people who are signed in are redirected."""
     if visit.user is not None:
         return visit.redirect(HOME)
-    return _sign_up_page(visit)
+    return _render_sign_up_page(visit)
 
 
 @post("/sign-up", status_code=200)
 async def sign_up(visit: CurrentVisit) -> Response[Any]:
     """Create a user with an account on the free plan, and sign in."""
     if not visit.service.settings.dashboard_sign_up:
-        return _sign_up_page(visit, 403)
+        return _render_sign_up_page(visit, 403)
     users = visit.service.accounts.users
     email, password = visit.form.get("email", ""), visit.form.get("password", "")
     try:
         await visit.context.passwords.run(users.sign_up, email, password, visit.address)
     except InvalidSignUpError as error:
-        problems = {name: f"{said[0].upper()}{said[1:]}." for name, said in error.problems.items()}
+        problems = {name: f"{problem[0].upper()}{problem[1:]}." for name, problem in error.problems.items()}
         if "email" in problems:
             problems["email"] = "Not an e-mail address."
-        return _sign_up_page(visit, 400, email=email, problems=problems)
+        return _render_sign_up_page(visit, 400, email=email, problems=problems)
     except TakenError:
         # This tells a stranger that the e-mail has an account. Only e-mails could avoid that, and the server sends none. An
         # address may sign up only a few times.
-        return _sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
+        return _render_sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
     except TooManyAttemptsError as error:
-        answer = _sign_up_page(visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."})
+        answer = _render_sign_up_page(
+            visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."}
+        )
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
     return visit.sign_in(await visit.context.passwords.run(users.sign_in, email, password), HOME)
 
 
-def _sign_in_page(visit: Visit, status: int = 200, *, email: str = "", next_path: str = "", problem: str = "") -> Response[str]:
+def _render_sign_in_page(visit: Visit, status: int = 200, *, email: str = "", next_path: str = "", problem: str = "") -> Response[str]:
     is_open = visit.service.settings.dashboard_sign_up
     return visit.render("sign_in.html", status, email=email, next_path=next_path, problem=problem, is_open=is_open)
 
 
-def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems: dict[str, str] | None = None) -> Response[str]:
+def _render_sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems: dict[str, str] | None = None) -> Response[str]:
     is_open = visit.service.settings.dashboard_sign_up
     shortest, longest = PASSWORD_CHARACTERS
     plan = visit.service.accounts.plans.plan("free")
@@ -114,7 +116,7 @@ def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems:
 
 
 @get("/")
-async def overview(visit: CurrentVisit) -> Response[Any]:
+async def show_overview(visit: CurrentVisit) -> Response[Any]:
     """Plan, credits and rate of this month, and what was used by day and key."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     month, account, keys = await visit.context.store.run(
@@ -125,10 +127,10 @@ async def overview(visit: CurrentVisit) -> Response[Any]:
 
 
 @get("/password")
-async def password_form(visit: CurrentVisit) -> Response[Any]:
+async def show_password_form(visit: CurrentVisit) -> Response[Any]:
     """The form to change the password."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
-    return _password_page(visit)
+    return _render_password_page(visit)
 
 
 @post("/password", status_code=200)
@@ -141,17 +143,17 @@ async def change_password(visit: CurrentVisit) -> Response[Any]:
         await visit.context.passwords.run(users.sign_in, person.email, present, visit.address)
         await visit.context.passwords.run(users.change_password, person.user_id, following)
     except WrongPasswordError:
-        return _password_page(visit, 401, {"present": "This is not your present password."})
+        return _render_password_page(visit, 401, {"present": "This is not your present password."})
     except TooManyAttemptsError:
-        return _password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
+        return _render_password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
     except InvalidValueError as error:
-        return _password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
+        return _render_password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
     # The change has ended all sessions, this one too.
     session = await visit.context.passwords.run(users.sign_in, person.email, following, visit.address)
     return visit.sign_in(session, HOME)
 
 
-def _password_page(visit: Visit, status: int = 200, problems: dict[str, str] | None = None) -> Response[str]:
+def _render_password_page(visit: Visit, status: int = 200, problems: dict[str, str] | None = None) -> Response[str]:
     shortest, longest = PASSWORD_CHARACTERS
     return visit.render("password.html", status, problems=problems or {}, shortest=shortest, longest=longest)
 
@@ -167,9 +169,9 @@ _LARGEST_ID = 2**31 - 1
 
 
 @get("/keys")
-async def keys(visit: CurrentVisit) -> Response[Any]:
+async def show_keys(visit: CurrentVisit) -> Response[Any]:
     """The account's keys and the form for a new one."""
-    return await _page(visit)
+    return await _render_keys_page(visit)
 
 
 @post("/keys", status_code=200)
@@ -178,12 +180,12 @@ async def create_key(visit: CurrentVisit) -> Response[Any]:
     accounts, account_id = visit.service.accounts, visit.person.account_id
     label = visit.form.get("label", "").strip()
     if len(label) > LONGEST_LABEL:
-        return await _page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
+        return await _render_keys_page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
     # Not in the store's transaction: two requests at once may pass together and exceed the bound by one.
     if len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
-        return await _page(visit, 409, problem=_ENOUGH)
+        return await _render_keys_page(visit, 409, problem=_ENOUGH)
     made = await visit.context.store.run(accounts.keys.create, account_id, label=label)
-    return await _page(visit, made=made)
+    return await _render_keys_page(visit, made=made)
 
 
 @post("/keys/{key_id:int}/rotate", status_code=200)
@@ -194,14 +196,14 @@ async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     accounts, account_id = visit.service.accounts, visit.person.account_id
     # Without an overlap the old key ends at once, so the number stays.
     if overlap and len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
-        return await _page(visit, 409, problem=_ENOUGH)
+        return await _render_keys_page(visit, 409, problem=_ENOUGH)
     try:
-        made = await visit.context.store.run(accounts.keys.rotate, _known(key_id), overlap, account_id)
+        made = await visit.context.store.run(accounts.keys.rotate, _check_key_id(key_id), overlap, account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
-        return await _page(visit, 409, problem="This key was revoked before.")
-    return await _page(visit, made=made)
+        return await _render_keys_page(visit, 409, problem="This key was revoked before.")
+    return await _render_keys_page(visit, made=made)
 
 
 @post("/keys/{key_id:int}/revoke", status_code=200)
@@ -209,22 +211,22 @@ async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     """Revoke a key."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:
-        await visit.context.store.run(revoke, _known(key_id), account_id)
+        await visit.context.store.run(revoke, _check_key_id(key_id), account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
-        return await _page(visit, 409, problem="This key was revoked before.")
+        return await _render_keys_page(visit, 409, problem="This key was revoked before.")
     return visit.redirect(f"{HOME}/keys")
 
 
-def _known(key_id: int) -> int:
+def _check_key_id(key_id: int) -> int:
     # PostgreSQL raises an error for a number beyond the column's type, where SQLite finds nothing.
     if not 0 < key_id <= _LARGEST_ID:
         raise UnknownError
     return key_id
 
 
-async def _page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
+async def _render_keys_page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
     summaries = await visit.context.store.run(visit.service.accounts.keys.summaries, visit.person.account_id)
     now = utc_now()
     live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
@@ -235,15 +237,15 @@ async def _page(visit: Visit, status: int = 200, *, made: NewKey | None = None, 
 
 
 PAGES = [
-    sign_in_form,
+    show_sign_in_form,
     sign_in,
     sign_out,
-    sign_up_form,
+    show_sign_up_form,
     sign_up,
-    overview,
-    password_form,
+    show_overview,
+    show_password_form,
     change_password,
-    keys,
+    show_keys,
     create_key,
     rotate_key,
     revoke_key,

@@ -101,8 +101,8 @@ class Visit:
     @property
     def site(self) -> str:
         """Return the origin of this site, `https://host`, as the browser knows it."""
-        said = self.service.settings.dashboard_origin.rstrip("/")
-        return said or f"{'https' if _is_secure(self.request, '') else 'http'}://{_host(self.request)}"
+        configured = self.service.settings.dashboard_origin.rstrip("/")
+        return configured or f"{'https' if _is_secure(self.request, '') else 'http'}://{_read_host(self.request)}"
 
     async def find_caller(self) -> tuple[Caller, KeySummary]:
         """Return the caller of the account's newest key; KeyNeededError."""
@@ -123,7 +123,7 @@ class Visit:
 
     def render(self, template: str, status: int = 200, **values: object) -> Response[str]:
         """Render a page with the values that all pages use: user, path, form token, site."""
-        known = {"user": self.user, "path": self.request.url.path, "form_token": _form_token(self._token), "site": self.site}
+        known = {"user": self.user, "path": self.request.url.path, "form_token": _derive_form_token(self._token), "site": self.site}
         answer = render_page(template, status, **known, **values)
         if not self._cookie_token:
             self._set_cookie(answer, self._token, None)
@@ -150,7 +150,7 @@ class Visit:
     def _set_cookie(self, answer: Response[Any], token: str, seconds: int | None) -> None:
         is_secure = _is_secure(self.request, self.service.settings.dashboard_origin)
         answer.set_cookie(
-            cookie_name(is_secure=is_secure), token, max_age=seconds, path="/", secure=is_secure, httponly=True, samesite="lax"
+            choose_cookie_name(is_secure=is_secure), token, max_age=seconds, path="/", secure=is_secure, httponly=True, samesite="lax"
         )
 
 
@@ -162,7 +162,7 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
     """Open the visit of a request and check its form. PermissionDeniedException: the form is not from a page of ours in this browser."""
     context: DashboardContext = request.app.state.context
     is_secure = _is_secure(request, context.service.settings.dashboard_origin)
-    token = request.cookies.get(cookie_name(is_secure=is_secure), "")
+    token = request.cookies.get(choose_cookie_name(is_secure=is_secure), "")
     # No token of ours is so long, so the look-up in the store is spared.
     if len(token) > LONGEST_TOKEN or not token.isascii():
         token = ""
@@ -170,9 +170,9 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
     if request.method not in _CHANGES_NOTHING:
         # Before the body is read: a form of another site costs nothing.
         _check_origin(request, context.service.settings.dashboard_origin)
-        form = await _form(request)
+        form = await _read_form(request)
         # Encoded, because compare_digest refuses texts beyond ASCII. Popped, so that pages never see the field.
-        if not token or not hmac.compare_digest(form.pop(FORM_TOKEN, "").encode(), _form_token(token).encode()):
+        if not token or not hmac.compare_digest(form.pop(FORM_TOKEN, "").encode(), _derive_form_token(token).encode()):
             raise PermissionDeniedException(
                 "This form is not from a page of yours, or the page is too old. Go back, reload it, and try again."
             )
@@ -181,12 +181,12 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
     return made
 
 
-def cookie_name(*, is_secure: bool) -> str:
+def choose_cookie_name(*, is_secure: bool) -> str:
     """Return the cookie's name. Over HTTPS it has the `__Host-` prefix, so that no other host of the domain can set the cookie."""
     return "__Host-dashboard" if is_secure else "dashboard"
 
 
-def _form_token(token: str) -> str:
+def _derive_form_token(token: str) -> str:
     """Return the digest for forms. It differs from the hash in the store: someone who reads the store cannot make forms."""
     return hmac.new(token.encode(), b"dashboard form", hashlib.sha256).hexdigest()
 
@@ -199,22 +199,22 @@ def _is_secure(request: Request[Any, Any, State], origin: str) -> bool:
     return "https" in (request.scope["scheme"], request.headers.get("x-forwarded-proto", ""))
 
 
-def _host(request: Request[Any, Any, State]) -> str:
+def _read_host(request: Request[Any, Any, State]) -> str:
     return request.headers.get("host", "").lower()
 
 
 def _check_origin(request: Request[Any, Any, State], own: str) -> None:
     """Check the origin that browsers send with a form. Other programs may omit it; they need the token all the same."""
-    said = request.headers.get("origin")
-    if said is None:
+    origin = request.headers.get("origin")
+    if origin is None:
         return
     # Behind a load balancer that changes Host, only the setting `dashboard_origin` names the site.
-    ours = said.lower() == own.rstrip("/").lower() if own else urlsplit(said).netloc.lower() == _host(request)
-    if not ours:
+    is_ours = origin.lower() == own.rstrip("/").lower() if own else urlsplit(origin).netloc.lower() == _read_host(request)
+    if not is_ours:
         raise PermissionDeniedException("This form stands on another site.")
 
 
-async def _form(request: Request[Any, Any, State]) -> dict[str, str]:
+async def _read_form(request: Request[Any, Any, State]) -> dict[str, str]:
     """Return the fields of a form, without characters that no text field of a browser can hold."""
     if request.content_type[0] != "application/x-www-form-urlencoded":
         raise PermissionDeniedException("This is not a form of ours.")

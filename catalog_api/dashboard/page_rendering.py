@@ -36,7 +36,7 @@ POLICY = {
 
 def render_page(template: str, status: int = 200, **values: object) -> Response[str]:
     """Render a page with the values that its template names."""
-    return Response(_environment().get_template(template).render(values), status_code=status, media_type=HTML)
+    return Response(_build_environment().get_template(template).render(values), status_code=status, media_type=HTML)
 
 
 def redirect_to(path: str) -> Response[str]:
@@ -50,7 +50,7 @@ def read_asset(name: str) -> bytes:
 
 
 @cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     # StrictUndefined: a value that a page forgot to pass is an error, not an empty place.
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined

@@ -47,24 +47,24 @@ _FOR_A_WHILE = {"cache-control": "max-age=300"}
 
 
 @get("/style.css", sync_to_thread=False)
-def style() -> Response[bytes]:
-    """The style sheet of the pages."""
+def get_style() -> Response[bytes]:
+    """Return the style sheet of the pages."""
     return Response(_STYLE, media_type="text/css", headers=_FOR_A_WHILE)
 
 
 @get("/icon.svg", sync_to_thread=False)
-def icon() -> Response[bytes]:
-    """The icon of the browser's tab."""
+def get_icon() -> Response[bytes]:
+    """Return the icon of the browser's tab."""
     return Response(_ICON, media_type="image/svg+xml", headers=_FOR_A_WHILE)
 
 
 @get("/{rest:path}")
-async def no_page(visit: CurrentVisit, rest: FromPath[str]) -> Response[Any]:  # noqa: ARG001 - part of the path
+async def answer_unknown_page(visit: CurrentVisit, rest: FromPath[str]) -> Response[Any]:  # noqa: ARG001 - part of the path
     """Answer unknown paths in the style of the other pages."""
     raise NotFoundException("There is no such page.")
 
 
-PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook_pages.PAGES, style, icon, no_page]
+PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook_pages.PAGES, get_style, get_icon, answer_unknown_page]
 
 
 def build_context(service: Service, api: ASGIApp) -> DashboardContext:
@@ -107,13 +107,13 @@ class SiteRouter:
         path = scope.get("path", "")
         # A slice instead of an index: it is empty at the end of the path. /dashboards is no page of ours.
         if path.startswith(HOME) and path[len(HOME) :][:1] in {"", "/"}:
-            return self._page(scope, receive, send)
+            return self._answer_page(scope, receive, send)
         if path == "/":
             return Answer(b"", {"location": HOME}, status=302)(scope, receive, send)
         return self._api(scope, receive, send)
 
-    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def guarded(message: Message) -> None:
+    async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 # Files of the dashboard may be kept; pages must not, because they show data of an account.
                 have = {name.lower() for name, _ in message["headers"]}
@@ -121,7 +121,7 @@ class SiteRouter:
                 message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in policy.items())]
             await send(message)
 
-        await self._pages(scope, receive, guarded)
+        await self._pages(scope, receive, send_with_policy)
 
 
 _DETAILS = {405: "This page is not asked for like this.", 413: "The form is larger than any of ours."}

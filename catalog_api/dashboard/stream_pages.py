@@ -53,19 +53,19 @@ class Bar:
 
 
 @get("/streams")
-async def streams(visit: CurrentVisit) -> Response[Any]:
+async def show_streams(visit: CurrentVisit) -> Response[Any]:
     """The account's streams, newest first, and what is on."""
     cursor = visit.request.query_params.get("cursor", "")
     answer = (await visit.request_api(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).raise_if_refused()
     caller, _ = await visit.find_caller()
     month = await visit.context.store.run(visit.service.accounts.usage.month_now, caller.account_id)
-    return visit.render("streams.html", answer=answer, has_card=caller.has_card, month=month, refresh=_refresh_seconds(visit))
+    return visit.render("streams.html", answer=answer, has_card=caller.has_card, month=month, refresh=_choose_refresh_seconds(visit))
 
 
 @get("/streams/new")
-async def stream_form(visit: CurrentVisit) -> Response[Any]:
+async def show_stream_form(visit: CurrentVisit) -> Response[Any]:
     """The form for a new stream; without a payment card it says what is missing."""
-    return await _form_page(visit)
+    return await _render_form(visit)
 
 
 @post("/streams", status_code=200)
@@ -73,11 +73,11 @@ async def create_stream(visit: CurrentVisit) -> Response[Any]:
     """Start monitoring. The form carries an idempotency key: sent twice, it is one stream."""
     body = {name: visit.form.get(name, "").strip() for name in ("url", "name")}
     answer = await visit.request_api(_API, body=body, idempotency_key=visit.form.get("once", ""))
-    return visit.redirect(f"{_PAGES}/{answer.document['id']}") if answer.is_ok else await _form_page(visit, answer)
+    return visit.redirect(f"{_PAGES}/{answer.document['id']}") if answer.is_ok else await _render_form(visit, answer)
 
 
 @get("/streams/report")
-async def report_form(visit: CurrentVisit) -> Response[Any]:
+async def show_report_form(visit: CurrentVisit) -> Response[Any]:
     """The days of a report; once they are valid, links to its files."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     asked = {name: visit.request.query_params.get(name, "").strip() for name in ("from", "until", "timezone")}
@@ -96,7 +96,7 @@ async def report_form(visit: CurrentVisit) -> Response[Any]:
 
 
 @get("/streams/report/file")
-async def report_file(visit: CurrentVisit) -> Answer:
+async def send_report_file(visit: CurrentVisit) -> Answer:
     """The report as a file, as `GET /v1/streams/report` answers it."""
     account_id, window = visit.person.account_id, _read_window(visit)
     form = visit.request.query_params.get("form", JSON_TYPE)
@@ -108,19 +108,19 @@ async def report_file(visit: CurrentVisit) -> Answer:
 
 
 @get("/streams/{stream_id:str}")
-async def stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
+async def show_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
     """A stream, and what aired on it on a day (UTC): today unless `day` says otherwise."""
     answer = (await visit.request_api(f"{_API}/{check_path_segment(stream_id)}")).raise_if_refused()
     today = utc_now().date()
     day = _parse_date(visit.request.query_params.get("day", "")) or today
     aired, tracks, gaps = await visit.context.store.run(_read_day, visit, stream_id, day)
     values: dict[str, Any] = {
-        "bars": [_airing_bar(one, tracks[one.airing_id], day) for one in aired],
-        "gap_bars": [_gap_bar(gap, day) for gap in gaps],
+        "bars": [_build_airing_bar(one, tracks[one.airing_id], day) for one in aired],
+        "gap_bars": [_build_gap_bar(gap, day) for gap in gaps],
     }
     days: dict[str, Any] = {"day": day, "before": day - _DAY, "after": day + _DAY if day < today else None, "is_today": day == today}
     # A past day or a stopped stream does not change.
-    refresh = _refresh_seconds(visit) if day == today and answer.document["status"] == "active" else 0
+    refresh = _choose_refresh_seconds(visit) if day == today and answer.document["status"] == "active" else 0
     return visit.render(
         "stream.html", stream=answer.document, aired=aired[::-1], tracks=tracks, gaps=gaps, refresh=refresh, now=utc_now(), **values, **days
     )
@@ -133,15 +133,15 @@ async def stop_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response
     return visit.redirect(f"{_PAGES}/{check_path_segment(stream_id)}")
 
 
-async def _form_page(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
+async def _render_form(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
     caller, _ = await visit.find_caller()
     values = {"longest_url": LONGEST_URL, "longest_name": LONGEST_NAME, "once": secrets.token_urlsafe(16)}
     price = visit.service.accounts.plans.stream_month_price_eur
     status = 200 if answer is None else answer.status
-    return visit.render("stream_new.html", status, answer=answer, said=visit.form, has_card=caller.has_card, price=price, **values)
+    return visit.render("stream_new.html", status, answer=answer, form_values=visit.form, has_card=caller.has_card, price=price, **values)
 
 
-def _refresh_seconds(visit: Visit) -> int:
+def _choose_refresh_seconds(visit: Visit) -> int:
     """Return the seconds until the page reloads itself; 0 for never."""
     return 0 if visit.request.query_params.get("still") else REFRESH_SECONDS
 
@@ -176,14 +176,14 @@ def _read_day(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], di
         return aired, describe_aired_tracks(catalog, aired), gaps
 
 
-def _airing_bar(one: Airing, track: AiredTrack, day: date) -> Bar:
+def _build_airing_bar(one: Airing, track: AiredTrack, day: date) -> Bar:
     midnight = datetime.combine(day, time(), UTC)
     start = (one.started_at - midnight).total_seconds() / 60
     # An airing may last beyond midnight; the day has 1440 minutes.
     return Bar(start, min(one.duration_seconds / 60, 1440 - start), f"{one.started_at:%H:%M} {track.artist}: {track.title}")
 
 
-def _gap_bar(gap: Gap, day: date) -> Bar:
+def _build_gap_bar(gap: Gap, day: date) -> Bar:
     midnight = datetime.combine(day, time(), UTC)
     end = min(gap.ended_at or utc_now(), midnight + _DAY)
     start = max(gap.started_at, midnight)
@@ -191,4 +191,4 @@ def _gap_bar(gap: Gap, day: date) -> Bar:
     return Bar(minutes, max((end - start).total_seconds() / 60, 0), f"{start:%H:%M} nobody listened")
 
 
-PAGES = [streams, stream_form, create_stream, report_form, report_file, stream, stop_stream]
+PAGES = [show_streams, show_stream_form, create_stream, show_report_form, send_report_file, show_stream, stop_stream]

@@ -44,7 +44,7 @@ _ALPHABET = 26
 
 
 @get("/tracks/{track_id:int}")
-async def track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
+async def show_track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
     """The track, as `GET /v1/tracks/{id}?include=isrcs,links` answers it, for the same credit."""
     answer = (await visit.request_api(f"/v1/tracks/{track_id}", {"include": "isrcs,links"})).raise_if_refused()
     plan = (await visit.find_caller())[0].plan
@@ -54,13 +54,13 @@ async def track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
 
 
 @get("/tracks/{track_id:int}/evidence")
-async def evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
+async def show_evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
     """Why its records are one track. The track is requested first, for its credit; a merged id leads to its survivor."""
     # This charges for the page; reading the tables costs no credit of its own.
     answer = (await visit.request_api(f"/v1/tracks/{track_id}")).raise_if_refused()
     track = answer.document
-    known = await visit.context.tables.run(_evidence, visit.service.live, track["id"])
-    letters = {} if known is None else {atom.atom_id: atom_letter(place) for place, atom in enumerate(known.atoms)}
+    known = await visit.context.tables.run(_read_evidence, visit.service.live, track["id"])
+    letters = {} if known is None else {atom.atom_id: format_atom_letter(place) for place, atom in enumerate(known.atoms)}
     atoms = {} if known is None else {atom.atom_id: atom for atom in known.atoms}
     pairs: dict[tuple[int, int], list[Edge]] = {}
     for edge in [] if known is None else known.edges:
@@ -69,14 +69,14 @@ async def evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any
     return visit.render("evidence.html", answer=answer, asked_id=track_id, **values)
 
 
-def _evidence(live: LiveCatalog, track_id: int) -> Evidence | None:
+def _read_evidence(live: LiveCatalog, track_id: int) -> Evidence | None:
     with live.hold() as catalog:
         return catalog.evidence(track_id)
 
 
-def atom_letter(place: int) -> str:
+def format_atom_letter(place: int) -> str:
     """Return A, B ... Z, AA, AB ..."""
-    return (atom_letter(place // _ALPHABET - 1) if place >= _ALPHABET else "") + chr(ord("A") + place % _ALPHABET)
+    return (format_atom_letter(place // _ALPHABET - 1) if place >= _ALPHABET else "") + chr(ord("A") + place % _ALPHABET)
 
 
 _LIMIT = 20
@@ -85,7 +85,7 @@ _FEATURE = "browse"
 
 
 @get("/genres")
-async def genres(visit: CurrentVisit) -> Response[Any]:
+async def show_genres(visit: CurrentVisit) -> Response[Any]:
     """The tree: main genres, each with its subgenres."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _read_genres(visit)
@@ -94,7 +94,7 @@ async def genres(visit: CurrentVisit) -> Response[Any]:
 
 
 @get("/genres/{genre_id:int}")
-async def genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[Any]:
+async def show_genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[Any]:
     """A genre's place in the tree, and its newest tracks."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _read_genres(visit)
@@ -127,7 +127,7 @@ _OPTIONAL = ("note", "source_url")
 
 
 @get("/suggestions")
-async def suggestions(visit: CurrentVisit) -> Response[Any]:
+async def show_suggestions(visit: CurrentVisit) -> Response[Any]:
     """The account's own suggestions, oldest first."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     text = visit.request.query_params.get("after", "0")
@@ -142,9 +142,9 @@ async def suggestions(visit: CurrentVisit) -> Response[Any]:
 
 
 @get("/tracks/{track_id:int}/suggestions")
-async def suggestion_form(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
+async def show_suggestion_form(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
     """The form for one track; a plan without suggestions gets the reason."""
-    return await _form_page(visit, track_id)
+    return await _render_form(visit, track_id)
 
 
 @post("/tracks/{track_id:int}/suggestions", status_code=200)
@@ -156,14 +156,14 @@ async def suggest(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]
     answer = await visit.request_api(f"/v1/tracks/{track_id}/suggestions", body=body, idempotency_key=form.get("once", ""))
     if answer.is_ok:
         return visit.redirect(f"{HOME}/suggestions?sent={answer.document['id']}")
-    return await _form_page(visit, track_id, answer)
+    return await _render_form(visit, track_id, answer)
 
 
-async def _form_page(visit: Visit, track_id: int, answer: ApiResponse | None = None) -> Response[Any]:
+async def _render_form(visit: Visit, track_id: int, answer: ApiResponse | None = None) -> Response[Any]:
     plan = (await visit.find_caller())[0].plan
     values = {"fields": FIELDS, "longest_value": LONGEST_VALUE, "longest_note": LONGEST_NOTE, "once": secrets.token_urlsafe(16)}
     status = 200 if answer is None else answer.status
-    return visit.render("suggest.html", status, track_id=track_id, plan=plan, answer=answer, said=visit.form, **values)
+    return visit.render("suggest.html", status, track_id=track_id, plan=plan, answer=answer, form_values=visit.form, **values)
 
 
-PAGES = [search, track, evidence, genres, genre, suggestions, suggestion_form, suggest]
+PAGES = [search, show_track, show_evidence, show_genres, show_genre, show_suggestions, show_suggestion_form, suggest]

@@ -28,9 +28,9 @@ _PAGE = 25
 
 
 @get("/webhooks")
-async def webhooks(visit: CurrentVisit) -> Response[Any]:
+async def show_webhooks(visit: CurrentVisit) -> Response[Any]:
     """The account's webhooks and the form for a new one."""
-    return await _list_page(visit)
+    return await _render_webhooks(visit)
 
 
 @post("/webhooks", status_code=200)
@@ -41,20 +41,20 @@ async def create_webhook(visit: CurrentVisit) -> Response[Any]:
     answer = await visit.request_api(_API, body=body)
     if answer.is_ok:
         return visit.render("webhook_secret.html", webhook=answer.document, is_new=True)
-    return await _list_page(visit, answer)
+    return await _render_webhooks(visit, answer)
 
 
 @get("/webhooks/{webhook_id:str}")
-async def webhook(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
+async def show_webhook(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
     """A webhook with its deliveries, newest first."""
-    return await _page(visit, check_path_segment(webhook_id))
+    return await _render_webhook(visit, check_path_segment(webhook_id))
 
 
 @post("/webhooks/{webhook_id:str}/status", status_code=200)
 async def switch_webhook(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
     """Enable or disable it."""
     status = visit.form.get("status", "")
-    return await _done(
+    return await _finish_change(
         visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}", body={"status": status}, method="PATCH")
     )
 
@@ -79,7 +79,7 @@ async def rotate_secret(visit: CurrentVisit, webhook_id: FromPath[str]) -> Respo
 @post("/webhooks/{webhook_id:str}/ping", status_code=200)
 async def ping(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
     """Send a test event."""
-    return await _done(visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/ping", method="POST"))
+    return await _finish_change(visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/ping", method="POST"))
 
 
 @post("/webhooks/{webhook_id:str}/replay", status_code=200)
@@ -87,13 +87,13 @@ async def replay_missed(visit: CurrentVisit, webhook_id: FromPath[str]) -> Respo
     """Send again the deliveries that were missed."""
     hours = visit.form.get("hours", "")
     since = utc_now() - timedelta(hours=int(hours if hours in REPLAYS else 1))
-    return await _done(
+    return await _finish_change(
         visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/replay", body={"since": rfc3339(since)})
     )
 
 
 @get("/webhooks/{webhook_id:str}/deliveries/{delivery_id:int}")
-async def delivery(visit: CurrentVisit, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
+async def show_delivery(visit: CurrentVisit, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
     """The body that was sent, and every attempt."""
     answer = (await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/deliveries/{delivery_id}")).raise_if_refused()
     return visit.render("delivery.html", webhook_id=webhook_id, delivery=answer.document)
@@ -102,21 +102,21 @@ async def delivery(visit: CurrentVisit, webhook_id: FromPath[str], delivery_id: 
 @post("/webhooks/{webhook_id:str}/deliveries/{delivery_id:int}/replay", status_code=200)
 async def replay_delivery(visit: CurrentVisit, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
     """Send one delivery again."""
-    return await _done(
+    return await _finish_change(
         visit,
         webhook_id,
         await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/deliveries/{delivery_id}/replay", method="POST"),
     )
 
 
-async def _list_page(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
+async def _render_webhooks(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
     found = (await visit.request_api(_API)).raise_if_refused()
     values = {"longest_url": LONGEST_URL, "longest_description": LONGEST_DESCRIPTION, "event_types": EVENT_TYPES}
     status = 200 if answer is None else answer.status
-    return visit.render("webhooks.html", status, found=found.document["results"], answer=answer, said=visit.form, **values)
+    return visit.render("webhooks.html", status, found=found.document["results"], answer=answer, form_values=visit.form, **values)
 
 
-async def _page(visit: Visit, webhook_id: str, refused: ApiResponse | None = None) -> Response[Any]:
+async def _render_webhook(visit: Visit, webhook_id: str, refused: ApiResponse | None = None) -> Response[Any]:
     one = (await visit.request_api(f"{_API}/{webhook_id}")).raise_if_refused()
     cursor = visit.request.query_params.get("cursor", "")
     query: dict[str, str | int] = {"limit": _PAGE}
@@ -127,9 +127,20 @@ async def _page(visit: Visit, webhook_id: str, refused: ApiResponse | None = Non
     )
 
 
-async def _done(visit: Visit, webhook_id: str, answer: ApiResponse) -> Response[Any]:
+async def _finish_change(visit: Visit, webhook_id: str, answer: ApiResponse) -> Response[Any]:
     """Return to the webhook's page, with the reason if it was refused."""
-    return visit.redirect(f"{_PAGES}/{webhook_id}") if answer.is_ok else await _page(visit, webhook_id, answer)
+    return visit.redirect(f"{_PAGES}/{webhook_id}") if answer.is_ok else await _render_webhook(visit, webhook_id, answer)
 
 
-PAGES = [webhooks, create_webhook, webhook, switch_webhook, delete_webhook, rotate_secret, ping, replay_missed, delivery, replay_delivery]
+PAGES = [
+    show_webhooks,
+    create_webhook,
+    show_webhook,
+    switch_webhook,
+    delete_webhook,
+    rotate_secret,
+    ping,
+    replay_missed,
+    show_delivery,
+    replay_delivery,
+]

@@ -35,7 +35,7 @@ class UnknownKeyLimit:
         if not self._per_minute or not address:
             return unknown
         step = 60 / self._per_minute
-        taken = self._buckets.take_now(_bucket_of(find_network(address)), step, self._per_minute)
+        taken = self._buckets.take_now(_choose_bucket(find_network(address)), step, self._per_minute)
         if taken is None or taken[0]:
             return unknown
         # `taken[1]` is the time until the bucket is full; one token is there `per_minute - 1` steps earlier.
@@ -48,6 +48,6 @@ class UnknownKeyLimit:
         await self._buckets.close()
 
 
-def _bucket_of(network: str) -> int:
+def _choose_bucket(network: str) -> int:
     """Hash the network so that no caller can choose the bucket of another."""
     return 1 + int.from_bytes(hashlib.blake2b(network.encode(), digest_size=8).digest()) % _LARGEST_BUCKET

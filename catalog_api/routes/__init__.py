@@ -8,7 +8,15 @@ from __future__ import annotations
 from catalog_api.routes.airplay_report import report
 from catalog_api.routes.changes import changes
 from catalog_api.routes.identify import identify
-from catalog_api.routes.public_routes import alive, changelog, error_codes, openapi_document, ready, reference_page, reference_style_sheet
+from catalog_api.routes.public_routes import (
+    check_alive,
+    check_readiness,
+    get_changelog,
+    get_error_codes,
+    get_openapi_document,
+    get_reference_page,
+    get_reference_style_sheet,
+)
 from catalog_api.routes.releases import artist, artist_releases, label, label_releases, new_releases, release
 from catalog_api.routes.resolve import resolve
 from catalog_api.routes.search_and_browse import browse, genres, search
@@ -70,11 +78,11 @@ ROUTES = [
     replay_webhook_delivery,
     changes,
     usage,
-    error_codes,
-    changelog,
-    openapi_document,
-    reference_page,
-    reference_style_sheet,
-    alive,
-    ready,
+    get_error_codes,
+    get_changelog,
+    get_openapi_document,
+    get_reference_page,
+    get_reference_style_sheet,
+    check_alive,
+    check_readiness,
 ]

@@ -64,10 +64,10 @@ async def start_report(service: Service, account_id: int, window: Window, form: 
     """Start the report in the given format; errors of its beginning are raised."""
     name = f"airplay_{window.first}_{window.last}.{FORMATS[form]}"
     headers = {"content-disposition": f'attachment; filename="{name}"'} if form in {CSV, PARQUET} else {}
-    return await StreamedAnswer.start(_pieces(service, account_id, window, form), CONTENT_TYPES[form], headers | {"vary": "accept"})
+    return await StreamedAnswer.start(_write_pieces(service, account_id, window, form), CONTENT_TYPES[form], headers | {"vary": "accept"})
 
 
-def _pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes | memoryview]:
+def _write_pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes | memoryview]:
     made_of = read_sheets(service, account_id, window)
     if form == CSV:
         return write_csv(made_of)

@@ -20,7 +20,7 @@ from catalog_api.parameters import raise_problems
 from catalog_api.problems import ParameterProblem, read_request_id
 from catalog_api.recognition import RecognitionOutcome
 from catalog_api.request_bodies import Members, read_json, read_media_type
-from catalog_api.route_declaration import post_route_with_raw_body, prefers_strict
+from catalog_api.route_declaration import has_strict_preference, post_route_with_raw_body
 from catalog_api.service import Service
 from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, IncomingUpload, begin_upload
 from catalog_api.wire.matching_types import Identified
@@ -81,7 +81,7 @@ async def identify(problems: list[ParameterProblem], scope: Scope, receive: Rece
     if read_media_type(scope) == UPLOAD_TYPE:
         raise_problems(problems)
         return _ask_about_upload(await begin_upload(scope, receive), read_request_id(scope))
-    members = Members(await read_json(scope, receive), problems, is_strict=prefers_strict(scope))
+    members = Members(await read_json(scope, receive), problems, is_strict=has_strict_preference(scope))
     return _ask_about_fingerprint(members, read_request_id(scope))
 
 
@@ -89,7 +89,7 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
     items, seconds = _read_fingerprint(members)
 
     @asynccontextmanager
-    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:  # noqa: ARG001 - the body is here already
+    async def prepare_work(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:  # noqa: ARG001 - the body is here already
         async def work() -> Answer:
             outcome = await service.recognition.recognise_fingerprint(items, seconds)
             _log(service, outcome, request_id=request, mode="fingerprint", items=len(items))
@@ -97,12 +97,12 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
 
         yield PreparedWork(PRICE, members.document, work)
 
-    return ReservedQuestion(ready, least=PRICE, price=PRICE)
+    return ReservedQuestion(prepare_work, least=PRICE, price=PRICE)
 
 
 def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
     @asynccontextmanager
-    async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
+    async def prepare_work(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
         async with service.recognition.spool.store(arriving, with_digest=is_repeatable) as received:
             # By the received size: the announced one may be missing or wrong.
             price = price_upload(received.size)
@@ -115,7 +115,7 @@ def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
             yield PreparedWork(price, received.digest, work)
 
     announced = None if arriving.length is None else price_upload(arriving.length)
-    return ReservedQuestion(ready, least=price_upload(1), price=announced)
+    return ReservedQuestion(prepare_work, least=price_upload(1), price=announced)
 
 
 def price_upload(size: int) -> int:
@@ -139,30 +139,30 @@ def _build_answer(outcome: RecognitionOutcome, price: int) -> Answer:
 
 
 def _read_fingerprint(members: Members) -> tuple[NDArray[np.uint32], int | None]:
-    sent = members.value("fingerprint")
+    sent = members.read_value("fingerprint")
     items = _decompress(members, sent) if isinstance(sent, str) else _read_items(members)
-    seconds = members.optional_integer("fingerprint_duration", 1, LONGEST_SECONDS)
+    seconds = members.read_optional_integer("fingerprint_duration", 1, LONGEST_SECONDS)
     members.check()
     return items, seconds
 
 
 def _read_items(members: Members) -> NDArray[np.uint32]:
-    items = members.integers("fingerprint", _LOWEST, _HIGHEST, MOST_FINGERPRINT_ITEMS)
+    items = members.read_integers("fingerprint", _LOWEST, _HIGHEST, MOST_FINGERPRINT_ITEMS)
     # By way of 64 bits: signed items wrap to the unsigned ones that the index holds.
     return np.array(items, np.int64).astype(np.uint32)
 
 
 def _decompress(members: Members, text: str) -> NDArray[np.uint32]:
-    wrong, items = "", np.zeros(0, np.uint32)
+    problem, items = "", np.zeros(0, np.uint32)
     try:
         algorithm, items = decode(text[: LONGEST_COMPRESSED + 1], most_items=MOST_FINGERPRINT_ITEMS)
     except ValueError as error:
-        wrong = str(error)
+        problem = str(error)
     else:
         if algorithm != ALGORITHM_2:
-            wrong = f"made by algorithm {algorithm + 1}: recordings are compared by algorithm 2"
+            problem = f"made by algorithm {algorithm + 1}: recordings are compared by algorithm 2"
         elif not len(items):
-            wrong = "a fingerprint of no items"
-    if wrong:
-        members.add_problem("fingerprint", wrong)
+            problem = "a fingerprint of no items"
+    if problem:
+        members.add_problem("fingerprint", problem)
     return items

@@ -46,7 +46,7 @@ def release(values: ParameterValues) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.release(release_id)
         if found is None:
-            raise _unknown_error("release", release_id)
+            raise _build_unknown_error("release", release_id)
         return _add_location(Answer(found.body), "releases", release_id, found.id)
 
     return Lookup(work)
@@ -60,7 +60,7 @@ def artist(values: ParameterValues) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.artist(artist_id)
         if found is None:
-            raise _unknown_error("artist", artist_id)
+            raise _build_unknown_error("artist", artist_id)
         return _add_location(encode_answer(Artist(found.id, found.name, found.release_count)), "artists", artist_id, found.id)
 
     return Lookup(work)
@@ -74,7 +74,7 @@ def label(values: ParameterValues) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.label(label_id)
         if found is None:
-            raise _unknown_error("label", label_id)
+            raise _build_unknown_error("label", label_id)
         return _add_location(encode_answer(Label(found.id, found.name, found.release_count)), "labels", label_id, found.id)
 
     return Lookup(work)
@@ -112,7 +112,7 @@ def _list_releases(
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = lists(catalog)(owner_id, limit=values[LIMIT], cursor=values[CURSOR])
         if found is None:
-            raise _unknown_error(what, owner_id)
+            raise _build_unknown_error(what, owner_id)
         return build_page(found.bodies, found.next_cursor)
 
     return Lookup(work)
@@ -124,5 +124,5 @@ def _add_location(answer: Answer, collection: str, asked_id: int, found_id: int)
     return answer
 
 
-def _unknown_error(what: str, number: int) -> ApiError:
+def _build_unknown_error(what: str, number: int) -> ApiError:
     return ApiError("not_found", f"There is no {what} {number}.")

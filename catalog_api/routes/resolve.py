@@ -86,22 +86,22 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
         for item, track_id, match in zip(tried, found.ids, found.matches, strict=True):
             track = None if track_id is None else slim.get(track_id)
             if track is None:
-                rows.append(_row(item, b"not_found"))
+                rows.append(_encode_row(item, b"not_found"))
             else:
                 fits = b"" if match is None else b',"match":' + msgspec.json.encode(match)
                 links = msgspec.json.encode(build_links(track.links, templates))
-                rows.append(b'%s,"links":%s,"track":%s%s}' % (_row(item, b"matched", is_open=True), links, track.body, fits))
-        rows += [_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
-        return Answer(_whole(rows, charge, is_partial=charge.granted < len(items)))
+                rows.append(b'%s,"links":%s,"track":%s%s}' % (_encode_row(item, b"matched", is_open=True), links, track.body, fits))
+        rows += [_encode_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
+        return Answer(_encode_document(rows, charge, is_partial=charge.granted < len(items)))
 
     return PrepaidQuestion(len(items), work, is_partial=True, body=members.document)
 
 
-def _row(item: object, status: bytes, *, is_open: bool = False) -> bytes:
+def _encode_row(item: object, status: bytes, *, is_open: bool = False) -> bytes:
     return b'{"input":%s,"status":"%s"%s' % (msgspec.json.encode(item), status, b"" if is_open else b',"links":[]}')
 
 
-def _whole(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:
+def _encode_document(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:
     message = msgspec.json.encode(SKIPPED_MESSAGE if is_partial else None)
     return b'{"results":[%s],"partial":%s,"processed":%d,"credits_used":%d,"credits_remaining":%d,"message":%s}' % (
         b",".join(rows),
@@ -114,21 +114,21 @@ def _whole(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:
 
 
 def _read(members: Members) -> tuple[str, list[object]]:
-    input_type = members.choice("input_type", INPUT_TYPES)
-    items = members.array("items")
+    input_type = members.read_choice("input_type", INPUT_TYPES)
+    items = members.read_array("items")
     if len(items) > MOST_ITEMS:
         # Too many items alone has a code of its own; beside other problems it is one of them.
-        if not members.all_problems():
+        if not members.list_problems():
             raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
         members.add_problem("items", f"at most {MOST_ITEMS} items, got {len(items)}")
-    if members.value("items") == []:
+    if members.read_value("items") == []:
         members.add_problem("items", "at least one item")
     for number, item in enumerate(items[:MOST_ITEMS]):
         name = f"items[{number}]"
         if input_type == BY_NAME:
-            row = members.part(name, item)
-            row.text("artist", TEXT_CHARACTERS)
-            row.text("title", TEXT_CHARACTERS)
+            row = members.add_part(name, item)
+            row.read_text("artist", TEXT_CHARACTERS)
+            row.read_text("title", TEXT_CHARACTERS)
         elif input_type in INPUT_TYPES:
             if not isinstance(item, str):
                 members.add_problem(name, "a string")
@@ -138,31 +138,31 @@ def _read(members: Members) -> tuple[str, list[object]]:
     return input_type, items
 
 
-async def _by_isrc(catalog: Catalog, _input_type: str, items: list[str]) -> _Found:
+async def _find_by_isrc(catalog: Catalog, _input_type: str, items: list[str]) -> _Found:
     found = catalog.ids_for_isrcs(items)
-    return _unmatched([found.get(item) for item in items])
+    return _build_unscored([found.get(item) for item in items])
 
 
-async def _by_platform(catalog: Catalog, input_type: str, items: list[str]) -> _Found:
+async def _find_by_platform(catalog: Catalog, input_type: str, items: list[str]) -> _Found:
     platform = BY_PLATFORM[input_type]
-    spellings = {item: spelling for item in items if (spelling := _spelling(platform, item))}
+    spellings = {item: spelling for item in items if (spelling := _read_spelling(platform, item))}
     # An id in two spellings is looked up once.
     found = catalog.ids_for_externals(platform, list(dict.fromkeys(spellings.values())))
-    return _unmatched([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
+    return _build_unscored([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
 
 
-def _spelling(platform: str, item: str) -> str | None:
+def _read_spelling(platform: str, item: str) -> str | None:
     try:
         return normalise_external_id(platform, item)
     except ValueError:
         return None
 
 
-def _unmatched(ids: list[int | None]) -> _Found:
+def _build_unscored(ids: list[int | None]) -> _Found:
     return _Found(ids, [None] * len(ids))
 
 
-async def _by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str]]) -> _Found:
+async def _search_by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str]]) -> _Found:
     found = _Found([], [])
     for item in items:
         hit = next(iter(catalog.search(artist=item["artist"], title=item["title"], limit=1).hits), None)
@@ -173,7 +173,7 @@ async def _by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str
 
 
 _BY_TYPE: dict[str, Callable[..., Awaitable[_Found]]] = {
-    BY_ISRC: _by_isrc,
-    BY_NAME: _by_name,
-    **dict.fromkeys(BY_PLATFORM, _by_platform),
+    BY_ISRC: _find_by_isrc,
+    BY_NAME: _search_by_name,
+    **dict.fromkeys(BY_PLATFORM, _find_by_platform),
 }

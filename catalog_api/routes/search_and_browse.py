@@ -87,7 +87,7 @@ def _find_genre_problems(values: ParameterValues, service: Service) -> list[Para
 
 def _resolve_genre_name(filters: BrowseFilters, service: Service) -> BrowseFilters:
     """Replace the genre's name by the node that the genre rules find for it, if they find one."""
-    meant = None if filters.genre is None or filters.genre_id is not None else service.genre_names.node_id(filters.genre)
+    meant = None if filters.genre is None or filters.genre_id is not None else service.genre_names.find_node_id(filters.genre)
     return filters if meant is None else msgspec.structs.replace(filters, genre_id=meant)
 
 

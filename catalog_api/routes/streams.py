@@ -59,7 +59,7 @@ def create_stream(_values: ParameterValues, members: Members) -> Question:
     seconds later `runtime_status` and `last_error` say whether the stream can be heard. An address of an active stream of yours, in any
     spelling, is `stream_exists`, with its `stream_id`. A stream that is never heard is not billed.
     """
-    url, name = members.address("url", LONGEST_URL), members.text("name", LONGEST_NAME)
+    url, name = members.read_address("url", LONGEST_URL), members.read_text("name", LONGEST_NAME)
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
@@ -171,7 +171,7 @@ def stream_history(values: ParameterValues) -> Question:
         with _hide_unknown():
             # The history does not ask whose stream it is.
             await asyncio.to_thread(service.accounts.streams.get, caller.account_id, stream_id)
-        behind = None if cursor is None else _history_place(_CURSORS.decode(query, cursor, _LAST_AIRING))
+        behind = None if cursor is None else _read_history_place(_CURSORS.decode(query, cursor, _LAST_AIRING))
         found = await asyncio.to_thread(service.accounts.history.page, stream_id, limit=limit + 1, behind=behind)
         last = found[limit - 1] if len(found) > limit else None
         following = None if last is None else _CURSORS.encode(query, Place(last.started_at.timestamp(), 0, last.airing_id))
@@ -225,7 +225,7 @@ def _format_optional(moment: datetime | None) -> str | None:
     return None if moment is None else format_timestamp(moment)
 
 
-def _history_place(place: Place) -> stored.Place:
+def _read_history_place(place: Place) -> stored.Place:
     return stored.Place(datetime.fromtimestamp(place.score, UTC), place.id)
 
 

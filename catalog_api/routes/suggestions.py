@@ -47,10 +47,10 @@ _CURSORS = CursorCodec()
 )
 def suggest(values: ParameterValues, members: Members) -> Question:
     """Propose another value for a field of the track; an operator decides. In the next build an approved genre overrides all sources."""
-    field = members.choice("field", FIELDS)
-    value = members.text("value", LONGEST_VALUE)
-    note = members.optional_text("note", LONGEST_NOTE)
-    source_url = members.optional_text("source_url", LONGEST_NOTE, pattern=URL_PATTERN)
+    field = members.read_choice("field", FIELDS)
+    value = members.read_text("value", LONGEST_VALUE)
+    note = members.read_optional_text("note", LONGEST_NOTE)
+    source_url = members.read_optional_text("source_url", LONGEST_NOTE, pattern=URL_PATTERN)
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:

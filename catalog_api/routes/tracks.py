@@ -50,7 +50,7 @@ def build_location_header(path: str, asked_id: int, track_id: int) -> dict[str, 
     return {} if asked_id == track_id else {"content-location": f"{path}{track_id}"}
 
 
-def unknown_isrc_error(isrc: str) -> ApiError:
+def build_unknown_isrc_error(isrc: str) -> ApiError:
     """Return the error for a code that no track carries."""
     return ApiError("not_found", f"No track carries the ISRC {isrc}.")
 
@@ -70,7 +70,7 @@ def find_ids(catalog: Catalog, values: ParameterValues, by: Parameter[Any]) -> l
     if by is OF_ISRC:
         found = catalog.id_for_isrc(values[OF_ISRC])
         if found is None:
-            raise unknown_isrc_error(values[OF_ISRC])
+            raise build_unknown_isrc_error(values[OF_ISRC])
         return [found]
     platform = next(name for name, parameter in OF_PLATFORM.items() if parameter is by)
     return find_ids_on_platform(catalog, PlatformId(platform, values[OF_PLATFORM[platform]]))
@@ -93,11 +93,11 @@ def include_members(service: Service, catalog: Catalog, track_id: int, body: byt
     if "links" in wanted:
         members["links"] = build_links(catalog.links(track_id), service.settings.url_templates)
     if PROVENANCE in wanted and (evidence := catalog.evidence(track_id)) is not None:
-        members[PROVENANCE] = _provenance(evidence, catalog.genre_evidence(track_id))
+        members[PROVENANCE] = _build_provenance(evidence, catalog.genre_evidence(track_id))
     return append_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
 
 
-def _provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
+def _build_provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
     fields = [FieldProvenance(one.name, one.value, one.platform, one.external_id, one.reason, one.agreed) for one in evidence.fields]
     records = [SourceRecord(member.platform, member.external_id) for member in evidence.members]
     return Provenance(fields, [GenreProvenance(*genre) for genre in genres], records)
@@ -127,7 +127,7 @@ def track_by_isrc(values: ParameterValues) -> Question:
     def work(catalog: Catalog, service: Service) -> Answer:
         found = catalog.track_by_isrc(code)
         if found is None:
-            raise unknown_isrc_error(code)
+            raise build_unknown_isrc_error(code)
         track_id, body = found
         if wanted:
             body = include_members(service, catalog, track_id, body, wanted)

@@ -76,7 +76,7 @@ def create_webhook(_values: ParameterValues, members: Members) -> Question:
 
     Addresses inside private networks are refused; a name that does not resolve at the moment is accepted.
     """
-    url, event_types, description = members.address("url", LONGEST_URL), *_read_description(members)
+    url, event_types, description = members.read_address("url", LONGEST_URL), *_read_description(members)
     members.check()
     rest = (event_types or (), description or "")
     return _ask_accounts(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _build_new_webhook, url)
@@ -98,9 +98,9 @@ def webhook(values: ParameterValues) -> Question:
 def change_webhook(values: ParameterValues, members: Members) -> Question:
     """Change the members that are sent. A disabled webhook keeps its events; once enabled again, they can be replayed."""
     # Null leaves a member as it is, like an absent one.
-    url = None if members.value("url") is None else members.address("url", LONGEST_URL)
+    url = None if members.read_value("url") is None else members.read_address("url", LONGEST_URL)
     event_types, description = _read_description(members)
-    status = None if members.value("status") is None else members.choice("status", _STATUSES)
+    status = None if members.read_value("status") is None else members.read_choice("status", _STATUSES)
     members.check()
     changes: dict[str, Any] = {"url": url, "event_types": event_types, "description": description}
     changes["is_enabled"] = None if status is None else status == ENABLED
@@ -125,7 +125,7 @@ def delete_webhook(values: ParameterValues) -> Question:
 )
 def rotate_webhook_secret(values: ParameterValues, members: Members) -> Question:
     """A new secret, shown once. The previous one signs as well for `overlap_hours`, so that receivers can change over."""
-    hours = members.optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
+    hours = members.read_optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
     overlap = OVERLAP if hours is None else hours * _HOURS
     return _ask_accounts(lambda accounts, me: accounts.webhooks.rotate(me, values[WEBHOOK_ID], overlap), _build_new_webhook)
@@ -148,7 +148,7 @@ def ping_webhook(values: ParameterValues) -> Question:
 )
 def replay_webhook(values: ParameterValues, members: Members) -> Question:
     """Send again all deliveries since a time that failed or were held; deliveries are kept for 14 days."""
-    since = members.moment("since")
+    since = members.read_time("since")
     members.check()
     assert since is not None  # noqa: S101 - check has refused none
     return _ask_accounts(lambda accounts, me: accounts.deliveries.replay_since(me, values[WEBHOOK_ID], since), WebhookReplay)
@@ -168,12 +168,12 @@ def webhook_deliveries(values: ParameterValues) -> Question:
     query = ("deliveries", endpoint_id, str(status))
     before = None if cursor is None else _CURSORS.decode(query, cursor).id
 
-    def shown(found: list[Delivery]) -> WebhookDeliveryPage:
+    def build_page(found: list[Delivery]) -> WebhookDeliveryPage:
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].delivery_id)) if len(found) > limit else None
         return WebhookDeliveryPage([_build_delivery(one) for one in found[:limit]], following)
 
     return _ask_accounts(
-        lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), shown
+        lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), build_page
     )
 
 
@@ -229,7 +229,7 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _read_description(members: Members) -> tuple[list[str] | None, str | None]:
-    return members.choices("event_types", EVENT_TYPES), members.optional_text("description", LONGEST_DESCRIPTION)
+    return members.read_choices("event_types", EVENT_TYPES), members.read_optional_text("description", LONGEST_DESCRIPTION)
 
 
 def _format_optional(moment: datetime | None) -> str | None:
@@ -237,14 +237,14 @@ def _format_optional(moment: datetime | None) -> str | None:
 
 
 def _build_webhook(one: Endpoint) -> Webhook:
-    return Webhook(**_webhook_members(one))
+    return Webhook(**_build_webhook_members(one))
 
 
 def _build_new_webhook(made: NewSecret) -> NewWebhook:
-    return NewWebhook(**_webhook_members(made.endpoint), secret=made.secret)
+    return NewWebhook(**_build_webhook_members(made.endpoint), secret=made.secret)
 
 
-def _webhook_members(one: Endpoint) -> dict[str, Any]:
+def _build_webhook_members(one: Endpoint) -> dict[str, Any]:
     return {
         "id": one.endpoint_id,
         "url": one.url,
@@ -260,7 +260,7 @@ def _webhook_members(one: Endpoint) -> dict[str, Any]:
 
 
 def _build_delivery(one: Delivery) -> WebhookDelivery:
-    return WebhookDelivery(**_delivery_members(one))
+    return WebhookDelivery(**_build_delivery_members(one))
 
 
 def _build_delivery_detail(found: DeliveryDetail) -> WebhookDeliveryDetail:
@@ -268,10 +268,10 @@ def _build_delivery_detail(found: DeliveryDetail) -> WebhookDeliveryDetail:
         WebhookAttempt(format_timestamp(tried.attempted_at), tried.duration_ms, tried.status_code, tried.error, tried.response_excerpt)
         for tried in found.attempts
     ]
-    return WebhookDeliveryDetail(**_delivery_members(found.delivery), body=found.body, attempts=attempts)
+    return WebhookDeliveryDetail(**_build_delivery_members(found.delivery), body=found.body, attempts=attempts)
 
 
-def _delivery_members(one: Delivery) -> dict[str, Any]:
+def _build_delivery_members(one: Delivery) -> dict[str, Any]:
     return {
         "id": one.delivery_id,
         "event_id": one.event_id,

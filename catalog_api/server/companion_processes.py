@@ -168,6 +168,6 @@ class Companions:
             process.ask_to_stop()
             process.await_end()
 
-    def states(self) -> list[CompanionState]:
+    def read_states(self) -> list[CompanionState]:
         """Return the state of each. Any thread may call it."""
         return [CompanionState(one.companion.name, one.is_up, one.restarts, one.metrics) for one in self._processes]

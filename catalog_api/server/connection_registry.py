@@ -73,19 +73,19 @@ class ConnectionRegistry(Generic[Connection]):
             del held[connection]
             held[connection] = None
 
-    def count_of_address(self, connection: Connection) -> int:
+    def count_same_address(self, connection: Connection) -> int:
         """Count the connections of its address, itself included; 0 for a proxy's."""
         address = self._address_of[connection]
         return 0 if self._is_proxy[address] else len(self._by_address[address])
 
     def find_idle_of_address(self, connection: Connection) -> Connection | None:
         """Find the connection that its address left idle longest, itself excluded."""
-        return _first_idle(self._by_address[self._address_of[connection]], connection)
+        return _find_first_idle(self._by_address[self._address_of[connection]], connection)
 
     def find_idle_of_largest(self, connection: Connection) -> Connection | None:
         """Find the connection that the address with most connections left idle longest: proxies last, itself excluded."""
         by_count = sorted(self._by_address, key=lambda address: (self._is_proxy[address], -len(self._by_address[address])))
-        return next((found for address in by_count if (found := _first_idle(self._by_address[address], connection)) is not None), None)
+        return next((found for address in by_count if (found := _find_first_idle(self._by_address[address], connection)) is not None), None)
 
     def _is_of_proxy(self, host: str) -> bool:
         try:
@@ -104,5 +104,5 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     return tuple(ip_network(word) for word in _SEPARATORS.split(text.strip()) if word)
 
 
-def _first_idle(held: Iterable[Connection], besides: Connection) -> Connection | None:
-    return next((one for one in held if one is not besides and one.is_idle), None)
+def _find_first_idle(held: Iterable[Connection], excluded: Connection) -> Connection | None:
+    return next((one for one in held if one is not excluded and one.is_idle), None)

@@ -94,7 +94,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.registry.add(self, self.client[0] if self.client else None)
         self.deadline = self.loop.time() + self.limits.head_seconds
         limits, registry = self.limits, self.registry
-        if registry.count_of_address(self) > limits.connections_per_address:
+        if registry.count_same_address(self) > limits.connections_per_address:
             refusal = f"Your address holds {limits.connections_per_address} connections already."
             self._make_room(registry.find_idle_of_address(self), refusal)
         elif len(self.open_connections) > limits.connections:

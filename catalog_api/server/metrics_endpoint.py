@@ -42,7 +42,7 @@ class WorkerMetrics(Collector):
         """Yield the metrics as they are now."""
         # Reports of workers that ended stay in the sums: a counter must not fall when a worker is replaced.
         every = read_reports(self._folder)
-        yield from _requests(every)
+        yield from _collect_requests(every)
         refusals = CounterMetricFamily("catalog_api_refusals", "Requests answered with a problem, by its code", labels=["code"])
         for code, count in sorted(sum((Counter(worker.refusals) for worker in every), Counter()).items()):
             refusals.add_metric([code], count)
@@ -50,7 +50,7 @@ class WorkerMetrics(Collector):
         lost = lost_lines() + sum(worker.lost_lines for worker in every)
         yield CounterMetricFamily("catalog_api_lost_log_lines", "Lines of the log that could not be written", value=lost)
         now = time.time()
-        yield from _state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)
+        yield from _collect_state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)
 
     def describe(self) -> list[Metric]:
         """Return nothing: reports come later than the registry."""
@@ -66,7 +66,7 @@ class CompanionMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
-        states = self._companions.states()
+        states = self._companions.read_states()
         up = GaugeMetricFamily("catalog_api_companion_up", "Whether the companion process runs", labels=["companion"])
         restarts = CounterMetricFamily("catalog_api_companion_restarts", "How often it was started anew", labels=["companion"])
         merged: dict[str, Metric] = {}
@@ -85,7 +85,7 @@ class CompanionMetrics(Collector):
         return []
 
 
-def _requests(every: list[WorkerReport]) -> Iterator[Metric]:
+def _collect_requests(every: list[WorkerReport]) -> Iterator[Metric]:
     requests = CounterMetricFamily("catalog_api_requests", "Requests answered", labels=["route", "method", "status"])
     credits_ = CounterMetricFamily("catalog_api_credits", "Credits charged", labels=["route"])
     seconds = HistogramMetricFamily("catalog_api_request_seconds", "Time to answer, in the application", labels=["route"])
@@ -102,17 +102,17 @@ def _requests(every: list[WorkerReport]) -> Iterator[Metric]:
     for route, count in sorted(charged.items()):
         credits_.add_metric([route], count)
     for route, (buckets, total) in sorted(took.items()):
-        seconds.add_metric([route], _cumulative(buckets), total)
+        seconds.add_metric([route], _accumulate_buckets(buckets), total)
     yield from (requests, credits_, seconds)
 
 
-def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
+def _accumulate_buckets(buckets: list[int]) -> list[tuple[str, float]]:
     bounds = [*(str(bound) for bound in BUCKETS), "+Inf"]
     # A bucket of Prometheus counts all below its bound.
     return [(bound, sum(buckets[: place + 1])) for place, bound in enumerate(bounds)]
 
 
-def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
+def _collect_state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
     yield GaugeMetricFamily("catalog_api_workers", "Workers that serve", value=len(alive))
     connections = sum(worker.connections for worker in alive)
     yield GaugeMetricFamily("catalog_api_connections", "Open connections of clients", value=connections)

@@ -2,8 +2,8 @@
 
 This process opens one listening socket and shares it: the kernel gives each connection to a free worker. SIGTERM and SIGINT stop the
 server: it accepts nothing new, finishes requests under way (`shutdown_seconds`), ends the companions, then itself. SIGHUP replaces the
-workers one by one and leaves the companions alone. A new companion is an entry of `_companions`. What must not live here: anything that a
-request needs; this process opens no catalog.
+workers one by one and leaves the companions alone. A new companion is an entry of `_list_companions`. What must not live here:
+anything that a request needs; this process opens no catalog.
 """
 
 from __future__ import annotations
@@ -145,11 +145,11 @@ def serve(settings: ApiSettings) -> int:
         os.environ.update({**to_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
         # Before any companion starts: an address that is taken ends the server without side effects.
         listening = _listen(settings.host, settings.port)
-        companions = Companions(_companions(settings), Path(reports))
+        companions = Companions(_list_companions(settings), Path(reports))
         if settings.metrics_port:
             serve_metrics(Path(reports), companions, settings.metrics_host, settings.metrics_port)
         config = uvicorn.Config(
-            "catalog_api.server.worker_process:application",
+            "catalog_api.server.worker_process:build_application",
             factory=True,
             host=settings.host,
             port=settings.port,
@@ -179,7 +179,7 @@ def serve(settings: ApiSettings) -> int:
     return 0
 
 
-def _companions(settings: ApiSettings) -> list[Companion]:
+def _list_companions(settings: ApiSettings) -> list[Companion]:
     """List the programs that run beside the workers, in the order of their start."""
     companions = []
     if settings.matcher:

@@ -102,7 +102,7 @@ class RequestStatistics:
         # Unknown routes and methods always miss here: rows of their own would let clients fill the memory.
         row = self._rows.get((route, method, status))
         if row is None:
-            row = self._new_row(route, method, status)
+            row = self._get_row(route, method, status)
         row.requests += 1
         row.seconds += seconds
         row.buckets[bisect_left(BUCKETS, seconds)] += 1
@@ -115,7 +115,7 @@ class RequestStatistics:
             if len(self._lines) >= LINE_BATCH_SIZE:
                 self.flush()
 
-    def _new_row(self, route: str | None, method: str, status: int) -> Row:
+    def _get_row(self, route: str | None, method: str, status: int) -> Row:
         """Return the row, made if needed. All unknown routes share one, as do all unknown methods: their number has no bound."""
         key = (route or UNKNOWN_ROUTE, method if method in _METHODS else "other", status)
         row = self._rows.get(key)
@@ -126,10 +126,10 @@ class RequestStatistics:
     def flush(self) -> None:
         """Write the waiting lines."""
         if self._lines and self._write is not None:
-            self._write(self._encode_lines([_line(*facts) for facts in self._lines]))
+            self._write(self._encode_lines([_build_line(*facts) for facts in self._lines]))
             self._lines.clear()
 
-    def report(self, *, connections: int, live: Live) -> WorkerReport:
+    def build_report(self, *, connections: int, live: Live) -> WorkerReport:
         """Return the counts and the state of the live snapshot."""
         name, made_at = live.snapshot or (None, None)
         standing = live.read_status()
@@ -148,17 +148,17 @@ class RequestStatistics:
         )
 
 
-def _line(
+def _build_line(
     at: float, method: str, path: str, status: int, seconds: float, request_id: str, code: str | None, account: int | None
 ) -> LogLine:
     level = "error" if status >= 500 else "info"  # noqa: PLR2004 - faults of the server
-    moment = f"{_second(int(at))}.{int(at % 1 * 1000):03d}Z"
+    moment = f"{_format_second(int(at))}.{int(at % 1 * 1000):03d}Z"
     return LogLine(moment, level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
 
 
 # The lines of a batch share one or two seconds.
 @lru_cache(16)
-def _second(unix: int) -> str:
+def _format_second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

@@ -46,7 +46,7 @@ _SWITCH_SECONDS = 0.0005
 transaction, and answers wait for it: with Python's default of 5 ms that would be 50 ms beside a busy loop."""
 
 
-def application() -> ASGIApp:
+def build_application() -> ASGIApp:
     """Build the application of this worker."""
     if supervisor := multiprocessing.parent_process():
         end_with_parent(supervisor.pid or 0)
@@ -76,13 +76,13 @@ def raise_file_limit(connections: int) -> int:
     # RLIM_INFINITY is -1, so it is not compared as a number.
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return connections
-    given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
-    if given >= wanted:
+    granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    if granted >= wanted:
         return connections
     # Below _OTHER_FILES handles, half of them serve better than no connection at all.
-    fitting = max(given - _OTHER_FILES, given // 2)
-    log.warning("fewer connections than set: the limit of open files is too low", connections=connections, taken=fitting, files=given)
+    fitting = max(granted - _OTHER_FILES, granted // 2)
+    log.warning("fewer connections than set: the limit of open files is too low", connections=connections, taken=fitting, files=granted)
     return fitting
 
 
@@ -123,4 +123,4 @@ def _write(statistics: RequestStatistics, live: LiveCatalog) -> None:
     if folder:
         # A full disk must not stop the server. The metrics then stand still; an alert on their age notices.
         with suppress(OSError):
-            write_report(statistics.report(connections=len(GuardedProtocol.open_connections), live=live), Path(folder))
+            write_report(statistics.build_report(connections=len(GuardedProtocol.open_connections), live=live), Path(folder))

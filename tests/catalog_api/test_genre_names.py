@@ -23,14 +23,14 @@ def names() -> GenreNames:
     ],
 )
 def test_a_genre_is_found_by_what_people_call_it(names: GenreNames, text: str, node: str) -> None:
-    assert names.node_id(text) == load_book().taxonomy.by_name[node].id
+    assert names.find_node_id(text) == load_book().taxonomy.by_name[node].id
 
 
 def test_every_node_is_found_by_its_own_name(names: GenreNames) -> None:
     for node in load_book().taxonomy.nodes:
-        assert names.node_id(node.name) == node.id
+        assert names.find_node_id(node.name) == node.id
 
 
 @pytest.mark.parametrize("text", ["", "seen live", "wobblecore?", "pop, techno", "☃"])
 def test_what_means_no_genre_or_several_names_none(names: GenreNames, text: str) -> None:
-    assert names.node_id(text) is None
+    assert names.find_node_id(text) is None

@@ -65,7 +65,7 @@ def test_a_column_grows_with_the_tracks_and_calls_once_for_each() -> None:
         return track.title.encode()
 
     def titles(*numbers: int) -> list[bytes]:
-        column: list[bytes] = tracks.column(np.array(numbers, np.int64), title, pa.binary()).to_pylist()
+        column: list[bytes] = tracks.build_column(np.array(numbers, np.int64), title, pa.binary()).to_pylist()
         return column
 
     assert titles() == []
@@ -74,4 +74,4 @@ def test_a_column_grows_with_the_tracks_and_calls_once_for_each() -> None:
     assert tracks.add(TrackName(5, "GBAYE2600100", "Song 5", "")) == 2
     assert titles(2, 1) == [b"Song 5", b"Song 9"]
     assert called == [7, 9, 5]
-    assert tracks.column(np.array([0, 2]), isrc_of, pa.string()).to_pylist() == [None, "GBAYE2600100"]
+    assert tracks.build_column(np.array([0, 2]), isrc_of, pa.string()).to_pylist() == [None, "GBAYE2600100"]

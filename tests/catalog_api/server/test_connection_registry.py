@@ -179,7 +179,7 @@ def test_counts_are_those_of_the_open_connections(steps: list[tuple[str, int, in
             held.append(chosen)
         for name, line in held:
             mine = [one for host_, one in held if host_ == name]
-            assert addresses.count_of_address(line) == (0 if name == "10.9.0.1" else len(mine))
+            assert addresses.count_same_address(line) == (0 if name == "10.9.0.1" else len(mine))
             assert addresses.find_idle_of_address(line) is next((one for one in mine if one is not line), None)
 
 
@@ -192,7 +192,7 @@ def test_network_of_64_bits_counts_as_one_address() -> None:
     lines = [Line() for _ in hosts]
     for host, line in zip(hosts, lines, strict=True):
         addresses.add(line, host)
-    assert [addresses.count_of_address(line) for line in lines] == [2, 2, 1, 2, 2, 0, 2, 2]
+    assert [addresses.count_same_address(line) for line in lines] == [2, 2, 1, 2, 2, 0, 2, 2]
 
 
 def test_setting_that_names_no_network_is_refused() -> None:
