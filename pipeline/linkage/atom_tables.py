@@ -1,7 +1,7 @@
 """Staged records -> tables `atom`, `atom_member`, `atom_isrc` and the name tables of a build: the full path.
 
 A pool of processes normalises slices of records and spills them into buckets of artists; each bucket then becomes a part of every table.
-The parts are also laid down for memory mapping (mapped_atoms.py). What must not live here: which records make one atom (atoms.py); how a
+The parts are also copied for memory mapping (mapped_atoms.py). What must not live here: which records make one atom (atoms.py); how a
 night reuses the parts of a snapshot (incremental/atom_changes.py).
 """
 
@@ -40,7 +40,7 @@ ROWS_FOR_A_POOL = 500_000
 
 
 def count_buckets(rows: int) -> int:
-    """Return the number of buckets for so many rows."""
+    """Return the number of buckets for this number of rows."""
     return max(1, -(-rows // ROWS_PER_BUCKET))
 
 
@@ -166,7 +166,7 @@ def join_atom_parts(paths: BuildPaths, written: Sequence[Sequence[Path]]) -> Non
 
 
 def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: Atoms, records: pl.DataFrame, buckets: int) -> None:
-    """Write the tables of atoms anew: `atoms` without the ids in `gone`, and `new`.
+    """Rewrite the tables of atoms: `atoms` without the ids in `gone`, and `new`.
 
     `records`: the normal forms of all members of `new`, and possibly of others.
     """
@@ -182,7 +182,7 @@ def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: A
             )
             # Members of one atom keep their order (by hash of the name), so this gives the rows of a full linkage.
             merged = Atoms(*(rows.sort("atom_id", maintain_order=True) for rows in merged))
-            # A record may stand in `records` and in a kept atom; it must be laid down once.
+            # A record may stand in `records` and in a kept atom; it must be written once.
             members = kept["atom_member"]["content_hash"]
             others = records.filter(~pl.col("content_hash").is_in(members.implode()))
             normal = pl.concat([kept["atom_member"].select(NORMAL_SCHEMA.names()), others.select(NORMAL_SCHEMA.names())])
@@ -201,5 +201,5 @@ def open_spill_folder(paths: BuildPaths) -> Iterator[Path]:
 
 
 def write_gone_atoms(paths: BuildPaths, gone: pl.Series) -> None:
-    """Write `atom_gone`: ids that stand in the parts and no longer count."""
+    """Write `atom_gone`: ids that are in the parts and no longer count."""
     write_table(TABLES["atom_gone"], paths.table("atom_gone"), gone.to_frame("atom_id"))

@@ -1,4 +1,4 @@
-"""Credits of a record: the lead artist, whom platforms agree on most, and everyone else.
+"""Credits of a record: the lead artist, on whom platforms agree most, and everyone else.
 
 Platforms differ in the other artists: guests in the title or among the artists, remixers among the artists or apart, second artists left
 out. They share the first primary artist. So the lead is the key, and the others are evidence.

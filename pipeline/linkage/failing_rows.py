@@ -38,13 +38,13 @@ def run_on_rows(rows: pl.DataFrame, work: Callable[[pl.DataFrame], Result], by: 
 
     Args:
         rows: what to work on.
-        work: fails for each faulty row, whatever rows it is given with.
+        work: fails for each faulty row, whichever other rows come with it.
         by: the columns that identify a row: of records (platform, external_id), of artist names (name), or of atoms (any others).
         unit: a column whose rows of one value are worked on together; None: each row is its own unit.
 
     Raises:
         FailingRowsError: when `work` fails on one unit too; a binary search finds the first. An error that needs all rows together, or
-            comes of a lack of memory or disk, is raised unchanged.
+            that memory or disk causes, is raised unchanged.
     """
     try:
         return work(rows)

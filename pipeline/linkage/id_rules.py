@@ -6,7 +6,7 @@ its members are named by source keys (`<platform>:<external id>`, or `name:<key>
 1. An id belongs to the group that holds most of its former members (a split keeps the id on the larger part).
 2. A group to which several ids belong keeps the one with most members there; the others are merged into it.
 3. A group without an id takes back one that was merged away before, if it holds most of that id's own members (a merge undone).
-4. The remaining groups get new ids, in the order of their smallest source key. No id is ever given to anything else.
+4. The remaining groups get new ids, in the order of their smallest source key. No id is ever reused.
 
 Ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows nor the numbering of groups
 matters.
@@ -112,7 +112,7 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
         next_id: the first free id; must exceed every id in `registry`.
 
     Raises:
-        ValueError: when a source key stands twice in `members`, or `next_id` is already taken.
+        ValueError: when a source key appears twice in `members`, or `next_id` is already taken.
     """
     members = members.select("source_key", pl.col("group").cast(pl.Int64))
     # Checking costs a fraction of sorting, and most callers hand sorted members over.
@@ -141,7 +141,7 @@ def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each source key of both sides: source_key, group (null: absent), home (null: never seen); sorted.
 
     `members` (source_key, group) and `keys` as in Registry, both sorted: a merge costs less than a join, and its result is in order.
-    ValueError when a source key stands twice in `members`.
+    ValueError when a source key appears twice in `members`.
     """
     doubled = members.filter(pl.col("source_key") == pl.col("source_key").shift(1))
     if doubled.height:

@@ -46,7 +46,7 @@ def link(
 
     Args:
         records: rows of `source_recording` of any platforms; columns besides REQUIRED may be missing and count as unknown.
-        artists: rows of `source_artist` (platform, artist_id, name): the names behind credited ones.
+        artists: rows of `source_artist` (platform, artist_id, name): the platforms' own names of credited artists.
         links: rows of `source_link`: records that name records of other platforms.
         releases: rows of `source_release`, used with `tracks`: the barcodes.
         tracks: rows of `source_release_track`: the position of each record on a release.
@@ -57,7 +57,7 @@ def link(
         platform, external_id, recording_id (numbered from 1 by the smallest source key of each recording), sorted by platform, external_id.
 
     Raises:
-        ValueError: when a required column is missing or a record stands twice.
+        ValueError: when a required column is missing or a record appears twice.
     """
     records = _complete_columns(records)
     if records.is_empty():

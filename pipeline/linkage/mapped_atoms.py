@@ -1,7 +1,7 @@
 """Memory-mapped copies of the tables of atoms: uncompressed Arrow files, of which a reader pays for the rows that it touches.
 
-A Parquet part must be decoded whole to get at one of its rows: thirty looks at a column or two of all atoms were most of the cost of a
-night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` lays the same rows down here as well:
+A reader must decode a whole Parquet part to get one of its rows. Some thirty such reads of a column or two were most of the cost of a
+night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes the same rows here as well:
 
     <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the end of the part (`part_name`)
 
@@ -12,7 +12,7 @@ night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` lays the 
 - Release positions lie here too (`place-<hash>`, `place_sum-`, `place_pair-`), named by the atoms of their build. Without them a night
   searches all positions.
 
-Nothing here is published. A night without usable files links everything anew (incremental/night.py).
+Nothing here is published. A night without usable files links everything again (incremental/night.py).
 
 Touched pages count as memory of the process, and fetching some thousand rows touches nearly all pages, because the system maps the
 neighbours of each. So pages are given back above MOST_HELD, which costs some microseconds for each that is touched again. What must not
@@ -198,12 +198,12 @@ class MappedAtoms:
 
 
 def open_tonight(paths: BuildPaths) -> MappedAtoms:
-    """Return the tables of atoms of tonight's build, as they are by now."""
+    """Return the tables of atoms of tonight's build, as written so far."""
     return MappedAtoms(get_mapped_folder(paths), paths.table)
 
 
 class _File(NamedTuple):
-    """A mapped part; its rows stand in the order of their atoms."""
+    """A mapped part; its rows are in the order of their atoms."""
 
     rows: pl.DataFrame
     held: mmap.mmap

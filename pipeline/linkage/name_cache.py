@@ -1,7 +1,7 @@
 """Tables `credit_name` and `artist_name`, and a cache with the rows of both that each slice of records needs.
 
 The meaning of a name depends on all names of the build, so both tables are made and held whole. A worker gets only the names of the
-records and artists of its slice: its memory does not grow with the catalog, and nobody searches the tables once for each slice.
+records and artists of its slice: its memory does not grow with the catalog, and no worker searches the whole tables.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Index:
         return cls(table.select(hash_columns(columns)).to_series().to_numpy(), columns)
 
     def find_places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
-        """Return the places of those keys that stand in the table, in ascending order."""
+        """Return the places of the keys that the table has, in ascending order."""
         wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
         # A key behind the last hash has no place; any place will do, because the comparison then fails.
         near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)

@@ -4,7 +4,7 @@ An atom knows artists by name. Records whose codes overlap are one body. Two bod
 
 - A platform credits them to different lead artists (ids). Ids alone prove nothing, because platforms keep artists twice; codes alone prove
   nothing, because a recording has several.
-- They stand on one release, which holds a recording once (two of one `Interlude`).
+- They are on one release, which holds a recording once (two of one `Interlude`).
 - A platform names their other artists and none is the same (one symphony by two orchestras, led by its composer).
 
 What must not live here: which artists are one (the build decides that, from all their works).

@@ -316,7 +316,7 @@ def find_cannot_pairs(overrides: Overrides, members: pl.DataFrame) -> pl.DataFra
 
 
 def find_ignored_pairs(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of records that a linkage treats otherwise than the file: entry (number), line, sense, record_a, record_b.
+    """Return the pairs of records on which a linkage and the file disagree: entry (number), line, sense, record_a, record_b.
 
     `recordings`: platform, external_id, recording_id. Pairs with a record in no dump are left out.
     """
@@ -332,7 +332,7 @@ def find_ignored_pairs(overrides: Overrides, recordings: pl.DataFrame) -> pl.Dat
 
 
 def report_overrides(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
-    """Yield a report of a usable file: its size, then the records and pairs that a catalog's live snapshot lacks or treats otherwise.
+    """Yield a report of a usable file: its size, then the records and pairs that a catalog's live snapshot lacks or decides differently.
 
     OverridesError as for `load_overrides`; FileNotFoundError when nothing is published below `catalog`.
     """

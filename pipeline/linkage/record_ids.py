@@ -54,9 +54,9 @@ class _Range(NamedTuple):
 
 
 def assign_records(paths: BuildPaths, groups: pl.DataFrame) -> RecordIds:
-    """Write `recording_member` out of `atom_member`, and lay the ids of recordings down for the registry.
+    """Write `recording_member` out of `atom_member`, and save the ids of recordings for the registry.
 
-    `groups`: atom_id, group (i64). ValueError when a record stands twice, RegistryError when the live snapshot's registry is lost.
+    `groups`: atom_id, group (i64). ValueError when a record appears twice, RegistryError when the live snapshot's registry is lost.
     """
     spill = paths.root / "work" / "linkage" / "record_ids.spill"
     shutil.rmtree(spill, ignore_errors=True)

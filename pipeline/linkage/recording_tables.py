@@ -1,4 +1,4 @@
-"""Clusters -> tables `recording_member`, `isrc_owner`, `isrc_conflict`, and the ids laid down for the registry: the full path.
+"""Clusters -> tables `recording_member`, `isrc_owner`, `isrc_conflict`, and the ids for the registry: the full path.
 
 What must not live here: who gets which id (id_rules.py); how a night reuses ids (incremental/recording_changes.py).
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_all_recordings(paths: BuildPaths, atoms: MappedAtoms, cluster: pl.DataFrame) -> RecordIds:
-    """Write the three tables and lay the ids down. `cluster`: rows of table `cluster`."""
+    """Write the three tables and save the ids for the registry. `cluster`: rows of table `cluster`."""
     assigned = assign_records(paths, cluster.rename({"cluster_id": "group"}))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")

@@ -1,4 +1,4 @@
-"""The id registry on disk: read from the live snapshot, laid down by each stage, collected for the next snapshot.
+"""The id registry on disk: read from the live snapshot, saved by each stage, collected for the next snapshot.
 
 Between builds it consists of tables `id_registry` and `redirect` of the live snapshot, and of `next_ids` in the manifests of all snapshots:
 after a rollback the live snapshot does not know the ids that a later one gave out. Rows of `id_registry` are the homes of source keys and,
@@ -7,8 +7,8 @@ has a row for it: records that are absent, or whose home was merged into the id 
 
 Between the stages of one build it lies in `<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
 
-Ids never start anew while there is a snapshot. A lost or damaged registry stops the build until `rebuild_registry` has derived it from the
-snapshot's other tables, into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/`; a snapshot itself is never written to. A rebuilt
+Ids never start at 1 again while there is a snapshot. A lost or damaged registry stops the build until `rebuild_registry` derives it from
+the snapshot's other tables, into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/`; a snapshot itself is never changed. A rebuilt
 registry does not know keys that were absent from that snapshot, nor merges that could be undone.
 
 What must not live here: who gets which id (id_rules.py).
@@ -77,8 +77,8 @@ class StoredRegistry:
         # Each source may know ids that the others lack: links name merged ids, and after a rollback only the manifests know
         # the ids of later snapshots.
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._list_tables()]
-        given = find_highest_ids(paths.root).get(kind, FIRST_ID)
-        self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
+        first_free = find_highest_ids(paths.root).get(kind, FIRST_ID)
+        self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, first_free])
 
     def read_keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
         """Return keys as in Registry, from `start` on, up to `end`."""
@@ -150,7 +150,7 @@ def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
 
 
 def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
-    """Lay an assignment down for `collect_registry`; ValueError for an unknown kind."""
+    """Save an assignment for `collect_registry`; ValueError for an unknown kind."""
     _save(get_work_folder(paths, kind), kind, assignment)
 
 
@@ -311,7 +311,7 @@ def _find_fault(live: Path, *, contents: bool) -> str | None:
     try:
         tables = read_manifest(live).tables
     except NoSnapshotError:
-        return None  # laid down without a manifest: there is nothing to compare with
+        return None  # a folder without a manifest: there is nothing to compare with
     for part in (part for name in ("id_registry", "recording_member") if name in tables for part in tables[name].files):
         path = live / part.path
         if not path.is_file():

@@ -71,11 +71,12 @@ def read_content_hashes(paths: BuildPaths) -> pl.Series:
 def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     """Return LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
 
-    Reads nearly all records, half of the time for nested credits, unless staging laid all of these aside (new_records.py).
+    Nearly all records are read, half of the time for nested credits, unless staging wrote all of these to a file of their own
+    (new_records.py).
     """
     # Staging writes rows with a new hash to a file of their own: on most nights that is all that is needed.
-    laid_aside = [read_new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
-    found = [_build_empty_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
+    separate = [read_new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
+    found = [_build_empty_records(), *(rows.filter(_is_one_of(hashes)) for rows in separate if rows is not None)]
     # The file of a platform may be missing or torn (its staging died); only then the parts themselves are searched.
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
     for part in list_record_parts(paths) if len(rest) else []:

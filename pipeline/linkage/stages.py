@@ -69,7 +69,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
             night = record_decision(paths, Night(None, reason))
     if atom_change is None:
         write_all_atoms(paths, overrides, buckets, workers or (1 if records < ROWS_FOR_A_POOL else None))
-        # Full linkage marks no change: all its edges and ids are found anew.
+        # Full linkage marks no change: all edges and ids are found again.
         atom_change = TABLES["atom_change"].empty()
     write_table(TABLES["atom_change"], paths.table("atom_change"), atom_change)
     return {
@@ -116,8 +116,8 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
 def write_clusters(paths: BuildPaths) -> Facts:
     """Write `cluster`. LinkageError names platforms and records when a cluster cannot be examined.
 
-    Every night finds clusters anew: the components of all edges cost a second per ten million atoms, and few clusters fail a guard. Of an
-    atom without an edge only the id is held.
+    Every night finds all clusters again: the components of all edges cost a second per ten million atoms, and few clusters fail a guard.
+    Memory holds only the id of an atom without an edge.
     """
     found = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.find_linked_atoms(found)
@@ -139,12 +139,12 @@ def _read_cannot_links(paths: BuildPaths) -> pl.DataFrame | None:
 
 
 def _count_clusters(cluster: pl.DataFrame) -> int:
-    """Return the number of clusters: each bears the id of one of its atoms."""
+    """Return the number of clusters: each has the id of one of its atoms."""
     return int((cluster["cluster_id"] == cluster["atom_id"]).sum())
 
 
 def write_recording_ids(paths: BuildPaths) -> Facts:
-    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry.
+    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and save the ids for the registry.
 
     LinkageError names platforms and records when two that claim a code cannot be compared.
     """

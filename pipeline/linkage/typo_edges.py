@@ -57,7 +57,7 @@ BLOCKS = {
     "title_start_block": _BY_TITLE_END[0],
     "title_end_block": _BY_TITLE_END[1],
 }
-"""Block numbers of an atom, laid down for a night that looks up what a changed atom may be compared with."""
+"""Block numbers of an atom, stored so that a night can look up the atoms to compare a changed atom with."""
 
 
 def find_same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:

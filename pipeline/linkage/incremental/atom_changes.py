@@ -2,7 +2,7 @@
 
 A change reaches an atom through its key alone (artist, title, variant). So the atoms of a key are made again if one of its records came,
 went or changed, or credits a name with another meaning than last night. The parts of the base are linked into place as they are, with one
-part more for the new atoms; `atom_gone` names those that no longer count, until they are so many that everything is written anew.
+part more for the new atoms; `atom_gone` names those that no longer count, until they are so many that all parts are rewritten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers that stand on one side only, of two large columns that hardly differ."""
+"""Differences between two large columns of numbers that are nearly equal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NUMBERS_PER_CHUNK = 1 << 14
 
 
 def find_differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the numbers that stand in `before` only, and those in `after` only."""
+    """Return the numbers that are in `before` only, and those in `after` only."""
     one, other = (ids.filter(pl.Series(differ)) for ids, differ in zip((before, after), mark_differing_sums(before, after), strict=True))
     # Sums only narrow the search; the few numbers in differing slots are looked up exactly.
     return one.filter(~one.is_in(other.implode())), other.filter(~other.is_in(one.implode()))
 
 
 def mark_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Mark the numbers (i64, evenly spread) that may stand on one side only: few, if the sides differ little.
+    """Mark the numbers (i64, evenly spread) that may be on one side only: few, if the sides differ little.
 
     Both sides are summed by their upper bits. Equal contents give equal sums; different contents give equal sums in 1 of 2^64 cases. That
     takes an eighth of the time of a lookup of each number.

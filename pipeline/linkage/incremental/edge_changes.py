@@ -1,7 +1,7 @@
 """Edges of a night that builds on a snapshot.
 
 Edges from codes and typing errors are taken from the base unless a changed atom shares their code, artist or title. Pairs around changed
-atoms are compared again. Other kinds are few, or cheap, and are found anew (edge_tables.py).
+atoms are compared again. Other kinds are few, or cheap, and are found again (edge_tables.py).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def change_names(known: pl.DataFrame, in_doubt: pl.Series, used: pl.DataFrame) -
 
     Args:
         known: the earlier table.
-        in_doubt: a mask over `known`: names that may be out of use by now, or without an id.
+        in_doubt: a mask over `known`: names that may no longer be in use, or no longer have an id.
         used: name, has_id of every use of the names in doubt, and of every new name; names may repeat.
     """
     used = merge_names(used)

@@ -1,8 +1,8 @@
 """The base of tonight's linkage: the live snapshot if the same code made it, else none.
 
-The base is a published snapshot, never the contents of `work/`: a night that dies leaves nothing behind that matters to the next. A night
+The base is a published snapshot, never the contents of `work/`: the remains of a killed night do not affect the next. A night
 with a base gives the tables of full linkage. Where that is not certain (other code, other overrides, too many changes), everything is
-linked anew. The decision stands in `<root>/work/linkage/night.json`, so that the stages of one night agree:
+linked anew. The decision is kept in `<root>/work/linkage/night.json`, so that the stages of one night agree:
 
     {"base": "<snapshot id>" or null, "reason": "why everything is linked anew"}
 """

@@ -39,7 +39,7 @@ SOURCE = ["platform", "external_id"]
 
 
 def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night, cluster: pl.DataFrame) -> RecordIds:
-    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down. `cluster`: rows of table `cluster`."""
+    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and save the ids. `cluster`: rows of table `cluster`."""
     before = night.read("recording_member")
     stored = StoredRegistry(paths, KIND, before)
     reach = _find_reach(paths, atoms, night, cluster, stored, before)
@@ -122,7 +122,7 @@ def _find_reach(
 
 
 def _align_groups(tonight: pl.DataFrame, last: pl.DataFrame, change: pl.DataFrame) -> pl.DataFrame:
-    """Return atom_id, group (null: gone), before (null: made). Unchanged atoms stand in one order in both: no join is needed."""
+    """Return atom_id, group (null: gone), before (null: made). Unchanged atoms have the same order in both, so no join is needed."""
     gone, made = (pl.col("atom_id").is_in(change.filter(pl.col("change") == kind)["atom_id"].implode()) for kind in ("gone", "made"))
     stayed = tonight.filter(~made)
     stood = last.filter(~gone)

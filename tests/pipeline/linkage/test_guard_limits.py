@@ -130,7 +130,7 @@ NO_LETTER_ALIKE = titled("другоедело")
         (titled("one thing") | by("whatever"), titled("whatever") | by("quite else"), "title"),
     ],
 )
-def test_pair_on_a_limit_passes_and_behind_it_does_not(one: dict[str, object], other: dict[str, object], reason: str | None) -> None:
+def test_pair_on_a_limit_passes_and_beyond_it_fails(one: dict[str, object], other: dict[str, object], reason: str | None) -> None:
     assert judged(one, other)[0] == reason
 
 

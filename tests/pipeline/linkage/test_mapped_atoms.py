@@ -100,9 +100,9 @@ def test_incomplete_file_is_named(harm: str, files: Path, place: Place) -> None:
         file.unlink()
     else:
         file.write_bytes(file.read_bytes()[:-20] if harm == "torn" else b"")
-    (said,) = mapped_atoms.find_unusable_parts(files, place)
-    assert said.startswith("atom_isrc/part-0000")
-    assert str(files) in said
+    (problem,) = mapped_atoms.find_unusable_parts(files, place)
+    assert problem.startswith("atom_isrc/part-0000")
+    assert str(files) in problem
 
 
 def test_only_files_of_the_tables_in_use_are_kept(files: Path, place: Place, tmp_path: Path) -> None:

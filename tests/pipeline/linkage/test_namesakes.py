@@ -47,7 +47,7 @@ def test_artist_with_two_ids_on_a_platform_stays_one_if_codes_agree() -> None:
     assert records.linked() == {frozenset({"a", "b", "c"})}
 
 
-def test_one_id_on_each_platform_separates_nobody() -> None:
+def test_one_id_on_each_platform_separates_no_records() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "2", OTHER)
     assert records.linked() == {frozenset({"a", "b"})}
 

@@ -192,14 +192,14 @@ def test_command_reports_absent_records_and_ignored_pairs_of_the_live_snapshot(t
     write_table(TABLES["recording_member"], tmp_path / "current" / "tables" / "recording_member", recordings)
     file = tmp_path / "overrides.yaml"
     file.write_text(entries((MUST, "abc"), (CANNOT, "bx")))
-    size, *said = report_overrides(file, tmp_path)
+    size, *remarks = report_overrides(file, tmp_path)
     assert size == {"entries": 2, "must_link": 1, "cannot_link": 1, "records": 4}
-    assert [(remark["remark"], remark["entry"]) for remark in said] == [
+    assert [(remark["remark"], remark["entry"]) for remark in remarks] == [
         ("the catalog has no such record", 2),
         ("the catalog does not follow this", 1),
         ("the catalog does not follow this", 1),
     ]
-    assert (said[1]["record_a"], said[1]["record_b"]) == ("store_a:a", "store_a:c")
+    assert (remarks[1]["record_a"], remarks[1]["record_b"]) == ("store_a:a", "store_a:c")
     assert list(report_overrides(file, None)) == [size]
 
 
@@ -220,10 +220,10 @@ decisions = st.lists(st.tuples(st.sampled_from([MUST, CANNOT]), st.lists(st.samp
     decisions, st.lists(st.integers(0, 4), min_size=8, max_size=8), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=6)
 )
 def test_every_decision_holds_in_the_clusters_of_any_atoms_and_edges(
-    tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, list[str]]], places: list[int], pairs: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, named: list[tuple[str, list[str]]], places: list[int], pairs: list[tuple[int, int]]
 ) -> None:
     path = tmp_path_factory.mktemp("review") / "overrides.yaml"
-    path.write_text(entries(*((sense, "".join(letters)) for sense, letters in said)))
+    path.write_text(entries(*((sense, "".join(letters)) for sense, letters in named)))
     try:
         overrides = load_overrides(path)
     except OverridesError:

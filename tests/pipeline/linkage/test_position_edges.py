@@ -108,5 +108,5 @@ def test_link_uses_decisions_and_cross_links(tmp_path: Path) -> None:
     decided: Overrides = load_overrides(file)
     assert partition(link(world("Mrs. Robinson").frame(), overrides=decided)) == TOGETHER
     url = {"entity_kind": "recording", "target_kind": "recording", "url": "u"}
-    said = pl.DataFrame([{"platform": "catalog_a", "entity_id": "b", "target_platform": "streamsvc_a", "target_id": "a", **url}])
-    assert partition(link(world(WORN).frame(), links=TABLES["source_link"].conform(said))) == TOGETHER
+    links = pl.DataFrame([{"platform": "catalog_a", "entity_id": "b", "target_platform": "streamsvc_a", "target_id": "a", **url}])
+    assert partition(link(world(WORN).frame(), links=TABLES["source_link"].conform(links))) == TOGETHER

@@ -84,7 +84,7 @@ def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, 
     assert not (ranged.root / "work" / "linkage" / "record_ids.spill").exists()
 
 
-def test_no_records_at_all(tmp_path: Path) -> None:
+def test_no_records_give_empty_tables(tmp_path: Path) -> None:
     paths = BuildPaths(tmp_path)
     lay_out(paths, made_up(1).clear())
     assert assign_records(paths, made_up(1).clear().select("atom_id", "group")).ids.is_empty()

@@ -52,13 +52,13 @@ def test_reread_credits_equal_new_normal_forms(seed: int) -> None:
 
 
 def test_changed_names_equal_a_new_name_table() -> None:
-    said = {"Mira & Kask": False, "Mira & Ola": True, "Ola": True, "Kask": False, "Left": False}
-    known = build_name_table(pl.DataFrame({"name": list(said), "has_id": list(said.values())}))
+    has_id = {"Mira & Kask": False, "Mira & Ola": True, "Ola": True, "Kask": False, "Left": False}
+    known = build_name_table(pl.DataFrame({"name": list(has_id), "has_id": list(has_id.values())}))
     in_doubt = known["name"].is_in(["Left", "Ola", "Mira & Ola"])
-    told = pl.DataFrame({"name": ["Mira", "Kask", "Ola", "Mira & Ola", "Ola"], "has_id": [True, True, False, False, False]})
+    used = pl.DataFrame({"name": ["Mira", "Kask", "Ola", "Mira & Ola", "Ola"], "has_id": [True, True, False, False, False]})
     now = {"Mira & Kask": False, "Mira & Ola": False, "Ola": False, "Kask": True, "Mira": True}
     anew = build_name_table(pl.DataFrame({"name": list(now), "has_id": list(now.values())}))
-    assert change_names(known, in_doubt, told).equals(anew)
+    assert change_names(known, in_doubt, used).equals(anew)
     assert anew.filter(name="Mira & Ola")["part_keys"].to_list() == [["mira", "ola"]]
     # A certain name keeps its id although no new record names it.
     certain = known["name"] == "Left"

@@ -307,7 +307,7 @@ def test_many_renamed_artists_cause_a_full_linkage(linked: BuildPaths) -> None:
     assert "names with another meaning" in reason_of(linked)
 
 
-def test_operator_can_ask_for_a_full_linkage(linked: BuildPaths) -> None:
+def test_operator_can_request_a_full_linkage(linked: BuildPaths) -> None:
     linked.relink.touch()
     assert "requests full linkage" in reason_of(linked)
 
