@@ -24,7 +24,7 @@ from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import TableWriter, write_table
 from genre_rules.load import load_book
-from pipeline.build.genres import genre_rows
+from pipeline.build.genres import build_genre_rows
 from pipeline.build.tracks import build_tracks
 from pipeline.engine.local import map_ordered
 from pipeline.paths import BuildPaths
@@ -260,7 +260,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
     paths = BuildPaths(root)
     taxonomy = load_book().taxonomy
     nodes = {main: [node.id for node in taxonomy.nodes if node.main_name == main] for main, _ in MAINS}
-    write_table(TABLES["genre"], paths.table("genre"), genre_rows(taxonomy))
+    write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(taxonomy))
     counted: list[pl.DataFrame] = []
     led: list[pl.DataFrame] = []
     with ExitStack() as stack:

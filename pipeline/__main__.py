@@ -1,6 +1,6 @@
 """`python -m pipeline`: build a catalog, reclassify it, roll it back, verify it, list snapshots, simulate dumps, evaluate, explain linkage.
 
-Progress goes to standard error, answers to standard output. Exit code 1: the command could not do its work, and said why.
+Progress goes to standard error, answers to standard output. Exit code 1: the command failed, and its message gives the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog_store.log_stream import guard_standard_error
-from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, claimed
+from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
 from pipeline.dumps.landing.sources import SourcesError, named_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("pipeline")
 
+# Libraries install their own signal handlers and turn KeyboardInterrupt into other errors. Python's wakeup file descriptor gets each signal
+# all the same, so the exit code can tell an interrupted command from a failed one.
 _SIGNALS = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-"""Pipe to which Python writes each signal: libraries install their own handlers and turn KeyboardInterrupt into other errors."""
+"""Pipe to which Python writes the number of each signal."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     _log_progress()
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is threading.main_thread():  # elsewhere set_wakeup_fd raises ValueError
         signal.set_wakeup_fd(_SIGNALS[1], warn_on_full_buffer=False)
     try:
         _require_catalog(options)
@@ -58,7 +60,8 @@ def build(options: argparse.Namespace) -> int:
     if options.sources:
         settings = replace(settings, sources=options.sources.resolve())
     try:
-        named_sources(settings.dumps, settings.sources)  # one message about a mistake in the file, before every platform's step repeats it
+        # A mistake in the file gets one message here. Otherwise the step of every platform would repeat it.
+        named_sources(settings.dumps, settings.sources)
     except SourcesError as error:
         return _fail(str(error))
     require_usable(settings)
@@ -110,7 +113,7 @@ def require_usable(settings: Settings) -> None:
 
 
 def simulate(options: argparse.Namespace) -> int:
-    """Write a made-up world as dumps, with its truth."""
+    """Write a simulated world as dumps, with its truth."""
     from pipeline.engine.local import map_ordered  # noqa: PLC0415
     from simulator import SimulationSettings, write_world  # noqa: PLC0415
 
@@ -143,7 +146,7 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def snapshots(options: argparse.Namespace) -> int:
-    """Print published snapshots in the order of publication; the live one and damaged ones are marked."""
+    """Print published snapshots in the order of publication. The output marks the live one and damaged ones."""
     from catalog_store.publisher import damaged_snapshots  # noqa: PLC0415
     from catalog_store.publisher import snapshots as published  # noqa: PLC0415
     from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
@@ -158,7 +161,7 @@ def snapshots(options: argparse.Namespace) -> int:
 
 
 def rollback(options: argparse.Namespace) -> int:
-    """Make an earlier snapshot the live one, after a read of all its files: some two seconds a gigabyte."""
+    """Make an earlier snapshot the live one. First reads all its files, which takes some two seconds a gigabyte."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from catalog_store.publisher import rollback as switch_back  # noqa: PLC0415
 
@@ -217,7 +220,7 @@ def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
 
         return ask_dagster(record)
 
-    with claimed(catalog, Holder(str(uuid.uuid4()), f"python -m pipeline {command}"), has_ended):
+    with hold_claim(catalog, Holder(str(uuid.uuid4()), f"python -m pipeline {command}"), has_ended):
         yield
 
 
@@ -245,6 +248,7 @@ def _read_caught_signal() -> int | None:
         received = os.read(_SIGNALS[0], 4096)
     except BlockingIOError:
         return None
+    # Every signal with a handler arrives here, also those of libraries.
     return next((number for number in (signal.SIGINT, signal.SIGTERM) if number in received), None)
 
 
@@ -263,7 +267,7 @@ def _log_progress() -> None:
     log.propagate = False
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
 
@@ -272,10 +276,12 @@ def _parser() -> argparse.ArgumentParser:
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
     where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
-    command.add_argument("--relink", action="store_true", help="link every record anew, not only what has changed since the live snapshot")
+    command.add_argument(
+        "--relink", action="store_true", help="link every record anew, not only those that changed since the live snapshot"
+    )
     command.set_defaults(run=build)
 
-    command = commands.add_parser("reclassify", help="genres anew by changed rules, without linking anew", description=reclassify.__doc__)
+    command = commands.add_parser("reclassify", help="classify genres by changed rules, without linkage", description=reclassify.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built before")
     command.add_argument("--rules", type=Path, metavar="DIR", help="folder of genre rules (default: the shipped ones)")
     where = command.add_mutually_exclusive_group()
@@ -283,12 +289,16 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where the suggestions lie")
     command.set_defaults(run=reclassify)
 
-    command = commands.add_parser("simulate", help="write a made-up world as dumps", description=simulate.__doc__)
+    command = commands.add_parser("simulate", help="write a simulated world as dumps", description=simulate.__doc__)
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
-    command.add_argument("--seed", type=int, default=1, metavar="S", help="another seed, another world (default %(default)s)")
-    command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor on all rates of dirt (default %(default)s)")
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the world (default %(default)s)")
+    command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor for all error rates (default %(default)s)")
     command.add_argument(
-        "--fingerprints", type=float, default=0.0, metavar="SHARE", help="catalog_b recordings with fingerprints (default %(default)s)"
+        "--fingerprints",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of catalog_b recordings with fingerprints (default %(default)s)",
     )
     command.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the dumps and the truth")
     command.set_defaults(run=simulate)
@@ -298,20 +308,24 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
     command.set_defaults(run=evaluate)
 
-    command = commands.add_parser("explain", help="why a recording is one, and who gave its fields", description=explain.__doc__)
+    command = commands.add_parser(
+        "explain", help="why source records are one recording, and the source of each field", description=explain.__doc__
+    )
     command.add_argument("key", metavar="KEY", help="track id, ISRC or <platform>:<external id>; old ids are followed")
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
-    command.add_argument("--json", action="store_true", help="everything, for machines")
+    command.add_argument("--json", action="store_true", help="print all evidence as JSON")
     command.set_defaults(run=explain)
 
     _add_snapshot_commands(commands)
 
     command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=overrides.__doc__)
     command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage.md")
-    command.add_argument("--catalog", type=Path, metavar="DIR", help="also name records that its live snapshot lacks or treats otherwise")
+    command.add_argument(
+        "--catalog", type=Path, metavar="DIR", help="also list records that its live snapshot lacks or links in another way"
+    )
     command.set_defaults(run=overrides)
 
-    command = commands.add_parser("registry", help="mend the memory of ids", description=registry.__doc__)
+    command = commands.add_parser("registry", help="derive a lost id registry from the live snapshot", description=registry.__doc__)
     command.add_argument("action", choices=["rebuild"])
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog whose live snapshot lost its registry")
     command.set_defaults(run=registry)
@@ -326,7 +340,9 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
     command = commands.add_parser("rollback", help="make an earlier snapshot live", description=rollback.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
-    command.add_argument("--sizes-only", action="store_true", help="do not read the files through: at once, but damage inside goes unseen")
+    command.add_argument(
+        "--sizes-only", action="store_true", help="compare sizes only: takes no time, but does not find damage inside files"
+    )
     command.set_defaults(run=rollback)
 
     command = commands.add_parser("verify", help="check a snapshot's checksums and invariants", description=verify.__doc__)

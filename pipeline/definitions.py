@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from pipeline.defs.catalog_assets import catalog_assets
-from pipeline.defs.dump_assets import dump_assets
-from pipeline.defs.identity_assets import identity_assets
+from pipeline.defs.catalog_assets import build_catalog_assets
+from pipeline.defs.dump_assets import build_dump_assets
+from pipeline.defs.identity_assets import build_identity_assets
 from pipeline.defs.jobs import nightly_job, reclassify_job
-from pipeline.defs.linkage_assets import linkage_assets
+from pipeline.defs.linkage_assets import build_linkage_assets
 from pipeline.defs.quality_assets import gate
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.run_history import forget_old_runs, forgetting_schedule
-from pipeline.defs.schedules import nightly_schedule
-from pipeline.defs.snapshot_assets import snapshot_assets
+from pipeline.defs.run_history import build_retention_schedule, forget_old_runs
+from pipeline.defs.schedules import build_nightly_schedule
+from pipeline.defs.snapshot_assets import build_snapshot_assets
 from pipeline.settings import Settings
 
 
@@ -22,14 +22,19 @@ def build_definitions(
     schedule: str = Settings.schedule,
     executor: dg.ExecutorDefinition = dg.in_process_executor,
 ) -> dg.Definitions:
-    """Return the definitions over given resources (`catalog`: a CatalogResource); tests pass their own paths.
-
-    A step uses all processors itself, and a process for each step would cost seconds of imports: steps run in one process.
-    """
+    """Return the definitions over these resources (`catalog`: a CatalogResource). Tests pass their own paths."""
+    # Steps run in one process by default: a step uses all processors itself, and a process for each step would cost seconds of imports.
     return dg.Definitions(
-        assets=[*dump_assets(), *linkage_assets(), *identity_assets(), *catalog_assets(), gate, *snapshot_assets()],
+        assets=[
+            *build_dump_assets(),
+            *build_linkage_assets(),
+            *build_identity_assets(),
+            *build_catalog_assets(),
+            gate,
+            *build_snapshot_assets(),
+        ],
         jobs=[nightly_job, reclassify_job, forget_old_runs],
-        schedules=[nightly_schedule(schedule), forgetting_schedule()],
+        schedules=[build_nightly_schedule(schedule), build_retention_schedule()],
         resources=resources,
         executor=executor,
     )

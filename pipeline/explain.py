@@ -68,14 +68,15 @@ def _read_decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
 
 def _read_staged(paths: BuildPaths, known: Evidence) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the members as they were staged last."""
-    explanation: dict[tuple[str, str], dict[str, Any]] = {}
+    staged: dict[tuple[str, str], dict[str, Any]] = {}
     for platform in sorted({member.platform for member in known.members}):
         folder = paths.staging(platform) / "source_recording"
+        # An operator may have removed the work folder: then the explanation lacks the staged records.
         if folder.is_dir():
             ids = pl.Series([member.external_id for member in known.members if member.platform == platform])
             rows = scan_table(TABLES["source_recording"], folder).filter(pl.col("external_id").is_in(ids.implode())).select(_STAGED)
-            explanation |= {(row["platform"], row["external_id"]): row for row in rows.collect().iter_rows(named=True)}
-    return explanation
+            staged |= {(row["platform"], row["external_id"]): row for row in rows.collect().iter_rows(named=True)}
+    return staged
 
 
 def format_json(explanation: Explanation) -> str:
@@ -92,6 +93,7 @@ def format_json(explanation: Explanation) -> str:
 def format_text(explanation: Explanation) -> str:
     """Return the explanation as text: a section for each question, without empty ones."""
     known = explanation.evidence
+    # Atom ids are hashes of 64 bits. Letters make the edges between atoms readable.
     letters = {atom.atom_id: _name_letter(place) for place, atom in enumerate(known.atoms)}
     fields = {field.name: field.value for field in known.fields}
     lines = [
@@ -186,13 +188,13 @@ def _format_edges(known: Evidence, letters: dict[int, str]) -> list[str]:
             edge.kind,
             f"{edge.score:.2f}",
             edge.evidence,
-            "; ".join(_differences(atoms[edge.atom_id_a], atoms[edge.atom_id_b])),
+            "; ".join(_list_differences(atoms[edge.atom_id_a], atoms[edge.atom_id_b])),
         ]
         for edge in known.edges
     )
 
 
-def _differences(one: Any, other: Any) -> Iterator[str]:  # noqa: ANN401 - atoms or recordings
+def _list_differences(one: Any, other: Any) -> Iterator[str]:  # noqa: ANN401 - atoms or recordings
     for name in ("artist_key", "title_key", "variant"):
         if getattr(one, name) != getattr(other, name):
             yield f"{name} {getattr(one, name)!r} ~ {getattr(other, name)!r}"

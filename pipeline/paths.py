@@ -42,6 +42,7 @@ class BuildPaths:
     def require_writable(self) -> None:
         """Make the root, and try to write into it and its folders. OSError names the folder that cannot be written, and the reason."""
         for folder in (self.root, self.root / "landing", self.root / "work", self.snapshots):
+            # A permission bit does not tell whether a write succeeds (read-only mounts, full disks), so a file is written.
             try:
                 if folder == self.root:
                     folder.mkdir(parents=True, exist_ok=True)
@@ -78,6 +79,7 @@ class BuildPaths:
         """Return the folders of one staging table, of all staged platforms in their fixed order."""
         folders: list[Path] = []
         for platform in platforms:
+            # Days sort by name, and later days revoke earlier ones.
             staging = self.staging(platform)
             folders += sorted(staging.glob(f"[0-9]*-??/{name}")) if platform in DAILY else [staging / name]
         return [folder for folder in folders if folder.is_dir()]

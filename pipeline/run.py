@@ -1,4 +1,7 @@
-"""Runs of a job in this process, for `python -m pipeline build` and `reclassify`: the same assets and checks as under `dagster dev`."""
+"""Runs of a job in this process, for `python -m pipeline build` and `reclassify`.
+
+The assets and checks are those of `dagster dev`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import dagster as dg
 
 from catalog_store.errors import CatalogError
 from catalog_store.publisher import live_snapshot
-from pipeline.build.claim import CatalogBusyError, Holder, claimed
+from pipeline.build.claim import CatalogBusyError, Holder, hold_claim
 from pipeline.build.live_work import StaleWorkError
 from pipeline.definitions import build_definitions
 from pipeline.defs.jobs import NIGHTLY, REMADE_KEYS, SUGGESTION_KEYS
@@ -35,6 +38,7 @@ def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
     With `relink` every record is linked anew, also by the next build if this one fails.
     """
     with _claim_run("build", settings, NIGHTLY) as run_id:
+        # The wish is a file, so that the next build links everything anew if this one fails.
         if relink:
             BuildPaths(settings.root).ask_for_relink()
         stages = _materialise(settings, run_id)
@@ -60,7 +64,8 @@ def _claim_run(command: str, settings: Settings, job: str) -> Iterator[str]:
     """Claim the catalog for a run, check it as the run's first step would, and yield the run's id. A refusal comes before any work."""
     run_id = str(uuid.uuid4())
     try:
-        with claimed(settings.root, Holder(run_id, f"python -m pipeline {command}"), has_ended) as claim:
+        # The resource claims the catalog again for its own steps: claims of one run id hold it together.
+        with hold_claim(settings.root, Holder(run_id, f"python -m pipeline {command}"), has_ended) as claim:
             require_sound(BuildPaths(settings.root), job)
             claim.mark_checked()
             yield run_id
@@ -70,6 +75,7 @@ def _claim_run(command: str, settings: Settings, job: str) -> Iterator[str]:
 
 def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequence[dg.AssetKey] | None = None) -> list[dict[str, object]]:
     definitions = build_definitions({"catalog": CatalogResource.of(settings)})
+    # The command line keeps no history of runs, so Dagster's storage lives as long as this block.
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(job).execute_in_process(
             run_id=run_id,
@@ -108,6 +114,8 @@ def _list_failures(result: dg.ExecuteInProcessResult) -> list[str]:
     ]
     for event in result.all_events:
         if event.is_step_failure:
+            # Dagster wraps the error of a step in errors of its own; the innermost one says what happened. A failed blocking check is
+            # listed above already.
             error = event.step_failure_data.error
             while error is not None and error.cause is not None:
                 error = error.cause

@@ -1,4 +1,4 @@
-"""What an operator can set for a build, each with its default: read from the environment once, at the edge.
+"""Settings of a build that an operator can change, each with its default. They are read from the environment once, at the edge.
 
 `docs/reference/build_settings.md` lists them; a test keeps that list and this file equal.
 """
@@ -74,13 +74,14 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Defaults, overridden by `CATALOG_*`; ValueError names the variable, its value and what it may be."""
+        """Return the defaults, overridden by `CATALOG_*`. ValueError names the variable, its value and the values allowed."""
         kinds = {f"{PREFIX}{field.name.upper()}": (field.name, str(field.type)) for field in fields(cls)}
         values: dict[str, object] = {}
         for variable, text in os.environ.items():
             if variable in kinds:
                 name, kind = kinds[variable]
                 values |= {name: _read(variable, text, kind)} if text else {}
+            # A misspelled limit would silently leave the default in force. A name that resembles no setting may belong to another program.
             elif variable.startswith(PREFIX) and not variable.startswith(SERVER_PREFIX) and (meant := nearest(variable, kinds)):
                 raise ValueError(f"{variable}={text!r}: there is no such setting{meant}")
         return cls(**values)  # type: ignore[arg-type]
@@ -92,7 +93,7 @@ def _read(variable: str, text: str, kind: str) -> object:
         try:
             number = int(text) if kind == "Count" else float(text)
         except ValueError:
-            number = math.nan
+            number = math.nan  # fails the comparison below, as a given `nan` does
         if not least <= number <= most:
             raise ValueError(f"{variable}={text!r}: expected a {'whole ' if kind == 'Count' else ''}number from {least} to {most}")
         return number

@@ -1,7 +1,7 @@
 """Evidence that two platform artists are one: common recordings, links, listed names, and facts about namesakes.
 
-The module reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `gather` returns the groups. identity.py decides;
-this module only brings the evidence. Two artists *tie* in one of these cases:
+The module reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `group_artists` returns the groups. This module
+brings the evidence, and identity.py decides. Two artists *tie* in one of these cases:
 
 - Both are credited on a recording under one name.
 - A platform links them.
@@ -19,7 +19,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
 from genre_rules import Classifier, compile_book, load_book
-from pipeline.build.identity import attach, group_nodes, likeness, namesakes, shared_names
+from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.labels import NO_LABEL
 from pipeline.build.name_forms import artist_key, label_key, release_key
 
@@ -84,87 +84,103 @@ SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_
 """Pairs of names that one record lists together. They belong to two artists."""
 
 
-def gather(bench: Workbench) -> pl.DataFrame:
+def group_artists(bench: Workbench) -> pl.DataFrame:
     """Return every node with its group: node, group (the smallest node)."""
-    nodes = bench.frame(_NODES)
+    nodes = bench.read_frame(_NODES)
     bench.keep("here", _HERE)
-    works = bench.frame(_WORKS)
-    listed = _listed_pairs(bench)
-    ties, single = _ties(bench, works, listed)
+    works = bench.read_frame(_WORKS)
+    listed = _find_listed_pairs(bench)
+    ties, single = _find_ties(bench, works, listed)
+    # Nodes known by name only, or without works, join no two others: they are attached at the end.
     firm = nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder"))
     clusters = group_nodes(firm, ties)
-    open_ = _open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
+    # Most names have one bearer after the ties. Facts are collected for the clusters of open pairs alone.
+    open_ = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
     if open_.is_empty():
         return attach(clusters, nodes, ties)
     bench.load("open_node", clusters.filter(pl.col("group").is_in(pl.concat([open_["node_a"], open_["node_b"]]).implode())))
-    alike = likeness(open_, _facts(bench, single, clusters), bench.frame(_OPEN_WORKS), shared_names(firm.filter(~pl.col("is_placeholder"))))
+    alike = weigh_likeness(
+        open_,
+        _collect_facts(bench, single, clusters),
+        bench.read_frame(_OPEN_WORKS),
+        find_shared_names(firm.filter(~pl.col("is_placeholder"))),
+    )
     return attach(group_nodes(firm, ties, alike), nodes, ties)
 
 
-def _listed_pairs(bench: Workbench) -> pl.DataFrame:
+def _find_listed_pairs(bench: Workbench) -> pl.DataFrame:
     """Return pairs of nodes, node_a and node_b, of which one lists the other's name among its own."""
     bench.keep("listed", _LISTED)
-    names = bench.frame("SELECT DISTINCT name FROM listed WHERE trim(coalesce(name, '')) <> '' ORDER BY name")
+    names = bench.read_frame("SELECT DISTINCT name FROM listed WHERE trim(coalesce(name, '')) <> '' ORDER BY name")
     bench.load("alias_key", names.with_columns(key=artist_key(pl.col("name"))))
-    return bench.frame(_LISTED_PAIR)
+    return bench.read_frame(_LISTED_PAIR)
 
 
-def _ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _find_ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the ties, and the single common recordings that are too little for a tie.
 
     Columns: node_a, node_b, strength for the ties; node_a, node_b, recording_id for the rest.
     """
-    same = bench.frame(_SAME_NAME)
+    same = bench.read_frame(_SAME_NAME)
     same = same.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
         works.rename({"node": "node_b", "works": "b"}), on="node_b"
     )
     is_single = (pl.col("shared") == 1) & (pl.min_horizontal("a", "b") >= FEW_WORKS)
-    links = bench.frame(_LINKS).with_columns(strength=pl.lit(LINKED))
+    links = bench.read_frame(_LINKS).with_columns(strength=pl.lit(LINKED))
+    # The strongest tie wins in identity.py. So a link goes before a common name, and a common name before two names (half of TIE).
     found = [
         same.filter(~is_single).select("node_a", "node_b", strength=TIE + pl.col("shared")),
-        _other_names(bench, works, listed),
+        _find_other_names(bench, works, listed),
         links,
     ]
     ties = pl.concat(found).group_by("node_a", "node_b").agg(pl.col("strength").max()).sort("node_a", "node_b")
     return ties, same.filter(is_single).select("node_a", "node_b", "recording_id")
 
 
-def _other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
     """Return ties of artists who lead the same recordings under two names.
 
     One name must be a spelling of the other, or be listed with it.
     """
     bench.keep("lead", _LEAD)
     bench.keep("other_name", _OTHER_NAME)
-    pairs = bench.frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(bench.frame(_TOGETHER), on=["no_a", "no_b"], how="anti")
+    pairs = bench.read_frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(
+        bench.read_frame(_TOGETHER), on=["no_a", "no_b"], how="anti"
+    )
     pairs = pairs.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
         works.rename({"node": "node_b", "works": "b"}), on="node_b"
     )
     pairs = pairs.join(listed.with_columns(is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
     mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
     scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
-    pairs = pairs.with_columns(is_spelling=one_spelling(pairs["key_a"], pairs["key_b"]))
+    # A similar spelling is weak evidence, as is another script: the two must also share half of one artist's works. A listed name suffices.
+    pairs = pairs.with_columns(is_spelling=is_one_spelling(pairs["key_a"], pairs["key_b"]))
     pairs = pairs.filter(pl.col("is_listed").fill_null(value=False) | (pl.col("is_spelling") | scripts) & mostly)
     return pairs.select("node_a", "node_b", strength=TIE / 2 + pl.col("shared"))
 
 
-def one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
+def is_one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
     """Return whether two keys are one name except for typing errors, the order of its words, or the script."""
     shorter = pl.min_horizontal(pl.col("a").str.len_chars(), pl.col("b").str.len_chars())
     allowed = pl.lit(0)
-    for letters, errors in reversed(TYPOS):
+    for letters, errors in reversed(TYPOS):  # from short to long: a later condition replaces an earlier one
         allowed = pl.when(shorter >= letters).then(errors).otherwise(allowed)
     frame = pl.DataFrame({"a": first, "b": second}).with_columns(
         distance=pl.Series(cpdist(first.to_list(), second.to_list(), scorer=OSA.distance) if len(first) else [], dtype=pl.Int64)
     )
-    digits = r"[^0-9]"
+    # Another digit is another name, never a typing error. Keys have no spaces, so names whose words are turned round are rotations of each
+    # other: the doubled key contains them.
+    other_than_digits = r"[^0-9]"
     return frame.select(
-        ((pl.col("distance") <= allowed) & (pl.col("a").str.replace_all(digits, "") == pl.col("b").str.replace_all(digits, "")))
+        (
+            (pl.col("distance") <= allowed)
+            & (pl.col("a").str.replace_all(other_than_digits, "") == pl.col("b").str.replace_all(other_than_digits, ""))
+        )
         | (pl.col("a").str.len_chars() == pl.col("b").str.len_chars()) & pl.concat_str("a", "a").str.contains(pl.col("b"), literal=True)
     ).to_series()
 
 
-def _open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+def _find_open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
     """Return clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b.
 
     They have one name, or one lists the other's name.
@@ -178,7 +194,7 @@ def _open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFram
         .filter(pl.col("a") != pl.col("b"))
         .select(node_a=pl.min_horizontal("a", "b"), node_b=pl.max_horizontal("a", "b"), key_a="key_a", key_b="key_b")
     )
-    both = pl.concat([namesakes(nodes, clusters), named.sort("node_a", "node_b", "key_a", "key_b")])
+    both = pl.concat([find_namesakes(nodes, clusters), named.sort("node_a", "node_b", "key_a", "key_b")])
     return both.unique(["node_a", "node_b"], keep="first", maintain_order=True)
 
 
@@ -233,27 +249,28 @@ SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM
 _TEXTS = ("platform", "parent", "genre", "value")
 
 
-def _facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+def _collect_facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
     """Return facts about the open clusters alone: node (the cluster), kind, value, distinct."""
+    # The order matters: each step reads those before it.
     bench.keep("open_record", _OPEN_RECORD)
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
     bench.keep("open_release", _OPEN_RELEASE)
-    texts = bench.frame(
+    texts = bench.read_frame(
         "SELECT DISTINCT text FROM (SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release) ORDER BY text"
     )
     text = pl.col("text")
     bench.load("release_form", texts.drop_nulls().with_columns(release_key=release_key(text), label_key=label_key(text)))
-    facts = [bench.frame(sql).with_columns(kind=pl.lit(kind)) for kind, sql in _FACTS.items()]
+    facts = [bench.read_frame(sql).with_columns(kind=pl.lit(kind)) for kind, sql in _FACTS.items()]
     works = pl.concat([single.select(node="node_a", value="recording_id"), single.select(node="node_b", value="recording_id")])
     works = works.join(clusters, on="node").select(node="group", value=pl.col("value").cast(pl.String), kind=pl.lit("work"))
-    return pl.concat([*facts, works, _genres(bench)]).select("node", "kind", "value").unique()
+    return pl.concat([*facts, works, _classify_genres(bench)]).select("node", "kind", "value").unique()
 
 
-def _genres(bench: Workbench) -> pl.DataFrame:
+def _classify_genres(bench: Workbench) -> pl.DataFrame:
     """Return node, value (the main genre), kind."""
     bench.keep("open_genre", _OPEN_GENRE)
-    strings = bench.frame("SELECT DISTINCT platform, parent, genre FROM open_genre ORDER BY ALL").rows()
+    strings = bench.read_frame("SELECT DISTINCT platform, parent, genre FROM open_genre ORDER BY ALL").rows()
     if not strings:
         return pl.DataFrame(schema={"node": pl.Int64, "value": pl.String, "kind": pl.String})
     classifier = Classifier(compile_book(load_book()))
@@ -261,5 +278,6 @@ def _genres(bench: Workbench) -> pl.DataFrame:
     known = pl.DataFrame(
         mains, schema=["platform", "parent", "genre", "value"], orient="row", schema_overrides=dict.fromkeys(_TEXTS, pl.String)
     )
-    heard = bench.frame("SELECT * FROM open_genre").join(known, on=list(_TEXTS[:3]))
+    # Sources name one genre in many ways. Only the main genres of two artists can be compared.
+    heard = bench.read_frame("SELECT * FROM open_genre").join(known, on=list(_TEXTS[:3]))
     return heard.select("node", "value", kind=pl.lit("genre")).unique()

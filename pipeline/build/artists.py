@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.build.artist_evidence import gather
-from pipeline.build.joined_credits import joined_names
+from pipeline.build.artist_evidence import group_artists
+from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
-from pipeline.build.title_credits import names_in_titles
+from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.linkage.id_rules import assign_ids
 from pipeline.linkage.registry import read_previous_registry, save_assignment
@@ -63,25 +63,28 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep("listed_name", _LISTED_NAME)
-        listed_keys = _keyed(bench.frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name"))
+        listed_keys = _add_keys(bench.read_frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name"))
+        # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
         listed_keys = _cut_joined(bench, listed_keys)
         bench.load("name_key", listed_keys)
-        in_titles = _names_in_titles(bench)
+        in_titles = _find_names_in_titles(bench)
         unlisted = in_titles.select(pl.col("name").unique(maintain_order=True)).join(
             listed_keys, on="name", how="anti", maintain_order="left"
         )
         bench.load("title_name", in_titles)
-        bench.load("name_key", pl.concat([listed_keys, _keyed(unlisted)]))
+        bench.load("name_key", pl.concat([listed_keys, _add_keys(unlisted)]))
         bench.keep("title_credit", _TITLE_CREDIT)
         bench.keep("credit_by_title", _CREDIT_BY_TITLE)
         bench.keep("name_source", _NAME_SOURCE)
         bench.keep("node", _NODE)
         bench.keep("credit_node", _CREDIT_NODE)
+        # `credit_node` holds these credits again, and held steps spill.
         for step in ("credit", "credit_by_title", "title_credit"):
             bench.drop(step)
-        nodes = bench.frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
-        groups = nodes.join(gather(bench), on="node")
+        nodes = bench.read_frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
+        groups = nodes.join(group_artists(bench), on="node")
         registry, next_id = read_previous_registry(paths, "artist")
+        # An artist whom nobody credits gets no id and no row. Listed without works, it only supports the group that it joined.
         used = groups.filter(pl.col("is_used").any().over("group"))
         assignment = assign_ids(used.select("group", "source_key"), registry, next_id)
         bench.load("node_artist", used.join(assignment.ids, on="group").select("node", artist_id="entity_id"))
@@ -96,17 +99,18 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
 
 def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
     """Cut the joined names among `names` wherever they are credited without id, and return the resulting names and keys."""
-    joined = joined_names(names)
+    joined = cut_joined_names(names)
     bench.load("joined_name", joined)
     keyed = names.drop("has_id")
     if joined.is_empty():
         return keyed
+    # A cut moves the later artists of a record, so all its credits are numbered anew.
     bench.keep("credit_apart", _CREDIT_APART)
     bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
     bench.keep("listed_name", _LISTED_NAME)
     parts = joined.select(name=pl.col("part").unique(maintain_order=True)).join(keyed, on="name", how="anti", maintain_order="left")
-    return pl.concat([keyed, _keyed(parts)])
+    return pl.concat([keyed, _add_keys(parts)])
 
 
 _CREDIT_APART = """
@@ -140,6 +144,7 @@ SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
 """
 """Artists known by id, each named as the first platform of the chain names it."""
 
+# Most titles name nobody. Reading only those with a bracket, a dash, a wide letter or `ft` saves the work on all others.
 _TITLE_THAT_MAY_NAME = r"""
 SELECT DISTINCT title, version FROM source_recording
 WHERE version IS NOT NULL OR regexp_matches(
@@ -148,13 +153,14 @@ WHERE version IS NOT NULL OR regexp_matches(
 """
 
 
-def _names_in_titles(bench: Workbench) -> pl.DataFrame:
+def _find_names_in_titles(bench: Workbench) -> pl.DataFrame:
     """Return the names in titles: title, version, place, name, role, is_sure."""
-    return names_in_titles(bench.frame(_TITLE_THAT_MAY_NAME), bench.frame(_KNOWN))
+    return find_names_in_titles(bench.read_frame(_TITLE_THAT_MAY_NAME), bench.read_frame(_KNOWN))
 
 
-def _keyed(names: pl.DataFrame) -> pl.DataFrame:
+def _add_keys(names: pl.DataFrame) -> pl.DataFrame:
     """Return distinct `name`, the columns beside it, key and is_numbered."""
+    # The first bearer of a name carries no number, so only numbers from 2 tell of another one.
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
         key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),

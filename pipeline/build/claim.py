@@ -34,12 +34,12 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class CatalogBusyError(Exception):
-    """Another run holds the catalog; the message says which, since when, and what to do."""
+    """Another run holds the catalog; the message names the run, its start and the remedy."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process. The kernel reuses its number, in time and after a reboot; number and start (clock ticks since boot) are unique."""
+    """One process. The kernel reuses process numbers; the number and the start (clock ticks since boot) are unique until a reboot."""
 
     pid: int
     started: int
@@ -47,13 +47,14 @@ class Process:
     @classmethod
     def find(cls, pid: int) -> Process | None:
         """Return the living process of that number; None when there is none, or only its exit code is left."""
-        fields = _stat(pid)
+        # Field 22 of proc(5) is the start. The list begins with field 3, the state; Z and X are processes that have ended.
+        fields = _read_stat(pid)
         return cls(pid, int(fields[19])) if fields and fields[0] not in {"Z", "X"} else None
 
     @classmethod
-    def own(cls) -> Process:
+    def find_own(cls) -> Process:
         """Return this process."""
-        return cls(os.getpid(), int(_stat(os.getpid())[19]))
+        return cls(os.getpid(), int(_read_stat(os.getpid())[19]))
 
     def is_alive(self) -> bool:
         """Return whether the process still runs."""
@@ -96,7 +97,7 @@ class ClaimRecord(msgspec.Struct, frozen=True):
             return False
         if self.host != socket.gethostname():  # /proc shows no process of another host: an operator deletes the claim of a lost one
             return True
-        return self.boot_id == _boot_id() and self.executor.is_alive() and not has_ended(self)
+        return self.boot_id == _read_boot_id() and self.executor.is_alive() and not has_ended(self)
 
 
 class Claim:
@@ -111,25 +112,25 @@ class Claim:
     @property
     def is_checked(self) -> bool:
         """Return whether the run that holds the catalog has found it fit to build on."""
-        record = _read(self._root)
+        record = _read_record(self._root)
         return record is not None and record.run_id == self._holder.run_id and record.is_checked
 
     def mark_checked(self) -> None:
         """Spare the run's other steps and processes the same check."""
-        with _mutex(self._root):
-            record = _read(self._root)
+        with _hold_mutex(self._root):
+            record = _read_record(self._root)
             if record is not None and record.run_id == self._holder.run_id:
-                _write(self._root, msgspec.structs.replace(record, is_checked=True))
+                _write_record(self._root, msgspec.structs.replace(record, is_checked=True))
 
     def release(self) -> None:
         """Release the claim. The last process of a run clears the record, unless an executor may start further ones."""
-        with _mutex(self._root):
+        with _hold_mutex(self._root):
             self._lock.close()
-            record = _read(self._root)
+            record = _read_record(self._root)
             if record is None or record.run_id != self._holder.run_id or record.executor is not None:
                 return
             with (self._root / LOCK).open("a") as lock:
-                if _is_locked(lock, fcntl.LOCK_EX):  # no other process of the run holds its shared lock
+                if _try_lock(lock, fcntl.LOCK_EX):  # no other process of the run holds its shared lock
                     (self._root / _RECORD).unlink(missing_ok=True)
 
 
@@ -139,10 +140,11 @@ def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] =
     `has_ended` returns whether Dagster knows that a run in several processes is over.
     """
     root.mkdir(parents=True, exist_ok=True)
-    with _mutex(root):
+    with _hold_mutex(root):
+        # The file is never removed: a lock on a removed file would not stop a process that makes the file anew.
         lock = (root / LOCK).open("a")
         try:
-            _enter(root, holder, lock, has_ended)
+            _take_lock(root, holder, lock, has_ended)
         except BaseException:
             lock.close()
             raise
@@ -150,7 +152,7 @@ def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] =
 
 
 @contextmanager
-def claimed(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Iterator[Claim]:
+def hold_claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Iterator[Claim]:
     """Hold a `claim` for the length of a block."""
     held = claim(root, holder, has_ended)
     try:
@@ -159,34 +161,36 @@ def claimed(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool]
         held.release()
 
 
-def _enter(root: Path, holder: Holder, lock: IO[str], has_ended: Callable[[ClaimRecord], bool]) -> None:
-    record = _read(root)
+def _take_lock(root: Path, holder: Holder, lock: IO[str], has_ended: Callable[[ClaimRecord], bool]) -> None:
+    # Success with LOCK_EX shows that no process of any run is at work, whatever the record says: the kernel frees the locks of the dead.
+    record = _read_record(root)
     is_mine = record is not None and record.run_id == holder.run_id
-    if _is_locked(lock, fcntl.LOCK_EX):  # no process is at work
+    if _try_lock(lock, fcntl.LOCK_EX):
         if record is not None and not is_mine and record.is_between_steps(has_ended):
-            raise _busy(root, record)
+            raise _build_busy_error(root, record)
         if not is_mine:
-            _write(root, _new_record(holder))
+            _write_record(root, _build_record(holder))
     elif not is_mine:
-        raise _busy(root, record)
-    if not _is_locked(lock, fcntl.LOCK_SH):
-        raise _busy(root, None)
+        raise _build_busy_error(root, record)
+    # flock(2) does not convert a lock atomically: it drops the old lock before it takes the new one. The mutex keeps other claims out.
+    if not _try_lock(lock, fcntl.LOCK_SH):
+        raise _build_busy_error(root, None)
 
 
-def _new_record(holder: Holder) -> ClaimRecord:
+def _build_record(holder: Holder) -> ClaimRecord:
     return ClaimRecord(
         run_id=holder.run_id,
         what=holder.what,
         host=socket.gethostname(),
-        boot_id=_boot_id(),
-        process=holder.executor or Process.own(),
+        boot_id=_read_boot_id(),
+        process=holder.executor or Process.find_own(),
         since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         executor=holder.executor,
         dagster_home=holder.dagster_home,
     )
 
 
-def _busy(root: Path, record: ClaimRecord | None) -> CatalogBusyError:
+def _build_busy_error(root: Path, record: ClaimRecord | None) -> CatalogBusyError:
     if record is None:
         return CatalogBusyError(f"another build is running in {root}: wait for it, or stop it")
     elsewhere = record.executor is not None and record.host != socket.gethostname()
@@ -194,7 +198,7 @@ def _busy(root: Path, record: ClaimRecord | None) -> CatalogBusyError:
     return CatalogBusyError(f"another build is running in {root}: {record}; wait for it, or stop it{remedy}")
 
 
-def _is_locked(lock: IO[str], how: int) -> bool:
+def _try_lock(lock: IO[str], how: int) -> bool:
     """Lock the file, or change its lock to this kind; return False when the lock of another open file prevents it."""
     try:
         fcntl.flock(lock, how | fcntl.LOCK_NB)
@@ -204,13 +208,14 @@ def _is_locked(lock: IO[str], how: int) -> bool:
 
 
 @contextmanager
-def _mutex(root: Path) -> Iterator[None]:
+def _hold_mutex(root: Path) -> Iterator[None]:
+    """Keep other processes from the lock and the record during a block. Waits; every block lasts a moment."""
     with (root / _MUTEX).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _read(root: Path) -> ClaimRecord | None:
+def _read_record(root: Path) -> ClaimRecord | None:
     """Return the record; None when there is none or it cannot be read.
 
     A record is unreadable if another version of the program wrote it, or if the disk was full.
@@ -221,26 +226,27 @@ def _read(root: Path) -> ClaimRecord | None:
         return None
 
 
-def _write(root: Path, record: ClaimRecord) -> None:
+def _write_record(root: Path, record: ClaimRecord) -> None:
     pending = root / (_RECORD + ".pending")
     pending.write_bytes(msgspec.json.encode(record))
     pending.rename(root / _RECORD)
 
 
-def ancestors(pid: int) -> Iterator[int]:
+def iterate_ancestors(pid: int) -> Iterator[int]:
     """Yield a process and its ancestors."""
-    while pid and (fields := _stat(pid)):
+    while pid and (fields := _read_stat(pid)):
         yield pid
-        pid = int(fields[1])
+        pid = int(fields[1])  # field 4 of proc(5): the parent
 
 
-def _stat(pid: int) -> list[str]:
+def _read_stat(pid: int) -> list[str]:
     """Return the fields of /proc/<pid>/stat from the state on: state, parent, ...; empty when there is no such process."""
+    # The name of the program stands in brackets and may hold spaces and brackets itself, so the fields begin after the last bracket.
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return []
 
 
-def _boot_id() -> str:
+def _read_boot_id() -> str:
     return _BOOT_ID.read_text(encoding="ascii").strip()

@@ -25,9 +25,10 @@ def load_other_names(bench: Workbench, credits_sql: str) -> None:
 
     `credits_sql` selects the credits as `artist_id`, `credited_as`.
     """
-    pairs = bench.frame(
+    pairs = bench.read_frame(
         f"SELECT DISTINCT a.name, c.credited_as FROM ({credits_sql}) c JOIN artist a USING (artist_id) "
         "WHERE c.credited_as <> a.name ORDER BY ALL"
     )
+    # SQL has no key of a name, so the keys are compared in Polars, over distinct pairs only.
     credited = artist_key(pl.col("credited_as"))
     bench.load(OTHER_NAME, pairs.filter(artist_key(pl.col("name")) != credited, ~credited.is_in(VARIOUS_KEYS)))

@@ -26,6 +26,7 @@ FROM timed ANTI JOIN (SELECT recording_id FROM timed WHERE NOT is_video) USING (
 """
 """Duration per platform; reads `member`, kept as `duration_of_platform`."""
 
+# Most recordings have platforms that agree. The join of platforms with each other, for the others, stays small.
 DURATION = f"""
 WITH spread AS (
     SELECT recording_id, median(ms) AS ms, count(*) AS platforms, max(ms) - min(ms) > {AGREEING_MS} AS is_split

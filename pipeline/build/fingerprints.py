@@ -28,6 +28,7 @@ recording."""
 
 _LATEST = "QUALIFY row_number() OVER (PARTITION BY {} ORDER BY day DESC) = 1"
 
+# A later day may take back a merge, a link or a vote. So the latest row of an id counts even if it says less than an earlier one.
 _MERGE = f"""
 SELECT old_id, new_id FROM (
     SELECT fingerprint_track_id AS old_id, merged_into AS new_id FROM source_fingerprint_track {_LATEST.format("fingerprint_track_id")}
@@ -45,6 +46,7 @@ FROM member JOIN known USING (fingerprint_id) LEFT JOIN merged m ON fingerprint_
 """
 _LENGTH = "SELECT track, median(duration_seconds) AS seconds FROM print GROUP BY track"
 
+# A link names a recording of catalog_b that may have been merged since: its id is followed to the one that stands for it now.
 _CLAIM = f"""
 WITH said AS (
     SELECT coalesce(m.new_id, fingerprint_track_id) AS track, coalesce(x.new_id, external_id) AS external_id, submission_count
@@ -71,6 +73,8 @@ WHERE coalesce(o.recording_id, r.recording_id) IS NOT NULL GROUP BY ALL
 """
 """Claims of an operator's files. Each file is a track of its own."""
 
+# The gap in length comes before the votes: another length is another recording, however many users named it. An unknown gap rules out
+# nothing.
 _WEIGHED = f"""
 WITH measured AS (
     SELECT c.*, abs(l.seconds - r.duration_ms / 1000.0)::INTEGER AS gap
@@ -111,8 +115,8 @@ SELECT * EXCLUDE (track, gap) FROM (
 def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
     """Write recording_fingerprint and fingerprint_conflict; return row counts and the counts of omitted rows."""
     with open_workbench(paths, "fingerprints") as bench:
-        links = bench.frame(_MERGE)
-        merged = followed_merges(links)
+        links = bench.read_frame(_MERGE)
+        merged = follow_merges(links)
         bench.load("merged", merged)
         for name, sql in (("print", _PRINT), ("length", _LENGTH), ("claim", f"({_CLAIM}) UNION ALL ({_OWN_CLAIM})")):
             bench.keep(name, sql)
@@ -130,7 +134,7 @@ def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
         }
 
 
-def followed_merges(links: pl.DataFrame) -> pl.DataFrame:
+def follow_merges(links: pl.DataFrame) -> pl.DataFrame:
     """Return old_id -> new_id with chains followed to their end.
 
     Ids that lead into a circle stand for themselves and are left out.
@@ -141,6 +145,7 @@ def followed_merges(links: pl.DataFrame) -> pl.DataFrame:
     ids = np.union1d(links["old_id"].to_numpy(), links["new_id"].to_numpy())
     step = np.arange(len(ids))
     step[np.searchsorted(ids, links["old_id"].to_numpy())] = np.searchsorted(ids, links["new_id"].to_numpy())
+    # Each round doubles the number of steps followed, so log2(ids) rounds reach the end of every chain. An id in a circle has no end.
     end = step
     for _ in range(len(ids).bit_length()):
         end = end[end]
@@ -149,4 +154,4 @@ def followed_merges(links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count(bench: Workbench, sql: str) -> int:
-    return int(bench.frame(sql).item())
+    return int(bench.read_frame(sql).item())

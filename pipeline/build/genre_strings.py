@@ -18,14 +18,14 @@ LEAST_SHARE_OF_VOTES = 0.1
 """Least votes of a tag, as a share of the votes of the entity's top tag. Rarer ones are slips and jokes (as Picard and beets do)."""
 
 
-def hang_strings(bench: Workbench, classifier: Classifier) -> None:
+def attach_strings(bench: Workbench, classifier: Classifier) -> None:
     """Make the four steps.
 
     string: string_id, platform, parent (empty: none), genre; string_tag and unknown_string: see `classify_strings`; entity_string:
     platform, entity_kind, entity_id, string_id, position: the strings that count on each entity.
     """
     bench.keep("string", _STRING)
-    tags, unknown = classify_strings(bench.frame("SELECT * FROM string ORDER BY string_id"), classifier)
+    tags, unknown = classify_strings(bench.read_frame("SELECT * FROM string ORDER BY string_id"), classifier)
     bench.load("string_tag", tags)
     bench.load("unknown_string", unknown)
     bench.keep("voted", _VOTED)
@@ -42,6 +42,7 @@ def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.
     Returns:
         tags: string_id, place (order within the string), genre_id, main_id, rule_id; unknown: string_id of strings that no rule knows.
     """
+    # Users' tags repeat: 31 strings make half of all rows (docs/benchmarks/genre_rules.md). So the rules see each distinct string once.
     tags: list[tuple[int, int, int, int, str]] = []
     unknown: list[int] = []
     for string_id, platform, parent, genre in strings.select("string_id", "platform", "parent", "genre").iter_rows():

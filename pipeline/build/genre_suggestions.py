@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 
-def hang_suggestions(bench: Workbench, paths: BuildPaths) -> None:
+def attach_suggestions(bench: Workbench, paths: BuildPaths) -> None:
     """Append the suggestions to the step `node`; those on recordings stand at level 0, those on artists at level 2."""
-    if not bench.frame("SELECT count(*) AS n FROM source_suggestion")["n"].item():
+    if not bench.read_frame("SELECT count(*) AS n FROM source_suggestion")["n"].item():
         return
     for name in ("redirect", "recording_artist"):
-        if not paths.table(name).is_dir():  # a build that stopped before it had any
+        # An earlier build may have stopped before it wrote them. The query needs the tables, if only empty ones.
+        if not paths.table(name).is_dir():
             bench.connection.execute(TABLES[name].ddl())
     bench.keep("node", f"SELECT * FROM node UNION ALL ({_SUGGESTED})")
 

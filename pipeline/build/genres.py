@@ -16,8 +16,8 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
-from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, hang_strings
-from pipeline.build.genre_suggestions import hang_suggestions
+from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, attach_strings
+from pipeline.build.genre_suggestions import attach_suggestions
 from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, rank_sql
 from pipeline.build.workbench import open_workbench
 
@@ -34,26 +34,26 @@ MOST_GENRES = 6
 def build_genres(paths: BuildPaths) -> dict[str, int]:
     """Write the four tables; return row counts and the number of recordings whose genre is known."""
     book = compile_book(load_book(paths.rules or FOLDER))
-    facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), genre_rows(book.taxonomy))}
+    facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(book.taxonomy))}
     with open_workbench(paths, "genres") as bench:
-        hang_strings(bench, Classifier(book))
-        bench.load("tree", _tree(book.taxonomy))
+        attach_strings(bench, Classifier(book))
+        bench.load("tree", _build_tree(book.taxonomy))
         bench.keep("heard", _HEARD)
         bench.keep("node", _NODE)
-        hang_suggestions(bench, paths)
+        attach_suggestions(bench, paths)  # from here on a suggestion is an opinion like those of platforms, first in the chain
         bench.keep("strong", _STRONG)
         bench.keep("opinion", _OPINION)
         bench.keep("decided", _DECIDED)
-        facts["distinct_strings"] = bench.frame("SELECT count(*) AS n FROM string")["n"].item()
+        facts["distinct_strings"] = bench.read_frame("SELECT count(*) AS n FROM string")["n"].item()
         facts["recording_genres"] = bench.write("recording_genre", _RECORDING_GENRE)
         facts["unclassified_strings"] = bench.write("unclassified_genre_string", _UNCLASSIFIED)
         bench.write("genre_coverage", _COVERAGE)
-        covered = bench.frame("SELECT coalesce(max(stood_count), 0) AS n FROM genre_coverage WHERE platform = '' AND main = ''")
+        covered = bench.read_frame("SELECT coalesce(max(stood_count), 0) AS n FROM genre_coverage WHERE platform = '' AND main = ''")
         facts["covered"] = covered["n"].item()
     return facts
 
 
-def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
+def build_genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
     """Return the rows of table `genre`."""
     return pl.DataFrame(
         {
@@ -70,7 +70,7 @@ def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
     )
 
 
-def _tree(taxonomy: Taxonomy) -> pl.DataFrame:
+def _build_tree(taxonomy: Taxonomy) -> pl.DataFrame:
     """Return genre_id, main_id, name, yields: a bit per main (1 << main_id) beside which the node says nothing."""
     rows = [(node.id, node.main_id, node.name, sum(1 << taxonomy.by_name[name].id for name in node.yields_to)) for node in taxonomy.nodes]
     schema = {"genre_id": pl.Int32, "main_id": pl.Int32, "name": pl.String, "yields": pl.Int64}
@@ -115,6 +115,7 @@ WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.t
 """
 """The opinion of each platform, taken from its most direct level."""
 
+# What an artist mostly plays says little about one recording, so it ranks behind every platform's opinion about recording or release.
 _RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
 """Rank of a platform in the chain. Facts known of artists only rank behind the whole chain, in the same order."""
 
@@ -131,6 +132,7 @@ WHERE (t.yields & (o.mains | d.mains)) = 0
 """Opinions without umbrellas: `Electronic` says nothing beside a House from the same platform, or from another one for the recording or
 release."""
 
+# `rank` is 0 for a suggestion: it decides alone, and no number of platforms outvotes it.
 _DECIDED = f"""
 WITH voice AS (
     SELECT recording_id, main_id, {platform_count_sql("platform", GENRE)} AS voices, min(rank) AS rank FROM opinion GROUP BY ALL

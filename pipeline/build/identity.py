@@ -2,10 +2,10 @@
 
 The functions are pure functions over frames and know nothing about artists. They work in three steps:
 
-1. *Ties* (common work, links) join entities. Where a join would put two entities of one platform together, the strongest ties win, one by
-   one.
-2. Clusters that still bear one name are weighed against each other (`likeness`): common facts, differing facts, and works that never meet.
-   A name alone joins only clusters of which little is known and which nobody tells apart.
+1. *Ties* (common work, links) join entities. A join must not put two entities of one platform together. Where ties compete, the strongest
+   wins.
+2. `weigh_likeness` compares clusters that still bear one name: common facts, differing facts, and works that never meet. A name alone
+   joins only clusters about which little is known and which no platform tells apart.
 3. Placeholders of one key are one entity and join nobody else. An entity known by its name alone, or without works, joins no two others.
    It is *attached* to the only bearer of the name, or to the bearer with which it has most in common.
 
@@ -20,7 +20,7 @@ from pipeline.linkage.connected_components import label_components
 
 NAME_ALONE = 2.0
 """Odds, in bits like all that follow, that two bearers of a name are one if nothing else is known."""
-TOLD_APART = -3.0
+SEVERAL_BEARERS = -3.0
 """Odds added where the name has several bearers on some platform, or a number there."""
 APART_PER_WORK = -0.25
 LEAST_FOR_WORKS = -4.0
@@ -32,7 +32,7 @@ IN_COMMON = {"collaborator": 4.0, "release": 4.0, "label": 3.0, "title": 1.5, "r
 NOTHING_IN_COMMON = {"label": -1.5, "registrant": -1.0, "genre": -1.5}
 """Odds added where both are known to have some of a kind, and none in common. Collaborators and titles differ from work to work anyway."""
 MOST_BEARERS = 40
-"""Most clusters of one name that are compared. A name with more bearers is a plain word."""
+"""Most clusters of one name that are compared, pair by pair (780 pairs). A name with more bearers is a plain word."""
 COMMON_THING = 200
 """Bearers in a build beyond which a common thing counts half."""
 
@@ -43,14 +43,15 @@ def group_nodes(nodes: pl.DataFrame, ties: pl.DataFrame, likeness: pl.DataFrame 
     Args:
         nodes: node (i64, distinct), platform, key, is_placeholder. Placeholders of one key are one entity always.
         ties: node_a, node_b, strength (> 0), once per pair; ties to placeholders are ignored.
-        likeness: the result of `likeness` for the clusters that ties alone make; null: the name joins nothing.
+        likeness: the result of `weigh_likeness` for the clusters that ties alone make; null: the name joins nothing.
     """
+    # A placeholder (Various Artists) stands for nobody, so a tie to it means nothing.
     placeholders = nodes.filter("is_placeholder").select("node", group=pl.col("node").min().over("key"))
     rest = nodes.filter(~pl.col("is_placeholder")).select("node", "platform").sort("node")
-    edges = _among(ties, rest)
+    edges = _select_edges(ties, rest)
     if likeness is not None:
-        edges = pl.concat([edges.select("node_a", "node_b", "strength"), _among(likeness, rest)])
-    return pl.concat([placeholders, apart_by_platform(rest, edges)]).sort("node")
+        edges = pl.concat([edges.select("node_a", "node_b", "strength"), _select_edges(likeness, rest)])
+    return pl.concat([placeholders, separate_platforms(rest, edges)]).sort("node")
 
 
 def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.DataFrame:
@@ -62,10 +63,11 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
             Loose nodes of a name that nobody else bears are one.
         ties: node_a, node_b, strength.
     """
-    told_apart = shared_names(nodes.filter(~pl.col("is_bare"), ~pl.col("is_placeholder")))["key"].implode()
-    loose = nodes.filter("is_loose", ~pl.col("is_placeholder")).with_columns(by_name=pl.col("is_bare") | ~pl.col("key").is_in(told_apart))
+    shared_names = find_shared_names(nodes.filter(~pl.col("is_bare"), ~pl.col("is_placeholder")))["key"].implode()
+    loose = nodes.filter("is_loose", ~pl.col("is_placeholder")).with_columns(by_name=pl.col("is_bare") | ~pl.col("key").is_in(shared_names))
     bearers = nodes.filter(~pl.col("is_loose"), ~pl.col("is_placeholder")).join(groups, on="node").select("key", "group").unique()
     only = bearers.filter(pl.len().over("key") == 1)
+    # Each tie once from either end; its strength counts for the whole group at the other end.
     both = pl.concat(
         [ties.select(node="node_a", other="node_b", strength="strength"), ties.select(node="node_b", other="node_a", strength="strength")]
     )
@@ -74,9 +76,11 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
         .join(groups.rename({"node": "other"}), on="other")
         .group_by("node", "group")
         .agg(pl.col("strength").sum())
-        .sort("node", -pl.col("strength"), "group")
+        .sort("node", -pl.col("strength"), "group")  # between equal groups the smaller one: the order of the rows must not decide
         .unique("node", keep="first", maintain_order=True)
     )
+    # A loose node goes with the group to which it is tied most, else with the only bearer of its name. If nobody bears the name, its loose
+    # nodes are one. An artist listed without works does not follow a name that some platform gives to two: it says nothing about which.
     attached = (
         loose.join(only, on="key", how="left")
         .join(closest.select("node", closest="group"), on="node", how="left")
@@ -87,12 +91,12 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
     return pl.concat([groups, attached]).with_columns(group=pl.col("node").min().over("group")).sort("node")
 
 
-def _among(edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+def _select_edges(edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
     known = nodes["node"].implode()
     return edges.select("node_a", "node_b", "strength").filter(pl.col("node_a").is_in(known), pl.col("node_b").is_in(known))
 
 
-def apart_by_platform(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+def separate_platforms(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     """Return components in which each platform occurs once at most: node, group.
 
     Negative strengths forbid a join; positive ones join, the strongest first.
@@ -102,7 +106,9 @@ def apart_by_platform(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
         edges: node_a, node_b, strength.
     """
     joining = edges.filter(pl.col("strength") > 0)
-    groups = components(nodes["node"], joining)
+    # Plain components are right for all but a few groups. Only groups that hold a platform twice or a forbidden pair are joined anew, edge
+    # by edge in Python.
+    groups = find_components(nodes["node"], joining)
     at_odds = groups.join(nodes, on="node").filter(pl.struct("group", "platform").is_duplicated())["group"].unique()
     forbidden = edges.filter(pl.col("strength") < 0).select("node_a", "node_b")
     if forbidden.height:
@@ -114,16 +120,18 @@ def apart_by_platform(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     if crowded.is_empty():
         return groups
     members = crowded["node"].implode()
-    parted = _greedy(
+    parted = _join_strongest_first(
         crowded.join(nodes, on="node").sort("node"),
+        # The nodes break ties between equal strengths, so that the result does not depend on the order of the rows.
         joining.filter(pl.col("node_a").is_in(members)).sort(-pl.col("strength"), "node_a", "node_b"),
         forbidden.filter(pl.col("node_a").is_in(members)),
     )
     return pl.concat([groups.filter(~pl.col("group").is_in(at_odds.implode())), parted]).sort("node")
 
 
-def _greedy(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -> pl.DataFrame:
+def _join_strongest_first(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -> pl.DataFrame:
     """Join along the edges in their order wherever the two parts have no platform in common and no forbidden pair between them."""
+    # Invariant: each part holds a platform once at most and no forbidden pair. `root` names every node's part by its smallest node.
     root = {node: node for node in nodes["node"]}
     members = {node: [node] for node in root}
     platforms = {node: {platform} for node, platform in nodes.select("node", "platform").iter_rows()}
@@ -144,7 +152,7 @@ def _greedy(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -
     return pl.DataFrame({"node": list(root), "group": list(root.values())}, schema={"node": pl.Int64, "group": pl.Int64})
 
 
-def shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
+def find_shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
     """Return the names (column `key`) that some platform tells apart.
 
     Columns of `nodes`: platform, key, is_numbered (the platform itself numbers the bearers).
@@ -154,13 +162,13 @@ def shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([twice, numbered]).unique().sort("key")
 
 
-def namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+def find_namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
     """Return clusters that bear one name: node_a < node_b (smallest nodes), key_a, key_b.
 
     Columns: node, key of `nodes`; node, group of `clusters`.
     """
     bearers = nodes.join(clusters, on="node").select("key", node="group").unique()
-    bearers = bearers.filter(pl.len().over("key").is_between(2, MOST_BEARERS))
+    bearers = bearers.filter(pl.len().over("key").is_between(2, MOST_BEARERS))  # the join below is quadratic in the bearers
     pairs = bearers.join(bearers, on="key", suffix="_b").filter(pl.col("node") < pl.col("node_b"))
     return (
         pairs.select(node_a="node", node_b="node_b", key_a="key", key_b="key")
@@ -169,14 +177,14 @@ def namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told_apart: pl.DataFrame) -> pl.DataFrame:
+def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, shared_names: pl.DataFrame) -> pl.DataFrame:
     """Return the odds that pairs of clusters are one entity: node_a, node_b (the clusters), strength (bits; below 0: they are two).
 
     Args:
         pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name.
         facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` stands for a single common work that alone joins nothing.
         works: node, works: the number of works of each cluster.
-        told_apart: key: names that some platform gives to two artists.
+        shared_names: key: names that some platform gives to two entities.
     """
     spread = facts.group_by("kind", "value").agg(bearers=pl.col("node").n_unique())
     rarity = pl.when(pl.col("bearers") > COMMON_THING).then(0.5).otherwise(1.0)
@@ -186,9 +194,11 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
         .join(facts.rename({"node": "node_b"}), on=["node_b", "kind", "value"])
         .join(spread, on=["kind", "value"])
         .group_by("node_a", "node_b", "kind")
+        # Without this limit a long list of common genres would outweigh everything that speaks against the pair.
         .agg(found=rarity.sum().clip(upper_bound=2.0), bits=pl.col("kind").first().replace_strict(IN_COMMON, return_dtype=pl.Float64))
     )
     plus = common.group_by("node_a", "node_b").agg(plus=(pl.col("found") * pl.col("bits")).sum())
+    # A kind speaks against a pair only if both have facts of it: a platform that tells no labels must not part an artist from itself.
     kinds = facts.filter(pl.col("kind").is_in(list(NOTHING_IN_COMMON))).select("node", "kind").unique()
     minus = (
         pairs.select("node_a", "node_b")
@@ -198,9 +208,10 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
         .group_by("node_a", "node_b")
         .agg(minus=pl.col("kind").replace_strict(NOTHING_IN_COMMON, return_dtype=pl.Float64).sum())
     )
+    # Two prolific artists who never meet are two. The cluster with fewer works had fewer occasions, so its works are counted.
     fewer = pl.min_horizontal(pl.col("works_a").fill_null(0), pl.col("works_b").fill_null(0))
     same_name = pl.col("key_a") == pl.col("key_b")
-    crowded = pl.col("key_a").is_in(told_apart["key"].implode()) | pl.col("key_b").is_in(told_apart["key"].implode())
+    crowded = pl.col("key_a").is_in(shared_names["key"].implode()) | pl.col("key_b").is_in(shared_names["key"].implode())
     return (
         pairs.join(plus, on=["node_a", "node_b"], how="left")
         .join(minus, on=["node_a", "node_b"], how="left")
@@ -210,7 +221,7 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
             "node_a",
             "node_b",
             strength=pl.when(same_name).then(NAME_ALONE).otherwise(LINKED_NAMES)
-            + pl.when(crowded).then(TOLD_APART).otherwise(0.0)
+            + pl.when(crowded).then(SEVERAL_BEARERS).otherwise(0.0)
             + pl.col("plus").fill_null(0.0)
             + pl.col("minus").fill_null(0.0)
             + (fewer * APART_PER_WORK).clip(lower_bound=LEAST_FOR_WORKS),
@@ -219,7 +230,7 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
     )
 
 
-def components(nodes: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
+def find_components(nodes: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
     """Return connected components: node, group (the smallest node of the component).
 
     `nodes` are sorted; `edges` have node_a and node_b, both in `nodes`.

@@ -16,7 +16,7 @@ _BEFORE_GUESTS = r"(?i)[\s(\[]+(?:feat\.?|ft\.?|featuring|f/)\s+"
 _BETWEEN = r"(?i)\s*[,;/+&\u00d7]\s*|\s+(?:and|x|vs\.?|with|meets|pres\.?|presents)\s+"
 
 
-def joined_names(names: pl.DataFrame) -> pl.DataFrame:
+def cut_joined_names(names: pl.DataFrame) -> pl.DataFrame:
     """Return the names that are to be cut: name, place (from 0), part, role (`featured` behind `feat.`, else null).
 
     A part is named as it was written. If it cannot be found again (`Tyler, The Creator`), it gets the usual name of the artist of that key.
@@ -29,7 +29,8 @@ def joined_names(names: pl.DataFrame) -> pl.DataFrame:
     parts = parts.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int32).over("name"))
     called = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)
     called = called.select("key", known=pl.col("name").str.replace(NUMBERED, ""))
-    written = _pieces(cut.select("name")).unique(["name", "key"], keep="first", maintain_order=True)
+    written = _cut_pieces(cut.select("name")).unique(["name", "key"], keep="first", maintain_order=True)
+    # The joins keep the order of the parts: `forward` below marks every part behind the first guest.
     found = parts.join(written, on=["name", "key"], how="left", maintain_order="left").join(
         called, on="key", how="left", maintain_order="left"
     )
@@ -41,8 +42,9 @@ def joined_names(names: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _pieces(names: pl.DataFrame) -> pl.DataFrame:
+def _cut_pieces(names: pl.DataFrame) -> pl.DataFrame:
     """Return the parts between the joints of each name: name, piece, key, is_guest."""
+    # Staging removes control characters from names, so two of them can mark the cuts and the beginning of the guests.
     text = pl.col("name").str.replace_all(_BEFORE_GUESTS, f"{_CUT}{_GUESTS}").str.replace_all(_BETWEEN, _CUT)
     pieces = names.select("name", piece=text.str.split(_CUT)).explode("piece", empty_as_null=False)
     pieces = pieces.with_columns(is_guest=pl.col("piece").str.starts_with(_GUESTS).cum_max().over("name"))

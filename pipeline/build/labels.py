@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.build.identity import attach, group_nodes, likeness, namesakes, shared_names
+from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
 from pipeline.build.priorities import LABEL_NAME, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
@@ -38,7 +38,7 @@ def build_labels(paths: BuildPaths) -> dict[str, int]:
     """Write label_source and label (counts still 0), and return row counts."""
     with open_workbench(paths, "labels") as bench:
         bench.keep("labelled", _LABELLED)
-        bench.load("name_key", _name_keys(bench))
+        bench.load("name_key", _build_name_keys(bench))
         bench.keep("node", _NODE)
         bench.keep("release_node", _RELEASE_NODE)
         groups = _group(bench)
@@ -50,8 +50,11 @@ def build_labels(paths: BuildPaths) -> dict[str, int]:
     return facts
 
 
-def _name_keys(bench: Workbench) -> pl.DataFrame:
-    names = bench.frame("SELECT DISTINCT label_name AS name FROM labelled UNION SELECT name FROM source_label ORDER BY name").drop_nulls()
+def _build_name_keys(bench: Workbench) -> pl.DataFrame:
+    # Names that mean `no label` get no key. The joins below then leave out their releases.
+    names = bench.read_frame(
+        "SELECT DISTINCT label_name AS name FROM labelled UNION SELECT name FROM source_label ORDER BY name"
+    ).drop_nulls()
     return names.with_columns(key=label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1).filter(
         ~pl.col("key").str.contains(NO_LABEL)
     )
@@ -108,16 +111,17 @@ FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_re
 
 def _group(bench: Workbench) -> pl.DataFrame:
     """Return node, group, source_key."""
-    nodes = bench.frame("SELECT *, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare FROM node ORDER BY node")
+    nodes = bench.read_frame("SELECT *, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare FROM node ORDER BY node")
     bench.keep("released", _RELEASED)
-    ties = bench.frame(_TIES)
+    ties = bench.read_frame(_TIES)
     firm = nodes.filter(~pl.col("is_loose"))
     clusters = group_nodes(firm, ties)
-    pairs = namesakes(firm, clusters)
+    pairs = find_namesakes(firm, clusters)
     if pairs.height:
         bench.load("open_node", clusters)
         bench.keep("open_released", _OPEN_RELEASED)
-        alike = likeness(pairs, bench.frame(_FACTS), bench.frame(_OPEN_WORKS), shared_names(firm))
+        alike = weigh_likeness(pairs, bench.read_frame(_FACTS), bench.read_frame(_OPEN_WORKS), find_shared_names(firm))
+        # Ties are counts of common recordings; lifted above all likeness, they are joined first.
         clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), alike)
     groups = attach(clusters, nodes, ties)
     return nodes.join(groups, on="node").select("node", "group", source_key=pl.concat_str("platform", "external_id", separator=":"))

@@ -43,6 +43,8 @@ LEFT JOIN source_release r ON r.platform = l.platform AND r.release_id = l.entit
 WHERE l.entity_kind = 'release' AND l.target_kind = 'video' AND coalesce(r.track_count, 1) <= 1
 """
 
+# The last line leaves out ids that are records of ours: linkage says which recording has those. catalog_a is excepted, because its ids
+# are releases: one release may stand for many recordings.
 _PLATFORM_LINK = f"""
 WITH own AS (
     SELECT m.recording_id, r.platform AS source, r.link_id AS external_id, min(r.slug) AS slug

@@ -1,4 +1,4 @@
-"""Check that the work folder still holds the published tables, before a part of the line is run again on its own.
+"""Check that the work folder still holds the published tables, before a part of the build is run again on its own.
 
 A build that stopped at the gate leaves tables that no gate accepted; a part run over them would publish them.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StaleWorkError(Exception):
-    """The work folder is not that of the live snapshot; the message names a table and what to do."""
+    """The work folder is not that of the live snapshot; the message names a table and the remedy."""
 
 
 def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
@@ -52,10 +52,8 @@ def has_columns_of_today(manifest: Manifest) -> bool:
 
 
 def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
-    """Return whether both lists hold the same files.
-
-    Mostly they are one file under two names. After a copy of the catalog their contents are compared.
-    """
+    """Return whether both lists hold the same files."""
+    # A snapshot is made of hard links, so mostly both are one file. After a copy of the catalog they are two: then the contents count.
     if [path.name for path in working] != [path.name for path, _ in published]:
         return False
     return all(

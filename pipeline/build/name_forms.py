@@ -43,6 +43,7 @@ def label_key(name: pl.Expr) -> pl.Expr:
 
     `Interscope Records` -> `interscope`; `Music` -> `music`.
     """
+    # Twice, because a name may end in two such words: `XL Recordings Ltd`.
     return name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
 
 

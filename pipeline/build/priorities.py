@@ -64,10 +64,8 @@ CHAINS = {
 
 
 def platform_count_sql(column: str = "platform", chain: Chain = CATALOG_PLATFORMS) -> str:
-    """Return an SQL aggregate for the number of the chain's platforms in the group.
-
-    It counts bits, because `count(DISTINCT ...)` keeps a set of strings per group.
-    """
+    """Return an SQL aggregate for the number of the chain's platforms in the group."""
+    # Bits are counted, because `count(DISTINCT ...)` keeps a set of strings per group.
     return f"bit_count(bit_or(1 << {rank_sql(chain, column)}))"
 
 

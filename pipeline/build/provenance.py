@@ -31,6 +31,7 @@ LEFT JOIN representative i USING (recording_id) LEFT JOIN duration l USING (reco
 """
 
 
+# A median may lie between two records, so the record nearest to it stands for the duration. 29 bits hold distances of six days.
 _NEAREST = f"""
 SELECT recording_id, min(record) FILTER (WHERE list_contains(isrcs, isrc)) AS isrc_record,
     {record_sql(f"min({packed_sql(('round(abs(duration_ms - ms))', 29))}) FILTER (WHERE duration_ms IS NOT NULL)")} AS duration_record
@@ -39,7 +40,8 @@ FROM member JOIN chosen USING (recording_id) GROUP BY recording_id
 """The first record that carries the code, and the one whose duration is nearest to the agreed one."""
 
 
-def _source(field: str, record: str) -> str:
+def _source_columns_sql(field: str, record: str) -> str:
+    # One record matches, so `max` is that record's value; it lets all fields share one pass over the members.
     named = (f"max({column}) FILTER (WHERE record = {record}) AS {field}_{column}" for column in ("platform", "external_id"))
     return ", ".join(named)
 
@@ -47,7 +49,7 @@ def _source(field: str, record: str) -> str:
 _FIELDS = ("title", "artists", "duration", "isrc", "popularity", "variant")
 
 _SOURCE = f"""
-SELECT recording_id, {", ".join(_source(field, f"{field}_record") for field in (*_FIELDS, "date"))}
+SELECT recording_id, {", ".join(_source_columns_sql(field, f"{field}_record") for field in (*_FIELDS, "date"))}
 FROM member JOIN chosen USING (recording_id) JOIN ({_NEAREST}) USING (recording_id) GROUP BY recording_id
 """
 
@@ -71,7 +73,7 @@ LEFT JOIN source_release_number r ON r.release_number = c.date_release
 """
 
 
-def _first_edition(field: str, chain: Chain, is_chosen: str) -> str:
+def _first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
     """Return the first edition, in the chain's order, of those with the chosen value."""
     order = packed_sql(("(NOT is_official)::INT", 1), (rank_sql(chain, "m.platform"), 3), record="node")
     columns = (("platform", "m.platform"), ("external_id", "m.release_id"))
@@ -80,13 +82,13 @@ def _first_edition(field: str, chain: Chain, is_chosen: str) -> str:
 
 RELEASE_PROVENANCE = f"""
 SELECT r.release_id,
-    {_first_edition("title", RELEASE_TITLE, "true")},
-    {_first_edition("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
-    {_first_edition("label", RELEASE_LABEL, "m.label_id = r.label_id")},
-    {_first_edition("catalog_number", RELEASE_CATALOG_NUMBER, "trim(m.catalog_number) = r.catalog_number")},
-    {_first_edition("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
-    {_first_edition("release_date", DATE, "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision")},
-    {_first_edition("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
+    {_first_edition_sql("title", RELEASE_TITLE, "true")},
+    {_first_edition_sql("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
+    {_first_edition_sql("label", RELEASE_LABEL, "m.label_id = r.label_id")},
+    {_first_edition_sql("catalog_number", RELEASE_CATALOG_NUMBER, "trim(m.catalog_number) = r.catalog_number")},
+    {_first_edition_sql("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
+    {_first_edition_sql("release_date", DATE, "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision")},
+    {_first_edition_sql("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
 FROM merged m JOIN release r ON r.release_id = m.id GROUP BY r.release_id
 """
 """Provenance of releases. Reads `release` and `merged` (the editions of each release, as build_releases keeps them)."""

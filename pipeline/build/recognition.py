@@ -1,10 +1,8 @@
 """The recognition index of a build: old segments are taken over, and new fingerprints go into a small segment beside them.
 
-A segment (format: audio_recognition/index/layout.py) is built of fingerprint keys, not of recording ids, and keeps them beside it in
-KEYS_FILE. A column of its own holds the recording of each key and is written anew each night. So merges, splits and withdrawals cost one
-look-up per fingerprint. All other files of a segment are hard links to those of the live snapshot. A whole index depends on the chosen
-fingerprints alone, not on earlier snapshots. `planned` holds the rules by which segments are put together again. fingerprints.py chooses
-the fingerprints.
+A segment (format: audio_recognition/index/layout.py) is built of fingerprint keys, not of recording ids. KEYS_FILE keeps the keys, and
+IDS_FILE holds the recording of each key. A whole index depends on the chosen fingerprints alone, not on earlier snapshots. `plan_segments`
+holds the rules by which segments are put together again. fingerprints.py chooses the fingerprints.
 """
 
 from __future__ import annotations
@@ -61,25 +59,28 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
 
     Without fingerprints the index finds nothing. When everything is to be linked anew, no segment is taken over.
     """
+    # Sorted keys make every membership test below a binary search.
     table = scan_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint"))
     chosen = table.select("fingerprint_key", "recording_id").sort("fingerprint_key").collect()
     keys, ids = (chosen[name].to_numpy() for name in ("fingerprint_key", "recording_id"))
-    segments = {} if paths.relink.exists() else _live_segments(paths)
-    plan = planned(segments, keys)
+    segments = {} if paths.relink.exists() else _read_live_segments(paths)
+    plan = plan_segments(segments, keys)
     pending = paths.recognition.with_name(paths.recognition.name + PENDING_SUFFIX)
     shutil.rmtree(pending, ignore_errors=True)
     pending.mkdir(parents=True)
+    # Only IDS_FILE is written anew, so a merge, a split or a withdrawal costs one look-up per fingerprint and no indexing.
     for name in plan.kept:
-        _take_over(_live_index(paths) / name, pending / name)
+        _take_over(_find_live_index(paths) / name, pending / name)
         _write_ids(pending / name, segments[name], keys, ids)
     names = list(plan.kept)
     if plan.built is not None:
         name, wanted = plan.built
-        write_segment(_batches(paths, wanted), pending / name)
+        write_segment(_iterate_batches(paths, wanted), pending / name)
         # The segment is built of fingerprint keys in place of recording ids; the ids of tonight are written beside them.
         (pending / name / IDS_FILE).rename(pending / name / KEYS_FILE)
         _write_ids(pending / name, map_array(pending / name / KEYS_FILE), keys, ids)
         names.append(name)
+    # The index is complete before it takes its place: a killed step leaves the old one or none.
     write_index_file(pending, names)
     shutil.rmtree(paths.recognition, ignore_errors=True)
     pending.rename(paths.recognition)
@@ -87,12 +88,12 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
     return {"fingerprints": len(keys), "indexed_anew": indexed, "segments": len(names), "segments_taken_over": len(plan.kept)}
 
 
-def indexed_fingerprints(folder: Path) -> int:
+def count_indexed_fingerprints(folder: Path) -> int:
     """Return the number of fingerprints in the index at `folder`; each segment is opened and checked."""
     return Index.open(folder).recordings
 
 
-def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) -> Plan:
+def plan_segments(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) -> Plan:
     """Return the segments to take over and the one to build.
 
     Args:
@@ -102,10 +103,11 @@ def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) 
     if BASE not in segments:
         return Plan((), (BASE, keys))
     deltas = [name for name in segments if name != BASE]
-    in_base = _among(keys, segments[BASE])
+    in_base = _find_known(keys, segments[BASE])
     in_deltas = np.zeros(len(keys), dtype=np.bool_)
     for name in deltas:
-        in_deltas |= _among(keys, segments[name])
+        in_deltas |= _find_known(keys, segments[name])
+    # Dead keys of the base cost time in every search, keys outside it lie in segments that are searched one by one.
     outside = int((~in_base).sum())
     dead = len(segments[BASE]) - int(in_base.sum())
     if max(outside, dead) > LARGEST_DELTA_SHARE * len(keys):
@@ -113,25 +115,27 @@ def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) 
     new = keys[~in_base & ~in_deltas]
     if not len(new):
         return Plan(tuple(segments), None)
+    # `built` holds the new keys alone while there is room for a delta, and all keys outside the base when the deltas become one.
     if len(deltas) < MOST_DELTAS:
         return Plan(tuple(segments), (f"delta-{len(deltas) + 1:04d}", new))
     return Plan((BASE,), ("delta-0001", keys[~in_base]))
 
 
-def _live_index(paths: BuildPaths) -> Path:
+def _find_live_index(paths: BuildPaths) -> Path:
     return paths.current.resolve() / SERVING_FOLDER / RECOGNITION_FOLDER
 
 
-def _live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
+def _read_live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
     """Return the keys of each segment of the live snapshot's index; empty without an index that this program can read."""
-    folder = _live_index(paths)
+    folder = _find_live_index(paths)
+    # An index of another version of the program, or a damaged one, is no error: the index is built whole.
     try:
         return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
     except (IndexInvalidError, OSError, ValueError):
         return {}
 
 
-def _among(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _find_known(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask over `wanted` of the keys that are in `known`, which is ascending."""
     if not len(known):
         return np.zeros(len(wanted), dtype=np.bool_)
@@ -153,6 +157,7 @@ def _take_over(old: Path, new: Path) -> None:
 
 def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
     """Write the present recording of each ordinal of the segment."""
+    # VOID stands for a fingerprint that no longer counts. Its postings stay until its segment is built anew.
     with ArrayWriter(segment / IDS_FILE, np.int64) as written:
         if not len(keys):
             written.append(np.full(len(segment_keys), VOID))
@@ -161,11 +166,12 @@ def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.
         written.append(np.where(keys[at] == segment_keys, ids[at], VOID))
 
 
-def _batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
+def _iterate_batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
     """Yield the fingerprints of these keys (ascending), in the order of staging.
 
     Only row groups that hold some of them are read in full.
     """
+    # A day may deliver a fingerprint again. The first staged copy is taken, and `open_ones` marks the keys that have none yet.
     open_ones = np.ones(len(wanted), dtype=np.bool_)
     staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
     for part in chain.from_iterable(map(parts, staged)):
@@ -173,7 +179,7 @@ def _batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[Fingerpri
             return
         with pq.ParquetFile(part) as file:
             keys = file.read(["fingerprint_key"]).column(0).to_numpy()
-            hits = _among(keys, wanted)
+            hits = _find_known(keys, wanted)
             hits[hits] = open_ones[np.searchsorted(wanted, keys[hits])]
             open_ones[np.searchsorted(wanted, keys[hits])] = False
             start = 0
@@ -181,11 +187,11 @@ def _batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[Fingerpri
                 end = start + file.metadata.row_group(group).num_rows
                 if hits[start:end].any():
                     rows = pl.DataFrame(file.read_row_group(group, ["fingerprint_key", "duration_seconds", "items"]))
-                    yield _batch(rows.filter(pl.Series(hits[start:end])))
+                    yield _build_batch(rows.filter(pl.Series(hits[start:end])))
                 start = end
 
 
-def _batch(rows: pl.DataFrame) -> FingerprintBatch:
+def _build_batch(rows: pl.DataFrame) -> FingerprintBatch:
     items, starts = flat(rows["items"])
     seconds = rows["duration_seconds"].clip(upper_bound=np.iinfo(np.uint16).max).cast(pl.UInt16).to_numpy()
     return FingerprintBatch(rows["fingerprint_key"].to_numpy(), starts, items.astype(np.uint32), seconds)

@@ -20,6 +20,7 @@ CREDIT_KEY = packed_sql(
     (f"{MOST_LISTED} - least(artist_count, {MOST_LISTED})", 10),
 )
 """Rank of a row of `member`, least is best: no video, all artists with ids (a joined `A & B` is nobody), the chain, the longest list."""
+# `is_video` and `has_names_only` are the upper two of the 15 bits of CREDIT_KEY, bits 14 and 13.
 CREDIT_WITHOUT_FLAWS = 1 << 13
 """Bound of the criteria: a value below this means no video, no bare names."""
 
@@ -27,6 +28,7 @@ _UNLISTED = 1000
 """Place of artists who are not in the chosen list."""
 _ROLELESS = ", ".join(f"'{platform}'" for platform in ROLELESS)
 
+# Most recordings have main artists alone. Only the others (`doubted`) are looked through.
 ROLE_KNOWLEDGE = """
 WITH doubted AS (SELECT DISTINCT recording_id FROM source_credit WHERE role <> 'primary')
 SELECT platform, external_id,

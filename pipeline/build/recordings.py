@@ -19,7 +19,7 @@ from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import platform_count_sql
 from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
-from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, last_believable_day, precision_sql, stamp_sql
+from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, find_last_believable_day, precision_sql, stamp_sql
 from pipeline.build.representative_isrcs import representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import open_workbench
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
     """Write recording_isrc, recording_artist, recording and recording_provenance, fill the counts of artist, and return row counts."""
-    last_day = last_believable_day(paths)
+    # Each step reads the ones before it by name, so the order is that of their queries.
+    last_day = find_last_believable_day(paths)
     with open_workbench(paths, "recordings") as bench:
         bench.keep("member", _MEMBER.format(stamp=stamp_sql(last_day)))
         bench.keep("source_release_number", _RELEASE_NUMBER)
         bench.keep("on_release", _ON_RELEASE.format(stamp=stamp_sql(last_day)))
-        bench.keep("shown_before", _shown_before(paths))
+        bench.keep("shown_before", _shown_before_sql(paths))
         bench.keep("representative", representative_sql(last_day))
         bench.keep("counted", _COUNTED)
         bench.keep("credit_record", _CREDIT_RECORD)
@@ -54,12 +55,15 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
             "recording_artists": bench.write("recording_artist", RECORDING_ARTIST),
             "recordings": bench.write("recording", _RECORDING),
         }
+        # Choices are numbers of records up to here. The names of the chosen records are looked up once, over all fields together.
         bench.keep("chosen", CHOSEN)
         bench.write("recording_provenance", RECORDING_PROVENANCE)
+    # The artists' stage ran before, because credits need its ids; so their recordings can be counted only now.
     count_artist_works(paths)
     return facts
 
 
+# `row_number()` without an order follows the table, which is sorted. An explicit order would sort all records once more.
 _MEMBER = """
 SELECT m.recording_id, m.record, m.platform, m.external_id, r.title, r.version, r.artist_credit, r.isrcs, r.duration_ms, {stamp} AS stamp,
     r.is_video, r.popularity, len(r.artists) AS artist_count, a.atom_id,
@@ -84,8 +88,9 @@ FROM (
 """
 
 
-def _shown_before(paths: BuildPaths) -> str:
+def _shown_before_sql(paths: BuildPaths) -> str:
     """Return SQL for the codes that the live snapshot shows; none before the first publish."""
+    # A code that gains or loses one platform must not make a track flip between two codes from night to night.
     live = paths.current / "tables" / "recording"
     source = sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
     return f"SELECT recording_id, isrc FROM {source} WHERE isrc IS NOT NULL"
@@ -96,6 +101,7 @@ SELECT o.isrc, o.recording_id, o.isrc = r.isrc AS is_representative, o.platform_
 FROM isrc_owner o JOIN representative r USING (recording_id)
 """
 
+# One pass over the members feeds several fields. `popularity_key` is smallest for the highest popularity: `min` is the only choice needed.
 _COUNTED = f"""
 SELECT recording_id, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count, {popularity_sql()} AS popularity,
     min({CREDIT_KEY}) AS credit_key,

@@ -34,8 +34,9 @@ _FULL, _MONTH, _YEAR, _NEW_YEAR = range(4)
 _IS_FILLER = "({date} IN (" + ", ".join(f"'{day}'" for day in FILLERS) + ") AND {precision} = 'day')"
 
 
-def last_believable_day(paths: BuildPaths) -> str:
-    """Return `YYYY-MM-DD`, ANNOUNCED_DAYS after the newest landed dump. No clock is read, so that a rebuild gives the same."""
+def find_last_believable_day(paths: BuildPaths) -> str:
+    """Return `YYYY-MM-DD`, ANNOUNCED_DAYS after the newest landed dump."""
+    # No clock is read: a rebuild of the same dumps must give the same dates.
     landed = (paths.root / "landing").glob("*/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*/")
     days = [date.fromisoformat(folder.name[:10]) for folder in landed]
     return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
@@ -46,6 +47,7 @@ def stamp_sql(last_day: str, date: str = "release_date", precision: str = "relea
 
     It is null when there is no date to believe. See `date_sql`.
     """
+    # The digits of the date stand above two bits of precision, so stamps sort by date first.
     known = (
         f"CASE {precision} WHEN 'month' THEN {_MONTH} WHEN 'year' THEN {_YEAR} ELSE CASE WHEN {date} LIKE '%-01-01' "
         f"THEN {_NEW_YEAR} ELSE {_FULL} END END"
@@ -79,11 +81,13 @@ FROM (
 """
 """Every date of every recording once, with the platforms that give it; reads `member` and `on_release`, kept as `dated`."""
 
+# A month or a year is compared by its last day: `2004` may mean 31 December 2004, which is not a year older than 24 June 2005.
 _STAMP_YEAR = "(stamp >> 2) // 10000"
 _LATEST = f"CASE stamp & 3 WHEN {_MONTH} THEN (stamp >> 2) - 1 + 31 ELSE {_STAMP_YEAR} * 10000 + 1231 END"
 _EDITED_BITS = sum(1 << CATALOG_PLATFORMS.index(platform) for platform in EDITED)
 _WITHIN_YEAR = f"CASE stamp & 3 WHEN {_MONTH} THEN 0 WHEN {_YEAR} THEN 1 ELSE 2 END"
 
+# `10000` is a year in the digits YYYYMMDD.
 RELEASE_DATE = f"""
 WITH full_date AS (
     SELECT recording_id, min(stamp) AS stamp FROM dated WHERE stamp & 3 = {_FULL} GROUP BY recording_id

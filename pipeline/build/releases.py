@@ -19,7 +19,7 @@ import polars as pl
 
 from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.credited_names import OTHER_NAME, load_other_names
-from pipeline.build.identity import components
+from pipeline.build.identity import find_components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, edition_form, label_key, shown_name_sql
 from pipeline.build.popularity import popularity_sql
@@ -66,11 +66,11 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
     """Write release_source, release and recording_release, fill the counts of label, and return row counts."""
     with open_workbench(paths, "releases") as bench:
         bench.keep("release_track", _RELEASE_TRACK)
-        bench.load("name_form", _name_forms(bench))
-        bench.load("title_form", _title_forms(bench))
+        bench.load("name_form", _build_name_forms(bench))
+        bench.load("title_form", _build_title_forms(bench))
         bench.keep("remastered", _REMASTERED)
         bench.keep("edition", _EDITION)
-        bench.keep("edition", _TRUSTED)
+        bench.keep("edition", _TRUSTED)  # reads the first `edition` and replaces it
         groups = _group(bench)
         registry, next_id = read_previous_registry(paths, "release")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
@@ -85,17 +85,19 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         }
         bench.write("release_provenance", RELEASE_PROVENANCE)
         save_assignment(paths, "release", assignment)
+    # The labels' stage ran before, because releases need its ids; so their releases can be counted only now.
     count_label_releases(paths)
     return facts
 
 
-def _name_forms(bench: Workbench) -> pl.DataFrame:
+def _build_name_forms(bench: Workbench) -> pl.DataFrame:
     """Return text, artist_key, label_key of every distinct name of an artist or a label."""
-    texts = bench.frame(
+    texts = bench.read_frame(
         "SELECT DISTINCT text FROM (SELECT label_name AS text FROM source_release UNION ALL SELECT artists[1].name FROM source_release) "
         "WHERE text IS NOT NULL ORDER BY text"
     )
     text = pl.col("text")
+    # `Various`, `VA` and their translations must meet under one key, as artists.py gives them one.
     various = artist_key(text).is_in(VARIOUS_KEYS)
     return texts.select(
         "text",
@@ -104,9 +106,9 @@ def _name_forms(bench: Workbench) -> pl.DataFrame:
     )
 
 
-def _title_forms(bench: Workbench) -> pl.DataFrame:
+def _build_title_forms(bench: Workbench) -> pl.DataFrame:
     """Return title, version, title_key, edition, is_remaster of every distinct pair."""
-    titles = bench.frame("SELECT DISTINCT title, version FROM source_release ORDER BY title, version")
+    titles = bench.read_frame("SELECT DISTINCT title, version FROM source_release ORDER BY title, version")
     return titles.with_columns(form=edition_form(pl.col("title"), pl.col("version"))).unnest("form")
 
 
@@ -116,6 +118,7 @@ GROUP BY ALL HAVING avg((contains(lower(s.title), 'remaster') OR contains(lower(
 """
 """Releases with mostly remastered tracks. Some platforms mark the tracks alone."""
 
+# A release that names no artist takes the lead artist of its tracks, if all have the same; else it is Various Artists.
 _OWN_ARTISTS = """
 SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
 FROM (
@@ -176,10 +179,10 @@ SELECT * REPLACE (CASE WHEN node NOT IN (SELECT node FROM doubted) OR node IN (F
 def _group(bench: Workbench) -> pl.DataFrame:
     """Return node, group, source_key."""
     bench.keep("overlap", _OVERLAP)
-    edges = bench.frame(f"({_SAME_PRODUCT}) UNION ({_SAME_BARCODE}) ORDER BY ALL")
-    nodes = bench.frame("SELECT node, gtin, platform || ':' || release_id AS source_key FROM edition ORDER BY node")
-    groups = nodes.join(components(nodes["node"], edges), on="node")
-    partners = bench.frame(_BARCODE_PARTNER)
+    edges = bench.read_frame(f"({_SAME_PRODUCT}) UNION ({_SAME_BARCODE}) ORDER BY ALL")
+    nodes = bench.read_frame("SELECT node, gtin, platform || ':' || release_id AS source_key FROM edition ORDER BY node")
+    groups = nodes.join(find_components(nodes["node"], edges), on="node")
+    partners = bench.read_frame(_BARCODE_PARTNER)
     return separate_barcodes(groups, partners).select("node", "group", "source_key")
 
 
@@ -194,6 +197,7 @@ WHERE a.node < b.node GROUP BY ALL
 """
 """Pairs of releases of one artist, title and kind of edition that share a recording. Only these are ever compared."""
 
+# An unknown year decides nothing: then both must be remastered or neither, or the barcodes agree. Two different barcodes always part.
 _SAME_PRODUCT = f"""
 SELECT o.node_a, o.node_b FROM overlap o JOIN edition a ON a.node = o.node_a JOIN edition b ON b.node = o.node_b
 WHERE o.shared >= {LEAST_SHARED_TRACKS} * greatest(a.known_tracks, b.known_tracks)
@@ -221,6 +225,7 @@ WHERE is_titled_alike OR coalesce(shared, 0) >= {LEAST_SHARED_TRACKS} * tracks
 """Pairs of releases with one barcode. Barcodes are mistyped and reused: one that agrees in neither title nor tracks joins nothing. Each is
 compared with one centre per barcode, so that a filler barcode on thousands of releases costs thousands of comparisons, not millions."""
 
+# The partner of a release is the edition with a barcode that is most like it: remastered alike, then nearest in years, then most tracks.
 _BARCODE_PARTNER = """
 SELECT p.node, arg_min(b.gtin, struct_pack(
     a := a.is_remaster <> b.is_remaster, b := coalesce(abs(a.year - b.year), 1), c := -p.shared, d := p.other
@@ -241,6 +246,7 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
     Returns:
         `groups` with the smallest node as group again. Releases without a barcode go with their partner's, else with the smallest.
     """
+    # Components chain: A joins B and B joins C, although A and C have different barcodes. Such a group falls apart along the barcodes.
     known = pl.coalesce("gtin", "partner_gtin")
     marked = groups.join(partners, on="node", how="left").with_columns(
         label=pl.when(pl.col("gtin").drop_nulls().n_unique().over("group") > 1).then(pl.coalesce(known, pl.col("gtin").min().over("group")))
@@ -258,7 +264,7 @@ FROM (
 """
 
 
-def _first(field: str, chain: tuple[str, ...]) -> str:
+def _first_sql(field: str, chain: tuple[str, ...]) -> str:
     """Return SQL for the field of the first platform of `chain` that has it: official editions first, then by id."""
     return f"arg_min({field}, struct_pack(a := NOT is_official, b := {rank_sql(chain)}, c := release_id))"
 
@@ -274,16 +280,17 @@ CASE WHEN trim(coalesce(version, '')) = '' OR contains(lower(title), lower(versi
     ELSE {_PLAIN_TITLE} || ' (' || version || ')' END
 """
 
+# `told_gtin` is the barcode as a platform gave it. A distrusted barcode joins nothing, but a release without another one still shows it.
 _RELEASE = f"""
 WITH golden AS (
     SELECT id AS release_id,
-        {_first(_TITLE, RELEASE_TITLE)} AS title,
-        {_first("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
-        {_first("label_id", RELEASE_LABEL)} AS label_id,
-        {_first("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
+        {_first_sql(_TITLE, RELEASE_TITLE)} AS title,
+        {_first_sql("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
+        {_first_sql("label_id", RELEASE_LABEL)} AS label_id,
+        {_first_sql("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
         coalesce(min(gtin), min(told_gtin)) AS gtin,
         coalesce({earliest_date_sql(where="is_official")}, {earliest_date_sql()}) AS date,
-        {_first("release_type", RELEASE_TYPE)} AS release_type,
+        {_first_sql("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,
         {platform_count_sql()}::INT AS platform_count
     FROM merged GROUP BY id

@@ -1,8 +1,7 @@
 """The representative ISRC of a recording: support first, then the code of last night, then the likeliest original.
 
 The contract (B2) asks for most sources, earliest year, alphabet, and for stability. A code registered first most often belongs to the first
-release; codes of re-registered back catalogue come later. Between codes with equally many platforms the one shown last night stays.
-Otherwise a code that gains or loses one platform would make the track flip to and fro. Linkage decides the owner of a code.
+release; codes of re-registered back catalogue come later. Linkage decides the owner of a code.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ def representative_sql(last_day: str) -> str:
     Args:
         last_day: `YYYY-MM-DD`; a code that claims a later year is mistyped and comes after all others of its support.
     """
+    # `is_new` stands before the year: between codes with equally many platforms the one shown last night stays. Otherwise a code that gains
+    # or loses one platform would make the track flip to and fro. `without_memory` tells whether this rule changed the choice.
     return f"""
 WITH code AS (
     SELECT o.recording_id, o.isrc, o.platform_count, b.isrc IS NULL AS is_new,

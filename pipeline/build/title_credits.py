@@ -2,7 +2,7 @@
 
 The shared name keys separate and read the segments. This module finds their names as written and cuts joined ones. Many segments look like
 a name and are none (`Sunset Mix`, `Club Edit`, `with Strings`), so each name has a mark `is_sure`. Unsure names count only where a platform
-lists that artist on the recording. Each distinct segment is read once. catalog_store/name_keys says what a version word means.
+lists that artist on the recording. catalog_store/name_keys defines the version words.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _POSSESSIVE = re.compile("['\u2019]s?$")
 _EDGES = " ,;:&+/-'\"\u2018\u2019\u201c\u201d."
 
 
-class Named(NamedTuple):
+class TitleName(NamedTuple):
     """An artist named in a title."""
 
     name: str
@@ -63,7 +63,7 @@ class _Reading(NamedTuple):
     is_sure: bool
 
 
-def names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Return the artists named in titles.
 
     Args:
@@ -75,8 +75,9 @@ def names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """
     segments = titles.with_columns(segment=title_segments_expr(display_title_expr(pl.col("title"), pl.col("version"))))
     segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
+    # Segments are read in plain Python, one by one, so each distinct one is read once.
     distinct = segments["segment"].unique(maintain_order=True)
-    named = pl.concat([_names_in(part, known) for part in distinct.to_frame().iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
+    named = pl.concat([_find_segment_names(part, known) for part in distinct.to_frame().iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
     found = segments.join(named, on="segment", maintain_order="left_right").drop("segment")
     found = found.unique(["title", "version", "name", "role"], keep="first", maintain_order=True)
     return found.with_columns(place=pl.int_range(pl.len()).over("title", "version"))
@@ -85,17 +86,18 @@ def names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 _NOTHING = pl.DataFrame(schema={"segment": pl.String, "name": pl.String, "role": pl.String, "is_sure": pl.Boolean})
 
 
-def _names_in(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def _find_segment_names(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Return segment, name, role, is_sure of distinct segments."""
-    readings = [(segment, reading) for segment in distinct["segment"] if (reading := _read(segment))]
-    keys = {_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _runs(joined)}
+    readings = [(segment, reading) for segment in distinct["segment"] if (reading := _read_names(segment))]
+    # The readings are made before the names are looked up: only artists that may occur in them are taken out of the frame of all artists.
+    keys = {_build_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _list_runs(joined)}
     candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})
     here: dict[str, str] = dict(known.join(candidates, on="key", how="semi").select("key", "name").iter_rows())
-    rows = [(segment, *named) for segment, reading in readings for named in _names(reading, here)]
+    rows = [(segment, *named) for segment, reading in readings for named in _iterate_names(reading, here)]
     return pl.DataFrame(rows, schema=_NOTHING.schema, orient="row")
 
 
-def _read(segment: str) -> _Reading | None:
+def _read_names(segment: str) -> _Reading | None:
     how, text = segment[:1], segment[1:]
     if how == CREDIT:
         return _Reading("featured", text.strip(_EDGES), "", is_sure=True)
@@ -108,17 +110,18 @@ def _read(segment: str) -> _Reading | None:
         guests = _FIRST_WORD.sub("", text).strip(_EDGES)
         return _Reading("featured", guests, "", is_sure=said[0] in SURE_GUEST_WORDS) if said[0] in CREDIT_WORDS else None
     makers = (tag.partition(":")[2] for tag in read.tags if tag.partition(":")[0] in _MADE_KINDS)
-    written = next((_written(text, maker) for maker in makers if maker), None)
+    written = next((_find_written_name(text, maker) for maker in makers if maker), None)
     if written is None:
         return None
-    bare = _POSSESSIVE.sub("", " ".join(_without_use(written)))
+    bare = _POSSESSIVE.sub("", " ".join(_strip_use_words(written)))
     return _Reading("remixer", " ".join(written), bare, is_sure=bool(bare) and not SURE_MAKER_WORDS.isdisjoint(said))
 
 
-def _written(text: str, maker: str) -> list[str] | None:
+def _find_written_name(text: str, maker: str) -> list[str] | None:
     """Return the words of the segment that form the name, which its reading gives without spaces and joints."""
     tokens = [token.strip(_EDGES) or token for token in text.split()]
     bare = ["".join(word for word in extract_words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
+    # The reading has lost the letters of the name (case, accents, joints). The run of words with the same folded letters is the name.
     for first in range(len(tokens)):
         for behind in range(first + 1, len(tokens) + 1):
             if "".join(bare[first:behind]) == maker:
@@ -126,58 +129,60 @@ def _written(text: str, maker: str) -> list[str] | None:
     return None
 
 
-def _without_use(tokens: list[str]) -> list[str]:
+def _strip_use_words(tokens: list[str]) -> list[str]:
     kept = len(tokens)
     while kept and (tokens[kept - 1].lower() in _USE_WORDS or tokens[kept - 1].isdigit()):
         kept -= 1
     return tokens[:kept]
 
 
-def _names(reading: _Reading, known: Mapping[str, str]) -> Iterator[Named]:
+def _iterate_names(reading: _Reading, known: Mapping[str, str]) -> Iterator[TitleName]:
+    # Known artists decide where a joined name is cut. If the whole is not made of known artists, the name without words of use may be:
+    # `X Summer Remix` is by X, unless there is an artist `X Summer`.
     for joined in (reading.whole, reading.bare):
-        names, is_complete = _known_names(joined, known)
+        names, is_complete = _find_known_names(joined, known)
         if is_complete:
-            yield from (Named(name, reading.role, reading.is_sure) for name in names)
+            yield from (TitleName(name, reading.role, reading.is_sure) for name in names)
             return
-    names, _ = _known_names(reading.bare or reading.whole, known)
-    yield from (Named(name, reading.role, is_sure=False) for name in names)
+    names, _ = _find_known_names(reading.bare or reading.whole, known)
+    yield from (TitleName(name, reading.role, is_sure=False) for name in names)
     if reading.role == "remixer" and reading.is_sure:
-        yield Named(reading.bare, reading.role, is_sure=True)
+        yield TitleName(reading.bare, reading.role, is_sure=True)
 
 
-def _known_names(joined: str, known: Mapping[str, str]) -> tuple[list[str], bool]:
+def _find_known_names(joined: str, known: Mapping[str, str]) -> tuple[list[str], bool]:
     """Return known names in `A, B & C`, the longest first at each place, and whether the text holds nothing else."""
     names: list[str] = []
     end, is_complete = 0, bool(joined)
-    for first, behind, text in _runs(joined):
+    for first, behind, text in _list_runs(joined):
         if first < end:
             continue
-        name = known.get(_key(text))
+        name = known.get(_build_key(text))
         if name is not None:
             names.append(name)
             is_complete &= first == end
             end = behind
-    return names, is_complete and end == len(_parts(joined))
+    return names, is_complete and end == len(_split_parts(joined))
 
 
-def _runs(joined: str) -> list[tuple[int, int, str]]:
+def _list_runs(joined: str) -> list[tuple[int, int, str]]:
     """Return each run of parts of `A, B & C` as (start, end, text), the longest first at each place."""
     if not _JOINT.search(joined):
         return [(0, 1, joined)] if joined else []
-    parts = _parts(joined)
+    parts = _split_parts(joined)
     return [
         (first, behind, joined[parts[first][0] : parts[behind - 1][1]])
         for first in range(len(parts))
-        for behind in range(len(parts), first, -1)
+        for behind in range(len(parts), first, -1)  # the longest first: `Earth, Wind & Fire` is one artist
     ]
 
 
-def _parts(joined: str) -> list[tuple[int, int]]:
+def _split_parts(joined: str) -> list[tuple[int, int]]:
     """Return the start and end of each part of `A, B & C`."""
     cuts = [(0, 0), *(joint.span() for joint in _JOINT.finditer(joined)), (len(joined), len(joined))]
     return [(before[1], behind[0]) for before, behind in pairwise(cuts) if before[1] < behind[0]]
 
 
 @lru_cache(maxsize=KEPT_NAMES)
-def _key(name: str) -> str:
+def _build_key(name: str) -> str:
     return compact(name_key(name))

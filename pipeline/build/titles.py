@@ -37,6 +37,7 @@ FROM member m LEFT JOIN unofficial u USING (record) GROUP BY ALL
 """
 """Each display title once per platform; reads `member` and `on_release`, kept as `titled`."""
 
+# Most recordings have one spelling. `varied` leaves only the others for the votes.
 OUTVOTED = f"""
 WITH varied AS (
     SELECT recording_id FROM titled GROUP BY recording_id HAVING min(atom_id) <> max(atom_id) OR min(letters) <> max(letters)
@@ -59,6 +60,7 @@ SELECT record FROM spelt ANTI JOIN kept USING (recording_id, title_key, letters)
 """
 """Titles that more platforms spell or write otherwise; reads `titled`, kept as `outvoted`."""
 
+# The first criterion counts most. The vote comes before the chain, and the chain before how often a form occurs.
 _KEY = packed_sql(
     ("is_video::INT", 1),
     ("is_unofficial::INT", 1),
@@ -67,6 +69,7 @@ _KEY = packed_sql(
     ("1023 - least(n, 1023)", 10),
     ("length(title)", 13),
 )
+# `is_video` and `is_unofficial` are the upper two of the 29 bits of `_KEY`, bits 28 and 27; the vote is bit 26.
 TITLE_WITHOUT_FLAWS = 1 << 27
 """Bound of the criteria: a value below this means no video, no bootleg."""
 _WITHOUT_VOTE = ~(1 << 26 + RECORD_BITS)

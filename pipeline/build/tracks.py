@@ -1,7 +1,6 @@
 """The nested `track`: a recording with its releases, artists and genres, put together per range of ids.
 
-Polars nests range by range. DuckDB's `list(struct)` over everything takes seven times the time and holds it all in memory. This module
-chooses between no values; every nested value is in a flat table already.
+The module chooses no values; every nested value is in a flat table already.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, scan_table, write_table
 from pipeline.build.release_dates import order_key_sql
-from pipeline.build.workbench import Workbench, gathered, open_workbench
+from pipeline.build.workbench import Workbench, open_workbench, regroup_frames
 from pipeline.engine.duckdb_session import stream
 
 if TYPE_CHECKING:
@@ -54,27 +53,30 @@ def build_tracks(paths: BuildPaths) -> dict[str, int]:
     """Write track and return its row count."""
     with open_workbench(paths, "tracks") as bench:
         scratch = paths.root / "work" / "spill" / "tracks"
-        releases = _lay_aside(bench, _RELEASES, scratch / "releases")
-        genres = _lay_aside(bench, _GENRES, scratch / "genres")
-        frames = _nested(paths, releases, genres)
+        releases = _write_ranges(bench, _RELEASES, scratch / "releases")
+        genres = _write_ranges(bench, _GENRES, scratch / "genres")
+        frames = _iterate_tracks(paths, releases, genres)
         return {"tracks": write_table(TABLES["track"], paths.table("track"), frames)}
 
 
-def _lay_aside(bench: Workbench, sql: str, folder: Path) -> list[Path]:
-    """Write the sorted result in files of a known id range each, so that a range reads only its own."""
+def _write_ranges(bench: Workbench, sql: str, folder: Path) -> list[Path]:
+    """Write the result, sorted by recording, in files of IDS_PER_RANGE rows, and return the files."""
+    # Each file covers a narrow range of ids, so Parquet's statistics let a range of tracks skip all other files.
     folder.mkdir(parents=True)
     files = []
-    for number, frame in enumerate(gathered(stream(bench.connection, sql), IDS_PER_RANGE)):
+    for number, frame in enumerate(regroup_frames(stream(bench.connection, sql), IDS_PER_RANGE)):
         files.append(folder / f"{number:05d}.parquet")
-        frame.write_parquet(files[-1], compression="lz4")
+        frame.write_parquet(files[-1], compression="lz4")  # the files are read soon and then removed: speed counts more than size
     if not files:
+        # scan_parquet needs a file to learn the columns.
         files.append(folder / "empty.parquet")
-        bench.frame(f"SELECT * FROM ({sql}) LIMIT 0").write_parquet(files[0])
+        bench.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").write_parquet(files[0])
     return files
 
 
-def _nested(paths: BuildPaths, releases: list[Path], genres: list[Path]) -> Iterator[pl.DataFrame]:
+def _iterate_tracks(paths: BuildPaths, releases: list[Path], genres: list[Path]) -> Iterator[pl.DataFrame]:
     """Yield tracks in id order, a frame per IDS_PER_RANGE recordings."""
+    # Polars nests range by range. DuckDB's `list(struct)` over everything takes seven times the time and holds it all in memory.
     for part in parts(paths.table("recording")):
         recordings = pl.read_parquet(part)
         for start in range(0, recordings.height, IDS_PER_RANGE):
@@ -93,6 +95,7 @@ def nest(recordings: pl.DataFrame, releases: pl.DataFrame, artists: pl.DataFrame
         artists: rows of `recording_artist`, in display order.
         genres: recording_id, position, main_name, subgenre (null for a main), in order of trust.
     """
+    # The queries above sorted the rows for display. Without `maintain_order` Polars groups and joins in any order.
     per_release = releases.group_by("recording_id", maintain_order=True).agg(releases=pl.struct(_RELEASE_FIELDS))
     per_artist = artists.group_by("recording_id", maintain_order=True).agg(artists=pl.struct(_ARTIST_FIELDS))
     per_genre = genres.group_by("recording_id", maintain_order=True).agg(

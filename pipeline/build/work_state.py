@@ -1,4 +1,4 @@
-"""Records of the inputs of each table in the work folder, so that no step builds on tables that do not belong together.
+"""Records of the inputs of each table in the work folder. No step builds on tables that do not belong together.
 
 Each written table has a record, `<root>/work/state/<layer>/<table>.json` (`TableState`): its own version, the versions of its step's
 inputs, the live snapshot at that time, its parts. The record is emptied before a step writes and filled after its checks have passed. So a
@@ -8,7 +8,7 @@ A snapshot carries the versions of its tables as `work_state.json`, by which tab
 tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
 its tables are those of the live snapshot, they are adopted.
 
-The records cost a step milliseconds, because no table is opened. This module knows neither Dagster nor the claim on the catalog (claim.py).
+This module knows neither Dagster nor the claim on the catalog (claim.py).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TableState(msgspec.Struct, frozen=True):
     """Name of each part -> its size in bytes."""
 
 
-class Adopted(msgspec.Struct, frozen=True):
+class Adoption(msgspec.Struct, frozen=True):
     """An adoption: tables without a record are those of the snapshot `live`, made from these versions of staging tables.
 
     Suggestions may have been staged anew since then, because only genres are made from them, anew each time.
@@ -70,8 +70,8 @@ class Adopted(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Started:
-    """A step that has begun: the tables it writes, and the versions of the tables it read."""
+class StartedStep:
+    """A step that has begun: the tables that it writes, and the versions of the tables that it reads."""
 
     tables: tuple[str, ...]
     made_from: dict[str, str]
@@ -87,24 +87,27 @@ class WorkState:
         self._run_id = run_id
         self._folder = paths.root / "work" / "state"
 
-    def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> Started:
+    def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> StartedStep:
         """Check the step's inputs and empty the records of its tables. StaleWorkError when a table upstream is not valid."""
-        started = Started(tuple(tables), self.require(inputs), self._live())
+        started = StartedStep(tuple(tables), self.require(inputs), self._find_live_id())
+        # The records are emptied before the step writes its first part. After a kill from here on, no step builds on the tables.
         for table in started.tables:
-            self._write(table, TableState(self._run_id, _now()))
+            self._write(table, TableState(self._run_id, _format_now()))
         return started
 
-    def finish(self, started: Started) -> None:
+    def finish(self, started: StartedStep) -> None:
         """Record that the step has written its tables and its checks have passed."""
-        if self._live() != started.live:
+        # The tables continue the ids of the snapshot that was live when the step began; they do not belong to another one.
+        if self._find_live_id() != started.live:
             raise StaleWorkError(
-                f"the live snapshot changed from {started.live} to {self._live()} while {started.tables[0]} was written: "
+                f"the live snapshot changed from {started.live} to {self._find_live_id()} while {started.tables[0]} was written: "
                 f"materialise it again, {_REMEDY}"
             )
+        # The version is random. A hash of the content would have to read every table; the records cost a step milliseconds.
         version = uuid.uuid4().hex
         for table in started.tables:
-            made = staging_version(self._paths, table) if table.startswith(STAGING) else version
-            state = TableState(self._run_id, _now(), made, started.made_from, started.live, self._parts(table))
+            made = read_staging_version(self._paths, table) if table.startswith(STAGING) else version
+            state = TableState(self._run_id, _format_now(), made, started.made_from, started.live, self._measure_parts(table))
             self._write(table, state)
 
     def require(self, tables: Iterable[str]) -> dict[str, str]:
@@ -112,13 +115,13 @@ class WorkState:
 
         Each must be whole, and belong to the others and to the live snapshot.
         """
-        check = _Check(self, self._live())
-        return {table: check.version(table) for table in tables}
+        check = _Check(self, self._find_live_id())
+        return {table: check.require_version(table) for table in tables}
 
     def read(self, table: str) -> TableState | None:
         """Return the record of a table; for a table without one, the adopted record."""
-        state = _decoded(self._file(table), TableState)
-        if state is not None or (adopted := self._adopted()) is None:
+        state = _read_json(self._find_file(table), TableState)
+        if state is not None or (adopted := self._adopt_live_work()) is None:
             return state
         if table.startswith(STAGING):
             return TableState(adopted.live, "", adopted.staging[table])
@@ -126,10 +129,10 @@ class WorkState:
         made_from = {name: version for name, version in adopted.staging.items() if name != f"{STAGING}{SUGGESTIONS}"}
         return TableState(adopted.live, "", adopted.live, made_from, adopted.live)
 
-    def published_with(self) -> dict[str, dict[str, str]]:
+    def read_published_versions(self) -> dict[str, dict[str, str]]:
         """Return the versions of the tables of every snapshot; empty for a snapshot without `work_state.json`."""
         manifests = self._paths.snapshots.glob(f"[!.]*/{MANIFEST}")
-        return {file.parent.name: _decoded(file.with_name(ATTACHMENT), dict[str, str]) or {} for file in manifests}
+        return {file.parent.name: _read_json(file.with_name(ATTACHMENT), dict[str, str]) or {} for file in manifests}
 
     def write_attachment(self, versions: Mapping[str, str]) -> Path:
         """Write the versions of tables as the file that their snapshot carries, and return the file."""
@@ -143,33 +146,35 @@ class WorkState:
         Staging tables are compared by their version.
         """
         if table.startswith(STAGING):
-            return staging_version(self._paths, table) == state.version
-        return not state.parts or self._parts(table) == state.parts
+            return read_staging_version(self._paths, table) == state.version
+        # An adopted record knows no parts: `_adopt_live_work` has compared the tables with the snapshot already.
+        return not state.parts or self._measure_parts(table) == state.parts
 
-    def _parts(self, table: str) -> dict[str, int]:
+    def _measure_parts(self, table: str) -> dict[str, int]:
         """Return the sizes of a table's parts; empty for staging, whose version lies beside its parts."""
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}
         return {path.name: path.stat().st_size for path in self._paths.table(name).glob("part-*.parquet")}
 
-    def _live(self) -> str | None:
+    def _find_live_id(self) -> str | None:
         live = current_folder(self._paths.root)
         return live.name if live else None
 
-    def _file(self, table: str) -> Path:
+    def _find_file(self, table: str) -> Path:
         return self._folder / f"{table}.json"
 
     def _write(self, table: str, state: TableState) -> None:
-        _write_whole(self._file(table), msgspec.json.encode(state))
+        _write_whole(self._find_file(table), msgspec.json.encode(state))
 
-    def _adopted(self) -> Adopted | None:
+    def _adopt_live_work(self) -> Adoption | None:
         """Return the adopted tables, or None.
 
         A catalog whose tables behind staging have no record is adopted, if its work folder holds the live snapshot.
         """
-        if (adopted := _decoded(self._folder / _ADOPTED, Adopted)) is not None:
+        if (adopted := _read_json(self._folder / _ADOPTED, Adoption)) is not None:
             return adopted
+        # One record is enough to show that this version of the program built here; then a table without a record was never finished.
         if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in self._folder.rglob("*.json")):
             return None
         try:
@@ -177,12 +182,13 @@ class WorkState:
             require_live_work(self._paths, (TABLES[name] for name in live.manifest.tables))
         except (NoSnapshotError, StaleWorkError):
             return None
+        # The recognition index is no table, so the check above does not cover it.
         index = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}/"
         of_index = [(self._paths.recognition / file.path.removeprefix(index), file) for file in live.manifest.serving]
         if any(not (here.is_file() and here.stat().st_size == file.bytes) for here, file in of_index if file.path.startswith(index)):
             return None
-        staging = {f"{STAGING}{platform}": staging_version(self._paths, f"{STAGING}{platform}") for platform in INPUTS}
-        adopted = Adopted(live.id, staging)
+        staging = {f"{STAGING}{platform}": read_staging_version(self._paths, f"{STAGING}{platform}") for platform in INPUTS}
+        adopted = Adoption(live.id, staging)
         _write_whole(self._folder / _ADOPTED, msgspec.json.encode(adopted))
         return adopted
 
@@ -197,29 +203,34 @@ class _Check:
 
     @cached_property
     def _published(self) -> dict[str, dict[str, str]]:
-        return self._work.published_with()
+        return self._work.read_published_versions()
 
-    def version(self, table: str) -> str:
+    def require_version(self, table: str) -> str:
         """Return the version of a table that can be built upon."""
         if table not in self._versions:
-            self._versions[table] = self._checked(table)
+            self._versions[table] = self._check_table(table)
         return self._versions[table]
 
-    def _checked(self, table: str) -> str:
+    def _check_table(self, table: str) -> str:
         state = self._work.read(table)
         if state is None:
-            raise StaleWorkError(f"{_named(table)} was never made, or by a build that is not live: materialise {table} first, {_REMEDY}")
+            raise StaleWorkError(
+                f"{_describe_table(table)} was never made, or by a build that is not live: materialise {table} first, {_REMEDY}"
+            )
         if state.version is None:
             raise StaleWorkError(
-                f"{_named(table)} is unfinished: run {state.run_id} began to write it on {state.at} and was killed, or one of its checks "
-                f"failed: materialise {table} first, {_REMEDY}"
+                f"{_describe_table(table)} is unfinished: run {state.run_id} began to write it on {state.at} and was killed, or one of "
+                f"its checks failed: materialise {table} first, {_REMEDY}"
             )
         if not self._work.is_as_written(table, state):
-            raise StaleWorkError(f"{_named(table)} of the work folder is not as it was written: materialise {table} first, {_REMEDY}")
+            raise StaleWorkError(
+                f"{_describe_table(table)} of the work folder is not as it was written: materialise {table} first, {_REMEDY}"
+            )
         for source, version in state.made_from.items():
-            if self.version(source) != version:
+            if self.require_version(source) != version:
                 raise StaleWorkError(
-                    f"{_named(table)} was made from another {_named(source)} than there is now: materialise {table} first, {_REMEDY}"
+                    f"{_describe_table(table)} was made from another {_describe_table(source)} than there is now: "
+                    f"materialise {table} first, {_REMEDY}"
                 )
         if not table.startswith(STAGING):
             self._require_base(table, state.version, state.live)
@@ -227,16 +238,17 @@ class _Check:
 
     def _require_base(self, table: str, version: str, live: str | None) -> None:
         """Require the table to belong to the live snapshot if it was published, else to have been made while that was live."""
+        # An adopted table has the id of its snapshot as its version.
         homes = [name for name, versions in self._published.items() if versions.get(table) == version or name == version]
         if self._live not in homes if homes else live != self._live:
             belongs = f"that of {', '.join(sorted(homes))}" if homes else f"made while {live or 'none'} was live"
             raise StaleWorkError(
-                f"{_named(table)} of the work folder is not that of the live snapshot {self._live} but {belongs}: "
+                f"{_describe_table(table)} of the work folder is not that of the live snapshot {self._live} but {belongs}: "
                 "run a whole build first (the job nightly_build)"
             )
 
 
-def staging_version(paths: BuildPaths, table: str) -> str:
+def read_staging_version(paths: BuildPaths, table: str) -> str:
     """Return the version of a platform's staging tables, `staging/<platform>`.
 
     It changes when they are written anew, not when they are copied.
@@ -244,6 +256,7 @@ def staging_version(paths: BuildPaths, table: str) -> str:
     folder = paths.staging(table.removeprefix(STAGING))
     if not folder.is_dir():
         return "none"
+    # A platform that delivers daily has a version in the folder of each day.
     files = sorted([*folder.glob(VERSION_FILE), *folder.glob(f"[0-9]*-??/{VERSION_FILE}")])
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
@@ -251,16 +264,17 @@ def staging_version(paths: BuildPaths, table: str) -> str:
     return digest.hexdigest()
 
 
-def _named(table: str) -> str:
+def _describe_table(table: str) -> str:
     layer, _, name = table.partition("/")
     return f"staging of {name}" if layer == "staging" else f"table {name}"
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _decoded(file: Path, shape: type[Shape]) -> Shape | None:
+def _read_json(file: Path, shape: type[Shape]) -> Shape | None:
+    # A record that cannot be read (another version of the program, a full disk) counts as none: its table is made again.
     try:
         return msgspec.json.decode(file.read_bytes(), type=shape)
     except (FileNotFoundError, msgspec.MsgspecError):
@@ -271,4 +285,4 @@ def _write_whole(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     pending = file.with_name(f"{file.name}.pending")
     pending.write_bytes(content)
-    pending.rename(file)
+    pending.rename(file)  # atomic: a reader sees the old content or the new one

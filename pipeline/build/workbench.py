@@ -32,13 +32,11 @@ class Workbench:
     """The connection of one stage. Tables made with `keep` live until the stage ends and may spill to disk."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths) -> None:
-        """Create the views; a staging table that no platform has staged is an empty table.
-
-        Joins run in the order in which they are written: left to itself DuckDB 2.0 sees that all tables share `platform` and joins releases
-        with members on it alone, all with all (31 s at 5,000 recordings).
-        """
+        """Create the views; a staging table that no platform has staged is an empty table."""
         self.connection = connection
         self.paths = paths
+        # Joins run in the order in which they are written. DuckDB 2.0's optimizer sees that all tables share `platform` and joins releases
+        # with members on it alone, all with all: 31 s at 5,000 recordings.
         connection.execute("SET disabled_optimizers = 'join_order'")
         for table in ALL_TABLES:
             source = self._source(table)
@@ -48,7 +46,9 @@ class Workbench:
                 connection.execute(table.ddl())
 
     def _show_input(self, table: Table, source: str) -> None:
-        """Show an existing table. If it vanishes meanwhile, a parallel step replaces it, and this step does not read it."""
+        """Show an existing table, unless it vanishes meanwhile."""
+        # A parallel step may replace a table between the listing of its parts and their opening. Such a table is no input of this step:
+        # Dagster starts a step after the steps that write its inputs.
         with suppress(duckdb.IOException):
             self._show(table, source)
 
@@ -56,11 +56,13 @@ class Workbench:
         self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
 
     def _source(self, table: Table) -> str | None:
+        # The parts of the atom tables still hold the rows of deleted atoms; the view leaves them out.
         if table.name in ATOM_TABLES and self.paths.table(table.name).is_dir():
             return f"({live_atoms_sql(table.name, self.paths.table)})"
         if table.layer != "staging":
             folder = self.paths.table(table.name)
             return sql_source(folder) if any(folder.glob("part-*.parquet")) else None
+        # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
 
@@ -74,11 +76,12 @@ class Workbench:
 
     def load(self, name: str, rows: pl.DataFrame) -> None:
         """Make a frame a named step of the stage."""
+        # A copy: DuckDB can spill a table of its own, but not a registered frame, which also stays outside its memory limit.
         self.connection.register("_loaded", rows.to_arrow())
         self.keep(name, "SELECT * FROM _loaded")
         self.connection.unregister("_loaded")
 
-    def frame(self, sql: str) -> pl.DataFrame:
+    def read_frame(self, sql: str) -> pl.DataFrame:
         """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
         return frame(self.connection, sql)
 
@@ -91,13 +94,14 @@ class Workbench:
         table = TABLES[name]
         order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
         frames = stream(self.connection, f"SELECT * FROM ({sql}) ORDER BY {order}", ROWS_PER_PART)
-        rows = write_table(table, self.paths.table(name), gathered(frames, ROWS_PER_PART))
+        rows = write_table(table, self.paths.table(name), regroup_frames(frames, ROWS_PER_PART))
         self._show(table, sql_source(self.paths.table(name)))
         return rows
 
 
-def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the same rows in frames of exactly `rows` rows (the last one less): parts do not depend on the engine's batches."""
+def regroup_frames(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Yield the same rows in frames of exactly `rows` rows; the last frame may have fewer."""
+    # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
     waiting: list[pl.DataFrame] = []
     count = 0
     for block in frames:
@@ -117,6 +121,7 @@ def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame
 def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
     """Open the workbench of `stage`; its spilled data is removed when it closes."""
     spill = paths.root / "work" / "spill" / stage
+    # A killed step leaves its spilled data behind.
     shutil.rmtree(spill, ignore_errors=True)
     try:
         with bounded_duckdb(spill) as connection:

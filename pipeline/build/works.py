@@ -19,6 +19,7 @@ SELECT iswc, arg_min(title, struct_pack(a := {rank_sql(WORK_TITLE)}, b := -n, c 
 FROM (SELECT platform, iswc, title, count(*) AS n FROM source_work WHERE iswc IS NOT NULL GROUP BY ALL) GROUP BY iswc
 """
 
+# `UNION` without ALL: an ISRC and a platform record may name the same performance.
 _PERFORMANCE = """
 SELECT s.platform, s.work_id, o.recording_id FROM source_work_recording s JOIN isrc_owner o USING (isrc)
 UNION

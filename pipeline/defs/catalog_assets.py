@@ -15,14 +15,14 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.defs.dump_assets import staging_key
-from pipeline.defs.table_steps import TableStep, find_tables, table_assets, table_keys
+from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
 from pipeline.paths import BuildPaths
 from pipeline.quality.genre_coverage import read_genre_coverage
-from pipeline.quality.invariants import genre_invariants, recording_invariants
+from pipeline.quality.invariants import list_genre_invariants, list_recording_invariants
 from pipeline.quality.report.genre_page import write_genre_page
 
 
-def steps() -> list[TableStep]:
+def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     return [
         TableStep(
@@ -30,7 +30,7 @@ def steps() -> list[TableStep]:
             find_tables("recording", "recording_provenance", "recording_isrc", "recording_artist", "recording_release"),
             table_keys("release", "isrc_owner"),
             build_recordings,
-            recording_invariants,
+            list_recording_invariants,
         ),
         TableStep("counts", find_tables("artist", "label"), table_keys("recording_artist", "release"), _count_works_and_releases),
         TableStep("works", find_tables("work", "work_recording"), table_keys("recording"), build_works),
@@ -46,15 +46,15 @@ def steps() -> list[TableStep]:
             find_tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage"),
             (*table_keys("recording_artist", "isrc_owner", "redirect"), staging_key(SUGGESTIONS)),
             _write_genres,
-            genre_invariants,
+            list_genre_invariants,
         ),
         TableStep("tracks", find_tables("track"), table_keys("recording_genre", "recording_release", "artist"), build_tracks),
     ]
 
 
-def catalog_assets() -> list[dg.AssetsDefinition]:
+def build_catalog_assets() -> list[dg.AssetsDefinition]:
     """Return all assets of the group."""
-    return [table_assets(step) for step in steps()]
+    return [build_table_assets(step) for step in list_steps()]
 
 
 def _write_genres(paths: BuildPaths) -> dict[str, int]:

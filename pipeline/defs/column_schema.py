@@ -5,7 +5,7 @@ import dagster as dg
 from catalog_store.tables import Table
 
 
-def column_schema(table: Table) -> dg.TableSchema:
+def build_column_schema(table: Table) -> dg.TableSchema:
     """Return name, type, description and constraints of every column."""
     return dg.TableSchema(
         columns=[

@@ -10,10 +10,10 @@ from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import row_count, size_bytes, sql_source
-from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks_over, spec_check
-from pipeline.defs.plots import bar_chart
+from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
+from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import usage_metadata
+from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
@@ -24,7 +24,7 @@ from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import why_nothing
 from pipeline.engine.usage import measured
 from pipeline.paths import DAILY
-from pipeline.quality.invariants import staging_invariants
+from pipeline.quality.invariants import list_staging_invariants
 
 Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.AssetCheckResult]]  # type: ignore[type-arg]
 """A step yields results and returns its blocking checks."""
@@ -48,7 +48,7 @@ def staging_key(platform: str) -> dg.AssetKey:
 STAGING_KEYS = tuple(staging_key(platform) for platform in INPUTS)
 
 
-def landing_asset(platform: str) -> dg.AssetsDefinition:
+def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     """Return the asset that fetches the platform's newest dump; without one it keeps the last good dump and says so."""
 
     @dg.asset(
@@ -58,15 +58,15 @@ def landing_asset(platform: str) -> dg.AssetsDefinition:
         check_specs=[dg.AssetCheckSpec(FRESH, asset=landing_key(platform), description="the newest dump upstream shows is the one in use")],
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        source = catalog.source(platform)
-        with catalog.writing(), measured() as usage:
+        source = catalog.find_source(platform)
+        with catalog.claim_for_step(), measured() as usage:
             landing = (
                 fetch(catalog, source) if source else Landing(platform, "missing", last_good(catalog.paths.landing(platform)), UNNAMED)
             )
             pruned = prune(catalog, platform)
         catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
         return dg.MaterializeResult(
-            metadata={**landing_facts(landing), **usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
+            metadata={**landing_facts(landing), **build_usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
             check_results=[
                 dg.AssetCheckResult(
                     check_name=FRESH,
@@ -102,18 +102,18 @@ def stage(catalog: CatalogResource, platform: str) -> Intake:
     if platform in DAILY:
         return stage_days(platform, zone, folder, catalog.fingerprint_days, catalog.report)
     if platform in READ_IN_PLACE:
-        return stage_in_place(catalog.source(platform), platform, folder, catalog.report, catalog.drift_limits)
+        return stage_in_place(catalog.find_source(platform), platform, folder, catalog.report, catalog.drift_limits)
     return stage_newest(platform, zone, folder, catalog.report, catalog.drift_limits)
 
 
-def staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
+def list_staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
     """Return the checks of one platform's staging tables: their specs, and rows read = rows staged + rows rejected."""
     key = staging_key(platform)
-    specs = [spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
-    return [*specs, *(invariant_check(rule, key) for rule in staging_invariants(platform, folder))]
+    specs = [build_spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
+    return [*specs, *(build_invariant_check(rule, key) for rule in list_staging_invariants(platform, folder))]
 
 
-def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+def list_warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """Return the specs of checks that warn and do not stop the build."""
     return [
         dg.AssetCheckSpec(IN_USE, asset=key, description="the newest landed dump can be read and holds as much as the one before"),
@@ -121,8 +121,8 @@ def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     ]
 
 
-def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
-    """Yield the results of the checks of `warning_specs`."""
+def iterate_warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
+    """Yield the results of the checks of `list_warning_specs`."""
     for name, lines in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
         yield dg.AssetCheckResult(
             check_name=name,
@@ -134,7 +134,7 @@ def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckR
         )
 
 
-def staging_asset(platform: str) -> dg.AssetsDefinition:
+def build_staging_asset(platform: str) -> dg.AssetsDefinition:
     """Return the asset that reads the platform's dump into the staging tables."""
     key = staging_key(platform)
 
@@ -144,12 +144,13 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
         group_name="staging",
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
-        check_specs=[*(check.spec for check in staging_checks(platform, Path("unset"))), *warning_specs(key)],
+        # Names and descriptions of the checks do not depend on the folder, so any folder will do before the step runs.
+        check_specs=[*(check.spec for check in list_staging_checks(platform, Path("unset"))), *list_warning_specs(key)],
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-        with catalog.writing([key]) as working:
+        with catalog.claim_for_step([key]) as running_step:
             results = yield from write_staging(catalog)
-            working.finish(results)
+            running_step.finish(results)
         yield from results
 
     def write_staging(catalog: CatalogResource) -> Written:
@@ -158,17 +159,19 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:
-                if current_folder(catalog.paths.root) is None:  # a first catalog without a named platform would look complete
+                # A night goes on with the last good dump. A first catalog would look complete without the platform, so it is refused.
+                if current_folder(catalog.paths.root) is None:
                     raise dg.Failure(str(error), allow_retries=False) from error
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")
+        # Dagster expects a result of every declared check, also when there is nothing to check.
         if intake.status == "missing":
             yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status, "problem": intake.problem or "none"})
-            yield from warning_results(key, intake)
+            yield from iterate_warning_results(key, intake)
             return [
                 dg.AssetCheckResult(check_name=check.name, asset_key=key, passed=True, metadata={"skipped": "no dump"})
-                for check in staging_checks(platform, Path("unset"))
+                for check in list_staging_checks(platform, Path("unset"))
             ]
         tables = STAGED_TABLES[platform]
         rows = {table.name: row_count(*catalog.paths.staged(table.name, (platform,))) for table in tables}
@@ -186,16 +189,17 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
                 "bytes": size_bytes(folder),
                 "rows": dg.MetadataValue.json(rows),
                 "rejects_by_reason": dg.MetadataValue.md(format_rejects(catalog.paths.staged("reject", (platform,)))),
-                "rows_plot": dg.MetadataValue.md(bar_chart(f"Rows staged from {platform}", rows)),
-                **usage_metadata(usage),
+                "rows_plot": dg.MetadataValue.md(draw_bar_chart(f"Rows staged from {platform}", rows)),
+                **build_usage_metadata(usage),
             },
         )
+        # Days that have passed once are not checked again: there may be years of them, and they never change.
         folders = list_unchecked_days(folder) if platform in DAILY else [folder]
-        checks = (staging_checks(platform, folder) for folder in folders)
-        results = list(run_asset_checks_over(checks, staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
+        checks = (list_staging_checks(platform, folder) for folder in folders)
+        results = list(run_asset_checks_over(checks, list_staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
         if platform in DAILY and all(result.passed for result in results):
             mark_checked(folders)
-        yield from warning_results(key, intake)
+        yield from iterate_warning_results(key, intake)
         return results
 
     return staged
@@ -205,8 +209,9 @@ def require_dumps(catalog: CatalogResource) -> None:
     """Raise dagster.Failure when no catalog platform has staging tables; the message names the places that were searched."""
     if catalog.paths.staged("source_recording", CATALOG_PLATFORMS):
         return
-    sources = [source for platform in CATALOG_PLATFORMS if (source := catalog.source(platform))]
+    sources = [source for platform in CATALOG_PLATFORMS if (source := catalog.find_source(platform))]
     searched = "; ".join(why_nothing(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
+    # Every platform alone may be without a dump; only a build without any has nothing to do.
     error = DumpError(f"no dump: there is nothing to build from. {searched}")
     raise dg.Failure(str(error), allow_retries=False) from error
 
@@ -221,6 +226,6 @@ def format_rejects(folders: list[Path]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
 
 
-def dump_assets() -> list[dg.AssetsDefinition]:
+def build_dump_assets() -> list[dg.AssetsDefinition]:
     """Return landing and staging of every source."""
-    return [make(platform) for platform in INPUTS for make in (landing_asset, staging_asset)]
+    return [make(platform) for platform in INPUTS for make in (build_landing_asset, build_staging_asset)]

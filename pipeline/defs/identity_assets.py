@@ -10,14 +10,14 @@ from catalog_store.tables import TABLES
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
-from pipeline.defs.table_steps import TableStep, find_tables, table_assets, table_keys
+from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 
 GROUP = "identity"
 
 
-def steps() -> list[TableStep]:
+def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     return [
         TableStep("artists", find_tables("source_credit", "artist_source"), table_keys("recording_member"), build_artists, group=GROUP),
@@ -39,9 +39,9 @@ def steps() -> list[TableStep]:
     ]
 
 
-def identity_assets() -> list[dg.AssetsDefinition]:
+def build_identity_assets() -> list[dg.AssetsDefinition]:
     """Return all assets of the group."""
-    return [table_assets(step) for step in steps()]
+    return [build_table_assets(step) for step in list_steps()]
 
 
 def _collect_registry(paths: BuildPaths) -> dict[str, int]:

@@ -5,16 +5,16 @@ import dagster as dg
 from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
 from pipeline.defs.dump_assets import require_dumps, staging_key
-from pipeline.defs.table_steps import TableStep, table_assets, table_key
+from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.linkage import stages
-from pipeline.quality.invariants import linkage_invariants
+from pipeline.quality.invariants import list_linkage_invariants
 
 EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
 """Kinds of edges, for the plot."""
 ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_gone", "atom_member", "atom_isrc")
 
 
-def steps() -> list[TableStep]:
+def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     sources = tuple(map(staging_key, SOURCES))
     atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.write_atoms, require=require_dumps)
@@ -25,11 +25,11 @@ def steps() -> list[TableStep]:
         (TABLES["recording_member"], TABLES["isrc_owner"], TABLES["isrc_conflict"]),
         (table_key(TABLES["cluster"]),),
         stages.write_recording_ids,
-        linkage_invariants,
+        list_linkage_invariants,
     )
     return [atoms, edges, clusters, recording_ids]
 
 
-def linkage_assets() -> list[dg.AssetsDefinition]:
+def build_linkage_assets() -> list[dg.AssetsDefinition]:
     """Return all assets of the group."""
-    return [table_assets(step) for step in steps()]
+    return [build_table_assets(step) for step in list_steps()]

@@ -12,18 +12,18 @@ import dagster as dg
 from catalog_store.platforms import INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
-from pipeline.defs.checks import AssetCheck, run_asset_checks, spec_check
-from pipeline.defs.column_schema import column_schema
+from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
+from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import table_key, table_metadata
+from pipeline.defs.table_steps import build_table_metadata, table_key
 from pipeline.engine.usage import measured
 from pipeline.paths import BuildPaths
-from pipeline.quality.code_loss import code_losses
-from pipeline.quality.figures import build_figures, published_figures
-from pipeline.quality.gate import QUESTIONS, verdicts
-from pipeline.quality.id_drift import id_drift
-from pipeline.quality.report.examples import examples
+from pipeline.quality.code_loss import count_code_losses
+from pipeline.quality.figures import build_figures, read_published_figures
+from pipeline.quality.gate import QUESTIONS, judge_build
+from pipeline.quality.id_drift import measure_id_drift
+from pipeline.quality.report.examples import choose_examples
 from pipeline.quality.report.page import BuildStory, Cost, Source, write_report
 
 FIGURES = TABLES["build_figure"]
@@ -32,9 +32,9 @@ JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
 """Asset keys of all tables that are about to be published."""
 
 
-def figure_check(paths: BuildPaths) -> AssetCheck:
+def build_figure_check(paths: BuildPaths) -> AssetCheck:
     """Return the spec check of the table of figures."""
-    return spec_check(FIGURES, FIGURES_KEY, paths.table)
+    return build_spec_check(FIGURES, FIGURES_KEY, paths.table)
 
 
 @dg.asset(
@@ -42,18 +42,18 @@ def figure_check(paths: BuildPaths) -> AssetCheck:
     deps=JUDGED,
     group_name="quality",
     description=FIGURES.description,
-    metadata={"dagster/column_schema": column_schema(FIGURES)},
+    metadata={"dagster/column_schema": build_column_schema(FIGURES)},
     kinds={"parquet"},
     check_specs=[
-        figure_check(BuildPaths(Path("unset"))).spec,
+        build_figure_check(BuildPaths(Path("unset"))).spec,
         *(dg.AssetCheckSpec(name, asset=FIGURES_KEY, description=asks, blocking=True) for name, asks in QUESTIONS.items()),
     ],
 )
 def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Count, compare with the live snapshot, write the report, and decide whether the build may be published."""
-    with catalog.writing([FIGURES_KEY], JUDGED) as working:
+    with catalog.claim_for_step([FIGURES_KEY], JUDGED) as running_step:
         results = yield from write_report_and_judge(context, catalog)
-        working.finish(results)
+        running_step.finish(results)
     yield from results
 
 
@@ -63,10 +63,11 @@ def write_report_and_judge(
     """Write figures and report, and return the check results."""
     paths = catalog.paths
     with measured() as usage:
-        before, drift = published_figures(paths), id_drift(paths)
+        # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
+        before, drift = read_published_figures(paths), measure_id_drift(paths)
         now = build_figures(paths, catalog.truth)
         events = read_materializations(context.instance)
-        answers = verdicts(now, before, drift, catalog.gate_limits, code_losses(paths))
+        answers = judge_build(now, before, drift, catalog.gate_limits, count_code_losses(paths))
         live = current_folder(paths.root)
         story = BuildStory(
             built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
@@ -75,7 +76,7 @@ def write_report_and_judge(
             before=before,
             drift=drift,
             verdicts=answers,
-            examples=examples(paths),
+            examples=choose_examples(paths),
             sources=read_sources(events),
             costs=read_costs(events),
         )
@@ -83,10 +84,10 @@ def write_report_and_judge(
     catalog.report(f"gate: {usage.seconds:.1f} s, report {paths.report}")
     yield dg.MaterializeResult(
         asset_key=FIGURES_KEY,
-        metadata={**table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
+        metadata={**build_table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
     )
     return [
-        *run_asset_checks([figure_check(paths)], Path(catalog.root) / "work" / "scratch"),
+        *run_asset_checks([build_figure_check(paths)], Path(catalog.root) / "work" / "scratch"),
         *(
             dg.AssetCheckResult(
                 check_name=answer.name,
@@ -125,7 +126,8 @@ def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
 
 
 def read_materializations(instance: dg.DagsterInstance) -> dict[dg.AssetKey, dg.EventLogEntry]:
-    """Return the newest materialization of every asset before the gate, in one query: single queries took longer than the figures."""
+    """Return the newest materialization of every asset before the gate."""
+    # One query for all assets: single queries took longer than the figures.
     keys = [*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED]
     entries = [record.asset_entry for record in instance.get_asset_records(keys)]
     return {entry.asset_key: entry.last_materialization for entry in entries if entry.last_materialization}

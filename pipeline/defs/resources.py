@@ -1,7 +1,7 @@
 """The resource of the assets: the folders of the catalog, the sources of its dumps, and the claim that lets a step write.
 
-Every step writes within `CatalogResource.writing`, whoever started its run. The run claims the catalog with its first step and releases it
-when Dagster closes the resource. The inputs of a step are checked there, too.
+Every step writes within `CatalogResource.claim_for_step`, whoever started its run. The run claims the catalog with its first step and
+releases it when Dagster closes the resource. `claim_for_step` also checks the inputs of the step.
 """
 
 import logging
@@ -17,9 +17,9 @@ from pydantic import PrivateAttr
 from catalog_store.errors import CatalogError
 from catalog_store.tables import QUALITY_TABLES, TABLES
 from catalog_store.tables.genres import GENRE_TABLES
-from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, ancestors, claim
+from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
 from pipeline.build.live_work import StaleWorkError, require_live_work
-from pipeline.build.work_state import Started, WorkState
+from pipeline.build.work_state import StartedStep, WorkState
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, named_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
@@ -37,10 +37,10 @@ _MATERIALISATION = "__ASSET_JOB"
 log = logging.getLogger("pipeline")
 
 
-class Working:
-    """A step that writes: `finish` records that its tables are written and its checks have passed."""
+class RunningStep:
+    """A step at work: `finish` records that its tables are written and its checks have passed."""
 
-    def __init__(self, state: WorkState, started: Started | None) -> None:
+    def __init__(self, state: WorkState, started: StartedStep | None) -> None:
         """`started` is None for a step that writes no table."""
         self._state = state
         self._started = started
@@ -128,7 +128,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         world = Path(self.dumps) if self.dumps else None
         return world if world and (world / "truth" / "recording").is_dir() else None
 
-    def source(self, platform: str) -> Source | None:
+    def find_source(self, platform: str) -> Source | None:
         """Return the source of the platform's dump, or None when no source is named."""
         return named_sources(Path(self.dumps) if self.dumps else None, Path(self.sources)).get(platform)
 
@@ -144,7 +144,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             self._release()
 
     @contextmanager
-    def writing(self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = ()) -> Iterator[Working]:
+    def claim_for_step(self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = ()) -> Iterator[RunningStep]:
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
         dg.Failure, which is not retried, when another run holds the catalog or an input is not usable.
@@ -153,19 +153,23 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             holder = self._ensure_claim()
             state = WorkState(self.paths, holder.run_id)
             names = [[key.to_user_string() for key in keys] for keys in (tables, inputs)]
-            working = Working(state, state.begin(*names) if tables or inputs else None)
+            running_step = RunningStep(state, state.begin(*names) if tables or inputs else None)
+        # Another try would meet the same catalog, so Dagster must not retry.
         except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
-            yield working
+            yield running_step
         finally:
-            if self._holder is None:  # called outside of a run
+            # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases
+            # it.
+            if self._holder is None:
                 self._release()
 
     def _ensure_claim(self) -> Holder:
         holder = self._holder or Holder(uuid.uuid4().hex, f"process {os.getpid()}")
         if self._claim is None:
             self._claim = claim(Path(self.root), holder, has_ended)
+        # The check reads every byte of the registry (a second per gigabyte), so one step of the run makes it for all.
         if not self._claim.is_checked:
             require_sound(self.paths, self._job)
             self._claim.mark_checked()
@@ -208,13 +212,15 @@ def _find_executor(run_id: str, instance: dg.DagsterInstance | None) -> Process 
     """Return the process that starts the steps of the run, if that is not this one."""
     if instance is None:
         return None
-    own, line = os.getpid(), set(ancestors(os.getpid()))
-    pid = next((pid for pid, _ in read_process_ids(run_id, instance) if pid != own and pid in line), None)
+    # The events of a run name several processes, and numbers are reused. The executor is one of them that this process descends from.
+    own, ancestors = os.getpid(), set(iterate_ancestors(os.getpid()))
+    pid = next((pid for pid, _ in read_process_ids(run_id, instance) if pid != own and pid in ancestors), None)
     return Process.find(pid) if pid else None
 
 
 def has_ended(record: ClaimRecord) -> bool:
     """Return whether Dagster knows that the run of this claim is over."""
+    # The claim may be that of another Dagster instance on this machine, so the record names the folder to ask.
     if record.dagster_home is None or not Path(record.dagster_home).is_dir():
         return False
     with dg.DagsterInstance.from_config(record.dagster_home) as instance:

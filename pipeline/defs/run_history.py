@@ -17,6 +17,7 @@ def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int
     """Remove old runs with their events and captured logs, and return their number."""
     instance = context.instance
     oldest = datetime.now(UTC) - timedelta(days=catalog.keep_run_days)
+    # The asset catalog and the report show the run that last made an asset, however old it is.
     needed = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
     old = instance.get_run_ids(filters=dg.RunsFilter(statuses=_ENDED, created_before=oldest), limit=_MOST_AT_ONCE)
     expired = [run_id for run_id in old if run_id not in needed]
@@ -33,7 +34,7 @@ def forget_old_runs() -> None:
     forget_runs()
 
 
-def forgetting_schedule() -> dg.ScheduleDefinition:
+def build_retention_schedule() -> dg.ScheduleDefinition:
     """Return the schedule: every Sunday, long after the nightly build, and running by default."""
     return dg.ScheduleDefinition(
         name=FORGET,

@@ -28,6 +28,7 @@ class LocalRunLauncher(DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Return RUNNING while the process lives, or when no process is known."""
+        # A run without a known process may just have been launched. To call it dead would fail a healthy run.
         found = next(read_process_ids(run.run_id, self._instance), None)
         if found is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING)
@@ -38,7 +39,9 @@ class LocalRunLauncher(DefaultRunLauncher):
 
 
 def is_alive(pid: int, since: float) -> bool:
-    """Return whether the process with this number lives since that time: after a reboot another process may have the number."""
+    """Return whether the process with this number has lived since that time (seconds since the epoch)."""
+    # After a reboot another process may have the number; then it started later. The kernel counts from the boot and the event log from the
+    # epoch, so corrections of the clock lie between the two.
     found = Process.find(pid)
     if found is None:
         return False

@@ -11,6 +11,7 @@ _FIRST_EVENTS = 20
 
 def read_process_ids(run_id: str, instance: dg.DagsterInstance) -> Iterator[tuple[int, float]]:
     """Yield process ids with the time of their event (seconds since the epoch), oldest first."""
+    # The launcher and the executor write their process ids first; a long run has many thousands of later events.
     records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT, limit=_FIRST_EVENTS).records
     for entry in (record.event_log_entry for record in records):
         event = entry.dagster_event

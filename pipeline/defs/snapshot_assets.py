@@ -10,11 +10,11 @@ import duckdb
 from catalog_store.publisher import find_unused_id, live_snapshot, prune, publish
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import size_bytes
-from pipeline.build.recognition import build_recognition, indexed_fingerprints
+from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
-from pipeline.defs.plots import bar_chart
+from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import table_key, usage_metadata
+from pipeline.defs.table_steps import build_usage_metadata, table_key
 from pipeline.engine.usage import measured
 from pipeline.linkage.registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -31,26 +31,26 @@ PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
     key=RECOGNITION,
     deps=[FINGERPRINT],
     group_name="snapshot",
-    description="What audio is identified by: the index of the live snapshot, carried on with the fingerprints that are new.",
+    description="The index that identifies audio: that of the live snapshot, continued with the fingerprints that are new.",
     check_specs=[dg.AssetCheckSpec("index_holds_every_fingerprint", asset=RECOGNITION, blocking=True)],
 )
 def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Reuse the segments of the live snapshot and index new fingerprints."""
     paths = catalog.paths
-    with catalog.writing([RECOGNITION], [FINGERPRINT]) as working:
+    with catalog.claim_for_step([RECOGNITION], [FINGERPRINT]) as running_step:
         with measured() as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
-        metadata = {**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)}
+        metadata = {**facts, "bytes": size_bytes(paths.recognition), **build_usage_metadata(usage)}
         yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=metadata)
-        found = indexed_fingerprints(paths.recognition)
+        found = count_indexed_fingerprints(paths.recognition)
         result = dg.AssetCheckResult(
             check_name="index_holds_every_fingerprint",
             asset_key=RECOGNITION,
             passed=found == facts["fingerprints"],
             metadata={"found": found},
         )
-        working.finish([result])
+        running_step.finish([result])
     yield result
 
 
@@ -65,7 +65,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
     snapshot_id = find_unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
-    with catalog.writing(inputs=PARTS) as working, measured() as usage:
+    with catalog.claim_for_step(inputs=PARTS) as running_step, measured() as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(
             tables,
@@ -73,9 +73,10 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             snapshot_id=snapshot_id,
             next_ids=read_next_ids(paths),
             recognition=paths.recognition,
-            attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: working.write_attachment()},
+            attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: running_step.write_attachment()},
             report=catalog.report,
         )
+        # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
@@ -94,15 +95,16 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             "pruned": pruned,
             "rows": dg.MetadataValue.json(rows),
             "dagster/row_count": rows["recording"],
-            "links_plot": dg.MetadataValue.md(bar_chart("Recordings found on each platform", platforms)),
-            **usage_metadata(usage),
+            "links_plot": dg.MetadataValue.md(draw_bar_chart("Recordings found on each platform", platforms)),
+            **build_usage_metadata(usage),
         },
     )
     yield dg.AssetCheckResult(check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=live_snapshot(root).id == snapshot_id)
 
 
 def _prune_snapshots(catalog: CatalogResource) -> list[str]:
-    """Remove old snapshots. A failure does not fail the build, which is live already; the next build tries again."""
+    """Remove old snapshots and return their ids."""
+    # A failure does not fail the build, which is live already.
     try:
         return prune(Path(catalog.root), catalog.keep_snapshots, report=catalog.report)
     except OSError as error:
@@ -114,6 +116,6 @@ def _parts(paths: BuildPaths, name: str) -> str:
     return str(paths.table(name) / "part-*.parquet")
 
 
-def snapshot_assets() -> list[dg.AssetsDefinition]:
+def build_snapshot_assets() -> list[dg.AssetsDefinition]:
     """Return the recognition index and the snapshot."""
     return [recognition_index, published_snapshot]

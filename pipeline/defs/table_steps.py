@@ -14,9 +14,9 @@ import dagster as dg
 from catalog_store.tables import TABLES, Table
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import row_count, size_bytes
-from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks, spec_check
-from pipeline.defs.column_schema import column_schema
-from pipeline.defs.plots import bar_chart
+from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks
+from pipeline.defs.column_schema import build_column_schema
+from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.engine.usage import Usage, measured
 from pipeline.paths import BuildPaths
@@ -32,16 +32,16 @@ class TableStep:
     run: Callable[[BuildPaths], Mapping[str, int] | None]
     invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
     require: Callable[[CatalogResource], None] = lambda _catalog: None
-    """Raises dagster.Failure when the step has no input."""
+    """Function that raises dagster.Failure when the step has no input."""
     plotted: tuple[str, ...] = ()
     """Facts of `run` to draw as a bar chart."""
     group: str | None = None
     """Dagster's group of the assets; None: the layer of each table."""
 
-    def checks(self, paths: BuildPaths) -> list[AssetCheck]:
+    def list_checks(self, paths: BuildPaths) -> list[AssetCheck]:
         """Return the spec check of every table and the invariants of the step."""
-        specs = [spec_check(table, table_key(table), paths.table) for table in self.tables]
-        return [*specs, *(invariant_check(rule, table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
+        specs = [build_spec_check(table, table_key(table), paths.table) for table in self.tables]
+        return [*specs, *(build_invariant_check(rule, table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
 
 
 def table_key(table: Table) -> dg.AssetKey:
@@ -59,7 +59,7 @@ def find_tables(*names: str) -> tuple[Table, ...]:
     return tuple(TABLES[name] for name in names)
 
 
-def table_assets(step: TableStep) -> dg.AssetsDefinition:
+def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     """Return the Dagster assets of a step."""
     unset = BuildPaths(Path("unset"))  # names and descriptions of checks do not depend on the folder
 
@@ -71,37 +71,38 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
                 deps=step.after,
                 group_name=step.group or table.layer,
                 description=table.description,
-                metadata={"dagster/column_schema": column_schema(table)},
+                metadata={"dagster/column_schema": build_column_schema(table)},
                 kinds={"parquet"},
             )
             for table in step.tables
         ],
-        check_specs=[check.spec for check in step.checks(unset)],
+        check_specs=[check.spec for check in step.list_checks(unset)],
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)
-        with catalog.writing([table_key(table) for table in step.tables], step.after) as working:
+        with catalog.claim_for_step([table_key(table) for table in step.tables], step.after) as running_step:
             with measured() as usage:
                 facts = step.run(catalog.paths) or {}
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             plotted = {name: facts.get(name, 0) for name in step.plotted}
-            plot = {"plot": dg.MetadataValue.md(bar_chart(step.name, plotted))} if plotted else {}
+            plot = {"plot": dg.MetadataValue.md(draw_bar_chart(step.name, plotted))} if plotted else {}
             for table in step.tables:
-                metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
+                metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
                 yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
-            results = list(run_asset_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
-            working.finish(results)
+            # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps behind it.
+            results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
+            running_step.finish(results)
         yield from results
 
     return write_tables
 
 
-def table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:
+def build_table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:
     """Return rows, bytes, seconds and peak memory of a written table, and the facts of its step."""
-    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **usage_metadata(usage), **facts}
+    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **build_usage_metadata(usage), **facts}
 
 
-def usage_metadata(usage: Usage) -> dict[str, float | int]:
+def build_usage_metadata(usage: Usage) -> dict[str, float | int]:
     """Return the cost of a step."""
     return {
         "seconds": round(usage.seconds, 2),

@@ -1,6 +1,6 @@
 """Codes of the live snapshot that the next build no longer holds: ISRCs, ISWCs, barcodes.
 
-Codes are compared one by one, not as a difference of two sums: new codes must not hide lost ones. gate.py says how many may be lost.
+gate.py decides how many may be lost.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ class CodeLoss:
     lost: int
 
 
-def code_losses(paths: BuildPaths) -> list[CodeLoss]:
+def count_code_losses(paths: BuildPaths) -> list[CodeLoss]:
     """Return the losses against the live snapshot; empty when nothing is published."""
     live = paths.current / "tables"
     found = []
     with open_workbench(paths, "code_loss") as bench:
         for kind, (table, column) in CODES.items():
-            if not (live / table).is_dir():
+            if not (live / table).is_dir():  # an older snapshot may lack the table
                 continue
             bench.keep("was", f"SELECT DISTINCT {column} AS code FROM {sql_source(live / table)} WHERE {column} IS NOT NULL")
+            # Codes are compared one by one. In a difference of two sums new codes would hide lost ones.
             counts = bench.connection.execute(
                 f"""SELECT (SELECT count(*) FROM was),
                            (SELECT count(*) FROM was ANTI JOIN (SELECT {column} AS code FROM "{table}") USING (code))"""

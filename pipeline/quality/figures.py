@@ -1,7 +1,7 @@
 """The figures of a build: counts and shares of its tables, golden pairs and, for a simulated world, the truth.
 
-Each topic of `build_figure` is one query below. Add a figure to the query of its topic. Every query is an aggregate, so that memory does
-not grow with the catalog. gate.py and id_drift.py compare builds. Costs are not here, because no table holds them.
+Each topic of `build_figure` is one query below. Add a figure to the query of its topic. gate.py and id_drift.py compare builds. Costs are
+not here, because no table holds them.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
     """Compute the figures and write `build_figure`; `truth` is the folder of the simulated world that was built, if any."""
     figures: Figures = {}
     with open_workbench(paths, "figures") as bench:
-        for topic, name, value in _counted(bench, paths):
+        for topic, name, value in _iterate_counts(bench, paths):
             figures[topic, name] = float(value)
-    figures |= dict(_golden(judge(load_golden_pairs())))
+    figures |= dict(_iterate_golden(judge(load_golden_pairs())))
     if truth:
-        figures |= dict(_truth(evaluate_build(paths.root, truth)))
+        figures |= dict(_iterate_truth(evaluate_build(paths.root, truth)))
+    # Only figures that follow from the tables: the same dumps give the same file, whatever was published before.
     rows = [(topic, name, value) for (topic, name), value in sorted(figures.items())]
     table = TABLES["build_figure"]
     write_table(table, paths.table(table.name), pl.DataFrame(rows, schema=table.polars_schema, orient="row"))
     return figures
 
 
-def published_figures(paths: BuildPaths) -> Figures:
+def read_published_figures(paths: BuildPaths) -> Figures:
     """Return the figures of the live snapshot.
 
     They are empty when nothing is published. A snapshot published without figures gives its number of recordings alone.
@@ -62,7 +63,7 @@ def published_figures(paths: BuildPaths) -> Figures:
     return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
 
 
-def _golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
+def _iterate_golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
     yield ("golden", "pairs"), float(result.pairs)
     yield ("golden", "precision"), result.precision
     yield ("golden", "recall"), result.recall
@@ -70,7 +71,7 @@ def _golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
         yield ("golden_pair", pair.name), float(pair.name not in result.wrong)
 
 
-def _truth(answer: dict[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
+def _iterate_truth(answer: dict[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
     for name in TRUTH_FIGURES:
         yield ("truth", name), float(answer[name])
     for kind in TRUTH_ENTITIES:
@@ -78,7 +79,7 @@ def _truth(answer: dict[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
             yield ("truth", f"{kind} {name}"), float(answer[kind][name])
 
 
-def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
+def _iterate_counts(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
     for table in (*LINKAGE_TABLES, *CATALOG_TABLES):
         if paths.table(table.name).is_dir():
             yield "rows", table.name, row_count(paths.table(table.name))
@@ -86,11 +87,11 @@ def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, fl
         for name, value in bench.connection.execute(sql).fetchall():
             yield topic, name, value
     for table in CATALOG_TABLES:
-        yield from _nulls(bench, table.name)
-    yield from _staged(paths)
+        yield from _iterate_nulls(bench, table.name)
+    yield from _iterate_staged(paths)
 
 
-def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
+def _iterate_staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
     """Yield the rows per staging table and platform, and how many have a value in each column (dumps/staging/staging_profile.py)."""
     for platform in INPUTS:
         profile = staged_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
@@ -98,17 +99,19 @@ def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
         yield from (("filled", f"{platform}.{name}", rows) for name, rows in profile.filled.items())
 
 
-def _nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:
+def _iterate_nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:
     """Yield the share of rows without a value (null or an empty list), for each column that may lack one."""
     empty = [(c.name, f'count(*) FILTER ("{c.name}" IS NULL)') for c in TABLES[name].columns if c.nullable]
     empty += [(c.name, f'count(*) FILTER (len("{c.name}") = 0)') for c in TABLES[name].columns if c.type == TEXT_LIST]
     if not empty:
         return
+    # One query for all columns of a table, so that the table is read once.
     counts = bench.connection.execute(f'SELECT count(*), {", ".join(sql for _, sql in empty)} FROM "{name}"').fetchone() or (0,)
     for (column, _), count in zip(empty, counts[1:], strict=True):
         yield "nulls", f"{name}.{column}", count / counts[0] if counts[0] else 0.0
 
 
+# Every query is an aggregate: memory must not grow with the catalog.
 _QUERIES = {
     "intake": """
         SELECT concat_ws('.', platform, entity, what), rows FROM (

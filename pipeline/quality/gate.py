@@ -1,7 +1,7 @@
 """The gate: may this build replace the live catalog? Each question is one verdict; the first failed verdict stops the publish.
 
-A verdict compares figures of the build with those of the live snapshot and with limits that an operator can set. Its message says what
-happened and what to do at 3 a.m. figures.py computes the figures; pipeline/defs/quality_assets.py binds the verdicts to Dagster.
+A verdict compares figures of the build with those of the live snapshot and with limits that an operator can set. Its message names the
+figures and the remedy. figures.py computes the figures; pipeline/defs/quality_assets.py binds the verdicts to Dagster.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SLACK = 20
 """Growth in recordings or codes since yesterday that has no meaning yet, however small the catalog."""
 ROUNDING = 1e-9
+"""Slack for rates that only differ in the last bits of a float."""
 _WHOLE = {"mixed": ("rows", "recording"), "conflicts": ("rows", "isrc_owner")}
 
 
@@ -43,6 +44,7 @@ class Limits:
     @property
     def may_shrink(self) -> bool:
         """Return whether the operator accepts a smaller catalog, and with it the loss of the records in the missing part."""
+        # Otherwise one decision would need three settings: a catalog without a platform also lacks its values and its codes.
         return self.shrink >= 1 or self.loss >= 1 or self.rows <= 0
 
 
@@ -69,25 +71,25 @@ QUESTIONS = {
 """Name of each verdict -> its question. The asset has a check for each."""
 
 
-def verdicts(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits, codes: Sequence[CodeLoss] = ()) -> list[Verdict]:
+def judge_build(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits, codes: Sequence[CodeLoss] = ()) -> list[Verdict]:
     """Return one verdict per question, in the order of QUESTIONS.
 
     When nothing is published, `before` and `codes` are empty and `drift` is None.
     """
     return [
-        _shrink(now, before, limits),
-        _golden(now, before, limits),
-        _truth(now, before, limits),
-        _jump("no_jump_of_mixed_recordings", "mixed", now, before, limits),
-        _jump("no_jump_of_isrc_conflicts", "conflicts", now, before, limits),
-        _platforms(now, before, limits),
-        _columns(now, before, limits),
-        _codes(codes, limits),
-        _moves(drift, limits),
+        _judge_size(now, before, limits),
+        _judge_golden_pairs(now, before, limits),
+        _judge_truth(now, before, limits),
+        _judge_jump("no_jump_of_mixed_recordings", "mixed", now, before, limits),
+        _judge_jump("no_jump_of_isrc_conflicts", "conflicts", now, before, limits),
+        _judge_platforms(now, before, limits),
+        _judge_columns(now, before, limits),
+        _judge_codes(codes, limits),
+        _judge_moves(drift, limits),
     ]
 
 
-def _shrink(now: Figures, before: Figures, limits: Limits) -> Verdict:
+def _judge_size(now: Figures, before: Figures, limits: Limits) -> Verdict:
     rows, were = int(now["rows", "recording"]), int(before.get(("rows", "recording"), 0))
     missing = were * (1 - limits.shrink) - rows
     if missing <= 0:
@@ -95,50 +97,53 @@ def _shrink(now: Figures, before: Figures, limits: Limits) -> Verdict:
     return Verdict(
         "catalog_did_not_shrink",
         passed=False,
-        message=f"{rows:,} recordings instead of {were:,}: at most {limits.shrink:.0%} fewer are let through. Look for the platform that "
-        "lost rows (sources in the report); if that is right, build once with CATALOG_LARGEST_SHRINK=1",
+        message=f"the build has {rows:,} recordings, the live snapshot {were:,}: at most {limits.shrink:.0%} may be missing. Look for the "
+        "platform that lost rows (sources in the report); if the build is right, build once with CATALOG_LARGEST_SHRINK=1",
     )
 
 
-def _golden(now: Figures, before: Figures, limits: Limits) -> Verdict:
+def _judge_golden_pairs(now: Figures, before: Figures, limits: Limits) -> Verdict:
     """Compare the pairs that both builds know.
 
     A pair that is new in the file, or whose judgement changed, is measured by the floor alone.
     """
     failed_before = {name for (topic, name), right in before.items() if topic == "golden_pair" and not right}
+    # Pairs are compared one by one. A rate would also fall when a hard pair is added to the file, and stay when two changes cancel out.
     known = {name for topic, name in before if topic == "golden_pair"}
     wrong = sorted(name for (topic, name), right in now.items() if topic == "golden_pair" and not right)
     newly = [name for name in wrong if name in known - failed_before]
-    falls = list(_rates("golden", now, {}, limits))
+    falls = list(_iterate_falls("golden", now, {}, limits))
     if newly and len(newly) > limits.fall * now["golden", "pairs"]:
-        falls.append(f"pairs that the live snapshot's build had right are wrong now: {', '.join(newly)}")
+        falls.append(f"the live snapshot's build had these pairs right, and this build has them wrong: {', '.join(newly)}")
     if not falls:
-        return Verdict("golden_pairs_hold", passed=True, message=f"{_said('golden', now)}; wrong: {', '.join(wrong) or 'none'}")
+        return Verdict("golden_pairs_hold", passed=True, message=f"{_format_rates('golden', now)}; wrong: {', '.join(wrong) or 'none'}")
     return Verdict(
         "golden_pairs_hold",
         passed=False,
-        message=f"{'; '.join(falls)}. Wrong in all: {', '.join(wrong) or 'none'}. The dumps have no part in this: undo the change of keys, "
-        "guards or pairs; if a pair is judged wrongly, mend pipeline/linkage/golden/pairs.yaml; to publish all the same, build once with "
+        message=f"{'; '.join(falls)}. All wrong pairs: {', '.join(wrong) or 'none'}. The dumps cannot cause this: undo the change of keys, "
+        "guards or pairs; if a pair is judged wrongly, correct pipeline/linkage/golden/pairs.yaml; to publish anyway, build once with "
         "CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or CATALOG_LOWEST_RECALL)",
     )
 
 
-def _truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
+def _judge_truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
     if ("truth", "precision") not in now:
         return Verdict("simulated_truth_holds", passed=True, message="the dumps carry no truth")
-    falls = list(_rates("truth", now, before, limits))
+    falls = list(_iterate_falls("truth", now, before, limits))
     if not falls:
-        return Verdict("simulated_truth_holds", passed=True, message=_said("truth", now))
+        return Verdict("simulated_truth_holds", passed=True, message=_format_rates("truth", now))
     return Verdict(
         "simulated_truth_holds",
         passed=False,
-        message=f"{'; '.join(falls)}. `python -m pipeline evaluate` says on which platforms; undo the change of keys or guards, or, if the "
-        "world itself became dirtier, build once with CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or CATALOG_LOWEST_RECALL)",
+        message=f"{'; '.join(falls)}. `python -m pipeline evaluate` names the platforms; undo the change of keys or guards, or, if the "
+        "simulated world has more errors than the last, build once with CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or "
+        "CATALOG_LOWEST_RECALL)",
     )
 
 
-def _rates(topic: str, now: Figures, before: Figures, limits: Limits) -> Iterator[str]:
-    """Yield a message for each rate that fell. Another night of a small world may lie three standard errors lower by chance."""
+def _iterate_falls(topic: str, now: Figures, before: Figures, limits: Limits) -> Iterator[str]:
+    """Yield a message for each rate that fell."""
+    # Another night of a small world may lie three standard errors lower by chance. The golden pairs are fixed, so they get no such slack.
     for name, floor in (("precision", limits.precision), ("recall", limits.recall)):
         value, was = now[topic, name], before.get((topic, name), 0.0)
         chance = 3 * sqrt(was * (1 - was) / before[topic, "true_pairs"]) if before.get((topic, "true_pairs")) else 0.0
@@ -148,12 +153,14 @@ def _rates(topic: str, now: Figures, before: Figures, limits: Limits) -> Iterato
             yield f"{topic} {name} fell from {was:.4f} to {value:.4f}"
 
 
-def _said(topic: str, figures: Figures) -> str:
+def _format_rates(topic: str, figures: Figures) -> str:
     return f"precision {figures[topic, 'precision']:.4f}, recall {figures[topic, 'recall']:.4f}"
 
 
-def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) -> Verdict:
+def _judge_jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) -> Verdict:
     """Check that each figure of the topic grew at most by the factor `jump`, the catalog's size taken into account, SLACK aside."""
+    # A catalog that doubles may have twice the signs, and SLACK lets a jump from 1 to 3 pass. A live snapshot without golden pairs was
+    # published without figures: there is nothing to compare with.
     whole = _WHOLE[topic]
     growth = now.get(whole, 0.0) / before[whole] if before.get(whole) else 1.0
     found = {figure: value for (of, figure), value in sorted(now.items()) if of == topic}
@@ -163,22 +170,23 @@ def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) 
         if ("golden", "pairs") in before and value > before.get((topic, figure), 0.0) * growth * limits.jump + SLACK
     ]
     if not jumps:
-        said = ", ".join(f"{figure} {value:,.0f}" for figure, value in found.items()) or "none"
-        return Verdict(name, passed=True, message=said)
+        counts = ", ".join(f"{figure} {value:,.0f}" for figure, value in found.items()) or "none"
+        return Verdict(name, passed=True, message=counts)
     return Verdict(
         name,
         passed=False,
-        message=f"{', '.join(jumps)} against the live snapshot. Look at the examples in the report: one platform's codes or durations "
-        "gone wrong (keep yesterday, tell the platform) or a guard switched off (undo it); if it is right, build once with "
-        "CATALOG_LARGEST_JUMP=1000",
+        message=f"{', '.join(jumps)} against the live snapshot. Look at the examples in the report. Either one platform delivered wrong "
+        "codes or durations (keep the live snapshot and tell the platform), or a guard is switched off (undo that). If the build is right, "
+        "build once with CATALOG_LARGEST_JUMP=1000",
     )
 
 
-def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
-    """Check each platform's dump against the live snapshot, as staging did. Staging may have been overruled, or begun anew."""
+def _judge_platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    """Check each platform's dump against the live snapshot."""
+    # Staging made the same comparison with the dump before. But an operator may have overruled it, or removed the staging it compares with.
     name = "platforms_keep_their_values"
     drift = DriftLimits(0.0, 1.0) if limits.shrink >= 1 else DriftLimits(limits.rows, limits.loss)
-    were, are = _profiles(before), _profiles(now)
+    were, are = _collect_profiles(before), _collect_profiles(now)
     found = {platform: find_losses(were[platform], are.get(platform, Profile()), drift) for platform in INPUTS if platform in were}
     lost = {platform: lacks for platform, lacks in found.items() if lacks}
     if not lost:
@@ -186,14 +194,14 @@ def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
     return Verdict(
         name,
         passed=False,
-        message=f"{'; '.join(f'{platform}: {describe_losses(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were "
-        "columns of the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with "
-        "docs/reference/formats, mark it broken or undo the change; if it is right, build once with "
+        message=f"{'; '.join(f'{platform}: {describe_losses(lacks)}' for platform, lacks in lost.items())} against the live snapshot. The "
+        "platform may have renamed columns or left out files, or an adapter reads the dump in another way. Compare the dump with "
+        "docs/reference/formats, mark it broken or undo the change; if the build is right, build once with "
         f"{list_settings([loss for lacks in lost.values() for loss in lacks])}",
     )
 
 
-def _profiles(figures: Figures) -> dict[str, Profile]:
+def _collect_profiles(figures: Figures) -> dict[str, Profile]:
     """Return the figures of staging by platform."""
     found: dict[str, Profile] = {}
     for (topic, name), value in figures.items():
@@ -204,12 +212,13 @@ def _profiles(figures: Figures) -> dict[str, Profile]:
     return found
 
 
-def _columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
+def _judge_columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
     name, lost = "columns_keep_their_values", []
     for (topic, column), share in sorted(before.items()):
         rows, were = (figures.get(("rows", column.partition(".")[0]), 0.0) for figures in (now, before))
         if topic != "nulls" or not were or ("nulls", column) not in now:
             continue
+        # The loss of whole rows is judged elsewhere. So the values of before are scaled down to the rows of now.
         filled, was = rows * (1 - now["nulls", column]), were * (1 - share)
         if is_short(filled, was * min(1.0, rows / were), 1 - limits.loss):
             lost.append(
@@ -221,34 +230,35 @@ def _columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
         name,
         passed=False,
         message=f"{', '.join(lost)} against the live snapshot: at most {limits.loss:.0%} may be lost. Look for the platform that gave "
-        "them (empty values and sources in the report) or undo the change of code or rules; if it is right, build once with "
+        "them (empty values and sources in the report) or undo the change of code or rules; if the build is right, build once with "
         "CATALOG_LARGEST_LOSS=1",
     )
 
 
-def _codes(codes: Sequence[CodeLoss], limits: Limits) -> Verdict:
-    said = ", ".join(f"{loss.lost:,} of {loss.were:,} {loss.kind}s gone" for loss in codes) or "nothing is published yet"
+def _judge_codes(codes: Sequence[CodeLoss], limits: Limits) -> Verdict:
+    counts = ", ".join(f"{loss.lost:,} of {loss.were:,} {loss.kind}s gone" for loss in codes) or "nothing is published yet"
     lost = [loss for loss in codes if is_short(loss.were - loss.lost, loss.were, 1 - limits.loss)]
     if not lost or limits.may_shrink:
-        return Verdict("codes_stay", passed=True, message=said)
+        return Verdict("codes_stay", passed=True, message=counts)
     return Verdict(
         "codes_stay",
         passed=False,
-        message=f"{said}: at most {limits.loss:.0%} of a kind may go. Callers look up by these codes. Look for the platform that gave them "
-        "(sources and empty values in the report); if it is right, build once with CATALOG_LARGEST_LOSS=1",
+        message=f"{counts}: at most {limits.loss:.0%} of a kind may be lost, because callers look up by these codes. Look for the "
+        "platform that gave them (sources and empty values in the report); if the build is right, build once with CATALOG_LARGEST_LOSS=1",
     )
 
 
-def _moves(drift: IdDrift | None, limits: Limits) -> Verdict:
+def _judge_moves(drift: IdDrift | None, limits: Limits) -> Verdict:
     if drift is None:
         return Verdict("ids_stay", passed=True, message="nothing is published yet")
-    said = f"{drift.moved:,} of {drift.records:,} records under another id ({drift.merged:,} ids merged, {drift.split:,} split off)"
+    # Of a small catalog two percent are a handful of records: SLACK lets those pass.
+    counts = f"{drift.moved:,} of {drift.records:,} records under another id ({drift.merged:,} ids merged, {drift.split:,} split off)"
     if drift.moved <= max(SLACK, limits.move * drift.records):
-        return Verdict("ids_stay", passed=True, message=said)
+        return Verdict("ids_stay", passed=True, message=counts)
     return Verdict(
         "ids_stay",
         passed=False,
-        message=f"{said}: at most {limits.move:.1%} are let through. Callers hold these ids. Was the registry of the live "
-        "snapshot read, did a platform renumber its records, was a change of linkage meant to merge this much? If it was, build once with "
-        "CATALOG_LARGEST_MOVE=1",
+        message=f"{counts}: at most {limits.move:.1%} may move, because callers hold these ids. Check whether the registry of the live "
+        "snapshot was read, whether a platform renumbered its records, and whether a change of linkage was meant to merge so much. If the "
+        "build is right, build once with CATALOG_LARGEST_MOVE=1",
     )

@@ -1,7 +1,6 @@
 """Drift of recording ids: the fate of the live snapshot's ids in the build that is about to replace it.
 
-Lost ids are counted from the two `recording` tables (integers). Moved records need both memberships; DuckDB joins them and spills.
-pipeline/linkage/registry.py gives the ids; gate.py says how many moves are too many.
+pipeline/linkage/registry.py gives the ids; gate.py decides how many moves are too many.
 """
 
 from __future__ import annotations
@@ -35,11 +34,13 @@ class IdDrift:
     """Source records, of these, that belong to another id now."""
 
 
-def id_drift(paths: BuildPaths) -> IdDrift | None:
+def measure_id_drift(paths: BuildPaths) -> IdDrift | None:
     """Return the drift against the live snapshot; None when nothing is published."""
     live = paths.current / "tables"
     if not (live / "recording_member").is_dir():
         return None
+    # Lost ids are counted from the two `recording` tables, which are integers. Moved records need both memberships: DuckDB joins those, and
+    # spills.
     with open_workbench(paths, "id_drift") as bench:
         bench.keep("was", f"SELECT recording_id FROM {sql_source(live / 'recording')}")
         bench.keep("gone", "SELECT recording_id FROM was ANTI JOIN recording USING (recording_id)")
@@ -60,5 +61,6 @@ def id_drift(paths: BuildPaths) -> IdDrift | None:
                       (SELECT coalesce(sum(records), 0)::BIGINT FROM moves WHERE old_id <> new_id),
                       (SELECT count(*) FROM gone)"""
         ).fetchone()
+    # A lost id that leads nowhere is retired; one with a redirect was merged.
     kept, new, split, merged, records, moved, gone = counts or (0,) * 7
     return IdDrift(kept, new, split, merged, gone - merged, records, moved)

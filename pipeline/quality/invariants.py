@@ -1,6 +1,6 @@
 """Named invariants over several tables, beyond the spec of any single table. Each counts the rows that break it, like a table check.
 
-Add one when a property of the whole line must hold before anything is published.
+Add one when a property of the whole build must hold before anything is published.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 
-def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
+def list_staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
     """Check one platform's staging tables: the counts of the intake agree with the rows on disk."""
     intake, reject = sql_source(folder / "intake"), sql_source(folder / "reject")
     staged = " UNION ALL ".join(
@@ -28,6 +28,7 @@ def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
         if table not in (REJECT, INTAKE)
     )
     rejected = f"SELECT entity, count(*) AS n FROM {reject} WHERE severity = 'row' GROUP BY entity"
+    # The writer of staging keeps these counts itself. The files are counted again, because a fault of the writer would hide itself.
     found = [
         TableCheck(
             "intake",
@@ -37,7 +38,7 @@ def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
             "WHERE i.rows_read <> coalesce(s.n, 0) + coalesce(r.n, 0)",
         )
     ]
-    if platform not in DAILY:  # a day may be without any
+    if platform not in DAILY:  # a day may bring no records
         found.append(
             TableCheck(
                 "intake",
@@ -49,10 +50,10 @@ def staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
     return found
 
 
-def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
+def list_linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
     """Check that every source record is in exactly one recording, and that every code's owner is among those who claim it."""
     members = sql_source(paths.table("recording_member"))
-    records = _staged(paths, "source_recording")
+    records = _staged_sql(paths, "source_recording")
     return [
         TableCheck(
             "recording_member",
@@ -64,7 +65,7 @@ def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
     ]
 
 
-def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
+def list_recording_invariants(paths: BuildPaths) -> list[TableCheck]:
     """Check each recording.
 
     It has members, a primary artist, sources for its values, and at most one representative code, which is its own.
@@ -105,7 +106,7 @@ def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
     ]
 
 
-def genre_invariants(paths: BuildPaths) -> list[TableCheck]:
+def list_genre_invariants(paths: BuildPaths) -> list[TableCheck]:
     """Check that the canonical tree has its 25 mains (specification, 2.6)."""
     return [
         TableCheck(
@@ -117,6 +118,7 @@ def genre_invariants(paths: BuildPaths) -> list[TableCheck]:
     ]
 
 
-def _staged(paths: BuildPaths, name: str) -> str:
+def _staged_sql(paths: BuildPaths, name: str) -> str:
+    # A check is plain SQL text without parameters, so quotes in a path are doubled.
     files = ", ".join("'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in paths.staged(name))
     return f"read_parquet([{files}])"

@@ -18,7 +18,7 @@ from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import write_table
 from genre_rules.load import load_book
-from pipeline.build.genres import genre_rows
+from pipeline.build.genres import build_genre_rows
 from tests.audio_recognition.audio import melody
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def publish_both(root: Path, tables: Path) -> None:
 def make_frames(*, is_second: bool) -> Frames:
     """Return the rows of a build."""
     frames = Frames()
-    taxonomy = genre_rows(load_book().taxonomy)
+    taxonomy = build_genre_rows(load_book().taxonomy)
     frames.rows["genre"] = taxonomy.to_dicts()
     genre_ids = dict(taxonomy.select("name", "genre_id").iter_rows())
     specs = (*SPECS, *(SECOND_ONLY if is_second else FIRST_ONLY))

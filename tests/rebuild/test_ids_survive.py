@@ -249,7 +249,7 @@ def test_a_reviewed_merge_redirects_for_the_reader_and_taken_back_gives_the_id_a
     one, other = (":".join(held[entity][0]) for entity in (small, large))
     paths.overrides.write_text(f"- must_link: [{one!r}, {other!r}]\n  why: a test\n  by: t\n  on: 2026-03-01\n")
     link(paths)
-    for step in (*identity_assets.steps(), *catalog_assets.steps()):
+    for step in (*identity_assets.list_steps(), *catalog_assets.list_steps()):
         step.run(paths)
     next_ids = collect_registry(paths)
     tables = {table.name: paths.table(table.name) for table in PUBLISHED}

@@ -1,7 +1,4 @@
-"""Examples of the data in the report: a few rejects, contested codes and suspicious recordings, chosen by count and then by id.
-
-Every query ends in a handful of rows. pipeline/quality/figures.py holds the counts.
-"""
+"""Examples of the data in the report: a few rejects, contested codes and suspicious recordings. ../figures.py holds the counts."""
 
 from __future__ import annotations
 
@@ -28,16 +25,18 @@ class Examples:
     twice: list[Row]
 
 
-def examples(paths: BuildPaths) -> Examples:
+def choose_examples(paths: BuildPaths) -> Examples:
     """Pick the examples out of the tables of the build."""
     with open_workbench(paths, "report") as bench:
-        return Examples(*(_rows(bench, sql) for sql in (_REJECTS, _CONFLICTS, _WIDE, _TWICE)))
+        return Examples(*(_read_rows(bench, sql) for sql in (_REJECTS, _CONFLICTS, _WIDE, _TWICE)))
 
 
-def _rows(bench: Workbench, sql: str) -> list[Row]:
-    return bench.frame(sql).to_dicts()
+def _read_rows(bench: Workbench, sql: str) -> list[Row]:
+    return bench.read_frame(sql).to_dicts()
 
 
+# Every query orders by count and then by columns that are unique, so the same tables give the same page. Each ends in a few rows: limits
+# stand inside, before names are joined to them.
 _REJECTS = """
     SELECT platform, severity, reason, coalesce(field, '') AS field, count(*) AS n,
            min_by(coalesce(value, ''), (source_file, place)) AS value, min_by(source_file || ', ' || place, (source_file, place)) AS place

@@ -16,12 +16,12 @@ _TEMPLATE = "genre_page.html.j2"
 def write_genre_page(coverage: GenreCoverage, file: Path) -> None:
     """Write the page to `file`; the same figures give the same bytes."""
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["share"] = _share
+    environment.filters["share"] = _format_share
     file.parent.mkdir(parents=True, exist_ok=True)
     largest = max((main.stood for main in coverage.mains), default=0) or 1
     file.write_text(environment.get_template(_TEMPLATE).render(c=coverage, largest=largest), encoding="utf-8")
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     """Return the share as `93.2 %`; a dash if the whole is 0."""
     return f"{100 * part / whole:.1f} %" if whole else "–"  # noqa: RUF001 - an en dash is meant

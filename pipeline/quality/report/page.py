@@ -1,4 +1,4 @@
-"""Figures, verdicts and examples -> the page. Numbers are worded here, so that the template only places them."""
+"""The page of a build, from figures, verdicts and examples. The module formats numbers, and the template only places them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.quality.report.charts import bar_chart, bars
+from pipeline.quality.report.charts import build_bars, draw_bar_chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ RATES = (
     *(("truth", f"{kind} {name}") for kind in ("artists", "releases") for name in ("precision", "recall")),
 )
 DRIFTED = 0.01
-"""Change of a share of empty values above which it is worth a look."""
+"""Change of a share of empty values above which the report marks it."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class BuildStory:
 
 def write_report(story: BuildStory, file: Path) -> None:
     """Render the story to `file`, complete or not at all."""
+    # The page of the last build stays readable until this one is whole.
     file.parent.mkdir(parents=True, exist_ok=True)
     pending = file.with_suffix(".pending")
     pending.write_text(render(story), encoding="utf-8")
@@ -88,27 +89,32 @@ def write_report(story: BuildStory, file: Path) -> None:
 
 def render(story: BuildStory) -> str:
     """Return the page as one self-contained HTML text: no scripts, no addresses to fetch; every value from the data is escaped."""
+    # Titles and names come from dumps, so every value is escaped. StrictUndefined turns a misspelled name in the template into an error.
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"count": _count, "percent": _percent}
+    environment.filters |= {"count": _format_count, "percent": _format_percent}
     now, before = _Topics(story.now), _Topics(story.before)
+    mains = build_bars(_select_mains(now["genres"]), _select_mains(before["genres"]))
     return environment.get_template("page.html.j2").render(
         story=story,
         failed=[verdict for verdict in story.verdicts if not verdict.passed],
-        headlines=[_headline(story, *headline) for headline in HEADLINES],
+        headlines=[_format_headline(story, *headline) for headline in HEADLINES],
         rates=[
-            (f"{topic} {name}", f"{story.now[topic, name]:.4f}", _points(story, topic, name))
+            (f"{topic} {name}", f"{story.now[topic, name]:.4f}", _format_points(story, topic, name))
             for topic, name in RATES
             if (topic, name) in story.now
         ],
-        sources=[(source, _books(now["intake"], source.platform), _books(before["intake"], source.platform)) for source in story.sources],
+        sources=[
+            (source, _sum_intake(now["intake"], source.platform), _sum_intake(before["intake"], source.platform))
+            for source in story.sources
+        ],
         charts={
-            title: Markup(bar_chart(title, bars(now[topic], before[topic], largest_first=by_size)))  # noqa: S704 - charts escape labels
+            title: Markup(draw_bar_chart(title, build_bars(now[topic], before[topic], largest_first=by_size)))  # noqa: S704 - charts escape labels
             for title, topic, by_size in _CHARTS
         },
-        genres=Markup(bar_chart("Recordings per main genre", bars(_mains(now["genres"]), _mains(before["genres"])))),  # noqa: S704
-        nulls=_nulls(now["nulls"], before["nulls"]),
+        genres=Markup(draw_bar_chart("Recordings per main genre", mains)),  # noqa: S704 - charts escape labels
+        nulls=_list_nulls(now["nulls"], before["nulls"]),
         mixed=[(name.replace("_", " "), value, before["mixed"].get(name)) for name, value in now["mixed"].items()],
         wrong_pairs=sorted(name for name, right in now["golden_pair"].items() if not right),
     )
@@ -132,20 +138,20 @@ class _Topics:
         return {name: value for (of, name), value in self._figures.items() if of == topic}
 
 
-def _headline(story: BuildStory, label: str, topic: str, name: str) -> tuple[str, str, str]:
+def _format_headline(story: BuildStory, label: str, topic: str, name: str) -> tuple[str, str, str]:
     value, was = story.now.get((topic, name), 0.0), story.before.get((topic, name))
     if not was:
-        return label, _count(value), ""
-    return label, _count(value), "unchanged" if value == was else f"{value - was:+,.0f} ({value / was - 1:+.2%})"
+        return label, _format_count(value), ""
+    return label, _format_count(value), "unchanged" if value == was else f"{value - was:+,.0f} ({value / was - 1:+.2%})"
 
 
-def _points(story: BuildStory, topic: str, name: str) -> str:
+def _format_points(story: BuildStory, topic: str, name: str) -> str:
     was = story.before.get((topic, name))
     change = 0.0 if was is None else story.now[topic, name] - was
     return "" if was is None else "unchanged" if abs(change) < 5e-5 else f"{change:+.4f}"  # noqa: PLR2004 - four digits are shown
 
 
-def _books(intake: Mapping[str, float], platform: str) -> dict[str, float]:
+def _sum_intake(intake: Mapping[str, float], platform: str) -> dict[str, float]:
     """Return the sums over the kinds of record of a platform: read, staged, rejected, values_rejected."""
     sums: dict[str, float] = {}
     for name, rows in intake.items():
@@ -155,18 +161,18 @@ def _books(intake: Mapping[str, float], platform: str) -> dict[str, float]:
     return sums
 
 
-def _mains(genres: Mapping[str, float]) -> dict[str, float]:
+def _select_mains(genres: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in genres.items() if name not in {"classified", "unclassified strings"}}
 
 
-def _nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:
+def _list_nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:
     """Return column, share now, share before, and whether the change is worth a look."""
     return [(name, share, before.get(name), abs(share - before.get(name, share)) > DRIFTED) for name, share in sorted(now.items())]
 
 
-def _count(value: float) -> str:
+def _format_count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _percent(value: float) -> str:
+def _format_percent(value: float) -> str:
     return f"{value:.2%}"

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pipeline.build.artist_evidence import one_spelling
+from pipeline.build.artist_evidence import is_one_spelling
 from pipeline.build.artists import build_artists
-from pipeline.build.identity import apart_by_platform
+from pipeline.build.identity import separate_platforms
 
 from .conftest import credit
 
@@ -273,13 +273,13 @@ def test_various_artists_are_nobody_where_somebody_is_known(world: World) -> Non
 def test_where_ties_would_put_two_artists_of_one_platform_together_the_strongest_win() -> None:
     nodes = pl.DataFrame({"node": [1, 2, 3], "platform": ["catalog_a", "catalog_a", "store_a"]})
     ties = pl.DataFrame({"node_a": [1, 2], "node_b": [3, 3], "strength": [8.0, 1.0]})
-    assert dict(apart_by_platform(nodes, ties).iter_rows()) == {1: 1, 2: 2, 3: 1}
+    assert dict(separate_platforms(nodes, ties).iter_rows()) == {1: 1, 2: 2, 3: 1}
 
 
 def test_a_forbidden_pair_is_not_joined_over_a_third() -> None:
     nodes = pl.DataFrame({"node": [1, 2, 3], "platform": ["a", "b", "c"]})
     edges = pl.DataFrame({"node_a": [1, 2, 1], "node_b": [2, 3, 3], "strength": [5.0, 2.0, -1.0]})
-    assert dict(apart_by_platform(nodes, edges).iter_rows()) == {1: 1, 2: 1, 3: 3}
+    assert dict(separate_platforms(nodes, edges).iter_rows()) == {1: 1, 2: 1, 3: 3}
 
 
 def test_spellings_of_one_name_are_told_from_other_names() -> None:
@@ -290,5 +290,5 @@ def test_spellings_of_one_name_are_told_from_other_names() -> None:
         ("novakask2", "novakask3", False),
         ("novakask", "novakaskband", False),
     ]
-    found = one_spelling(pl.Series([first for first, _, _ in pairs]), pl.Series([second for _, second, _ in pairs]))
+    found = is_one_spelling(pl.Series([first for first, _, _ in pairs]), pl.Series([second for _, second, _ in pairs]))
     assert found.to_list() == [same for _, _, same in pairs]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.build.claim import CatalogBusyError, Holder, Process, ancestors, claim, claimed
+from pipeline.build.claim import CatalogBusyError, Holder, Process, claim, hold_claim, iterate_ancestors
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -66,15 +66,15 @@ def test_a_second_run_is_refused_and_told_who_holds_the_catalog_since_when_and_w
 
 
 def test_a_released_catalog_is_free_and_nothing_is_left_of_the_claim(tmp_path: Path) -> None:
-    with claimed(tmp_path, ONE):
+    with hold_claim(tmp_path, ONE):
         pass
     assert not (tmp_path / ".claim.json").exists()
-    with claimed(tmp_path, OTHER):
+    with hold_claim(tmp_path, OTHER):
         pass
 
 
 def test_a_run_that_fails_lets_go(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), claimed(tmp_path, ONE):
+    with pytest.raises(KeyboardInterrupt), hold_claim(tmp_path, ONE):
         raise KeyboardInterrupt
     claim(tmp_path, OTHER).release()
 
@@ -84,12 +84,12 @@ def test_the_claim_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
         holder.kill()
         holder.wait()
         assert json.loads((tmp_path / ".claim.json").read_text())["run_id"] == "run-1"
-        with claimed(tmp_path, OTHER):
+        with hold_claim(tmp_path, OTHER):
             assert json.loads((tmp_path / ".claim.json").read_text())["run_id"] == "run-2"
 
 
 def test_processes_of_one_run_hold_the_catalog_together(tmp_path: Path) -> None:
-    with claimed(tmp_path, ONE), holding(tmp_path, "run-1") as other:
+    with hold_claim(tmp_path, ONE), holding(tmp_path, "run-1") as other:
         other.communicate("go\n")
         with pytest.raises(CatalogBusyError):
             claim(tmp_path, OTHER)
@@ -171,6 +171,6 @@ def test_of_many_processes_that_ask_at_once_one_holds_the_catalog(tmp_path: Path
 
 
 def test_a_process_descends_from_its_parents() -> None:
-    assert list(ancestors(os.getpid()))[:2] == [os.getpid(), os.getppid()]
-    assert Process.own().is_alive()
+    assert list(iterate_ancestors(os.getpid()))[:2] == [os.getpid(), os.getppid()]
+    assert Process.find_own().is_alive()
     assert Process.find(2**22 + 1) is None

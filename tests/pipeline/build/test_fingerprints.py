@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table, write_table
-from pipeline.build.fingerprints import MOST_FINGERPRINTS, build_fingerprints, followed_merges
+from pipeline.build.fingerprints import MOST_FINGERPRINTS, build_fingerprints, follow_merges
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -268,4 +268,4 @@ def walked(links: dict[int, int]) -> dict[int, int]:
 @given(st.dictionaries(st.integers(1, 12), st.integers(1, 12), max_size=12))
 def test_merges_are_followed_as_one_would_by_hand(links: dict[int, int]) -> None:
     frame = pl.DataFrame({"old_id": list(links), "new_id": list(links.values())}, schema={"old_id": pl.Int64, "new_id": pl.Int64})
-    assert dict(followed_merges(frame).iter_rows()) == walked(links)
+    assert dict(follow_merges(frame).iter_rows()) == walked(links)

@@ -16,7 +16,7 @@ from audio_recognition.index.layout import BASE
 from audio_recognition.matching import Matcher
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.build.recognition import LARGEST_DELTA_SHARE, MOST_DELTAS, build_recognition, indexed_fingerprints, planned
+from pipeline.build.recognition import LARGEST_DELTA_SHARE, MOST_DELTAS, build_recognition, count_indexed_fingerprints, plan_segments
 from pipeline.paths import BuildPaths
 from simulator.fingerprint_items import copy_items, draw_items
 
@@ -113,7 +113,7 @@ def test_without_fingerprints_there_is_an_index_that_answers_nothing(nights: Nig
 def test_every_fingerprint_is_found_under_its_recording(nights: Nights) -> None:
     nights.build(first(30))
     assert nights.answers() == [[100 + n] for n in range(30)] + [[]] * 10
-    assert indexed_fingerprints(nights.paths.recognition) == 30
+    assert count_indexed_fingerprints(nights.paths.recognition) == 30
 
 
 def test_a_night_without_changes_takes_over_every_file(nights: Nights) -> None:
@@ -172,7 +172,7 @@ def test_each_fingerprint_lies_in_one_segment_and_segments_stay_few(wanted: list
     segments: dict[str, NDArray[np.int64]] = {}
     for numbers in wanted:
         keys = keys_of(numbers)
-        plan = planned(segments, keys)
+        plan = plan_segments(segments, keys)
         segments = {name: segments[name] for name in plan.kept}
         if plan.built is not None:
             name, built = plan.built
@@ -189,7 +189,7 @@ def test_deltas_become_one_before_they_are_too_many() -> None:
     base, segments = keys_of(set(range(1000))), {}
     segments[BASE] = base
     for night in range(MOST_DELTAS + 1):
-        plan = planned(segments, keys_of(set(range(1001 + night))))
+        plan = plan_segments(segments, keys_of(set(range(1001 + night))))
         assert plan.built is not None
         segments = {name: segments[name] for name in plan.kept} | {plan.built[0]: plan.built[1]}
     assert list(segments) == [BASE, "delta-0001"]

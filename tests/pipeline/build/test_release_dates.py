@@ -14,7 +14,7 @@ from pipeline.build.release_dates import (
     RELEASE_DATE,
     date_sql,
     earliest_date_sql,
-    last_believable_day,
+    find_last_believable_day,
     precision_sql,
     stamp_sql,
 )
@@ -115,10 +115,10 @@ def test_reasons_and_how_many_platforms_agree() -> None:
 
 
 def test_the_last_believable_day_follows_the_newest_dump(tmp_path: Path) -> None:
-    assert last_believable_day(BuildPaths(tmp_path)) == "2100-12-31"
+    assert find_last_believable_day(BuildPaths(tmp_path)) == "2100-12-31"
     for name in ("streamsvc_a/2026-10-31", "catalog_a/2026-11-01.2", "catalog_a/.incoming"):
         (tmp_path / "landing" / name).mkdir(parents=True)
-    assert last_believable_day(BuildPaths(tmp_path)) == "2027-11-02"
+    assert find_last_believable_day(BuildPaths(tmp_path)) == "2027-11-02"
 
 
 def test_the_date_of_a_release_never_is_a_filler_and_the_finer_one_of_a_year() -> None:

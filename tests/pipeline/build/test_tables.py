@@ -19,7 +19,7 @@ from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.linkage.registry import collect_registry
-from pipeline.quality.invariants import genre_invariants, linkage_invariants, recording_invariants
+from pipeline.quality.invariants import list_genre_invariants, list_linkage_invariants, list_recording_invariants
 
 from .conftest import credit
 
@@ -92,7 +92,7 @@ def test_every_table_holds_its_spec_and_the_invariants(world: World) -> None:
         stage(paths)
     collect_registry(paths)
     checks = [check for table in (*CATALOG_TABLES, TABLES["source_credit"]) for check in table_checks(table, paths.table)]
-    checks += linkage_invariants(paths) + recording_invariants(paths) + genre_invariants(paths)
+    checks += list_linkage_invariants(paths) + list_recording_invariants(paths) + list_genre_invariants(paths)
     with duckdb.connect() as connection:
         broken = {check.name: count for check in checks if (count := run_check(connection, check))}
     assert broken == {}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.build.title_credits import names_in_titles
+from pipeline.build.title_credits import find_names_in_titles
 
 KNOWN = pl.DataFrame(
     {
@@ -15,7 +15,7 @@ KNOWN = pl.DataFrame(
 
 def named(title: str, version: str | None = None) -> list[tuple[str, str, bool]]:
     titles = pl.DataFrame({"title": [title], "version": [version]}, schema={"title": pl.String, "version": pl.String})
-    return names_in_titles(titles, KNOWN).select("name", "role", "is_sure").rows()
+    return find_names_in_titles(titles, KNOWN).select("name", "role", "is_sure").rows()
 
 
 def sure(role: str, *names: str) -> list[tuple[str, str, bool]]:
@@ -83,5 +83,5 @@ def test_titles_may_be_none_and_places_count_from_zero_in_each() -> None:
         {"title": ["One (feat. Mira & Kask)", "Two (feat. Mira)"], "version": [None, None]},
         schema={"title": pl.String, "version": pl.String},
     )
-    assert names_in_titles(titles, KNOWN)["place"].to_list() == [0, 1, 0]
-    assert names_in_titles(titles.clear(), KNOWN).is_empty()
+    assert find_names_in_titles(titles, KNOWN)["place"].to_list() == [0, 1, 0]
+    assert find_names_in_titles(titles.clear(), KNOWN).is_empty()

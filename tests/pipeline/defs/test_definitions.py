@@ -12,11 +12,11 @@ from catalog_store.platforms import INPUTS, SOURCES
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGED_TABLES, STAGING_TABLES, TABLES
 from catalog_store.tables.files import write_table
 from pipeline.definitions import build_definitions
-from pipeline.defs.checks import AssetCheck, run_asset_checks_over, spec_check
+from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks_over
 from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import TableStep, table_assets, table_key
+from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -114,7 +114,7 @@ def test_table_that_breaks_its_spec_stops_the_build_and_lists_every_rule(tmp_pat
     def write_the_same_label_twice(_paths: object) -> None:
         write_table(table, tmp_path / "work" / "catalog" / "label", labels((1, "a|b", 0), (1, "b", -1)))
 
-    step = table_assets(TableStep("labels", (table,), (), write_the_same_label_twice))
+    step = build_table_assets(TableStep("labels", (table,), (), write_the_same_label_twice))
 
     @dg.asset(deps=[table_key(table)])
     def downstream() -> None:
@@ -144,7 +144,7 @@ def test_check_of_several_folders_counts_all_and_shows_the_first_fault(tmp_path:
     key = dg.AssetKey("labels")
 
     def checks(day: str) -> list[AssetCheck]:
-        return [spec_check(TABLES["label"], key, lambda name: tmp_path / day / name)]
+        return [build_spec_check(TABLES["label"], key, lambda name: tmp_path / day / name)]
 
     [result] = run_asset_checks_over(map(checks, days), checks("unset"), tmp_path / "scratch")
     assert not result.passed

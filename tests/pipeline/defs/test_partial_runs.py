@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
-STEPS = [*linkage_assets.steps(), *identity_assets.steps(), *catalog_assets.steps()]
+STEPS = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
 MAKERS = {table_key(table): step for step in STEPS for table in step.tables}
 
 

@@ -20,7 +20,7 @@ import pytest
 from catalog_store.tables.checks import run_check
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.quality.invariants import staging_invariants
+from pipeline.quality.invariants import list_staging_invariants
 from simulator import SimulationSettings, write_world
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Case:
         self.stage()
         assert [path.name for path in self.folder.parent.iterdir()] == [self.platform], "something half-written is left"
         with duckdb.connect() as connection:
-            for check in staging_invariants(self.platform, self.folder):
+            for check in list_staging_invariants(self.platform, self.folder):
                 assert run_check(connection, check) == 0, check.description
         found = pl.read_parquet(self.folder / "reject" / "*.parquet")
         assert found.filter(pl.any_horizontal(pl.col("source_file", "place", "reason").fill_null("") == "")).is_empty()

@@ -12,7 +12,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, row_count
-from pipeline.defs.linkage_assets import steps
+from pipeline.defs.linkage_assets import list_steps
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.paths import BuildPaths
@@ -51,7 +51,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Linked:
     links, paths = read_cross_links(), BuildPaths(root / "catalog")
     for platform, dump in write_dumps(links, root / "dumps").items():
         stage_dump(platform, dump, paths.staging(platform))
-    for step in steps():
+    for step in list_steps():
         step.run(paths)
     member = read_table(TABLES["recording_member"], paths.table("recording_member"))
     conflicts = read_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"))

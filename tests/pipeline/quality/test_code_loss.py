@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipeline.paths import BuildPaths
-from pipeline.quality.code_loss import CodeLoss, code_losses
-from pipeline.quality.figures import published_figures
+from pipeline.quality.code_loss import CodeLoss, count_code_losses
+from pipeline.quality.figures import read_published_figures
 from tests.rebuild.nights import published_copy
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def test_nothing_is_lost_of_nothing(tmp_path: Path) -> None:
-    assert code_losses(BuildPaths(tmp_path)) == []
+    assert count_code_losses(BuildPaths(tmp_path)) == []
 
 
 def test_the_live_snapshot_holds_its_own_codes(built_world: BuiltWorld) -> None:
-    found = {loss.kind: loss for loss in code_losses(BuildPaths(built_world.catalog))}
+    found = {loss.kind: loss for loss in count_code_losses(BuildPaths(built_world.catalog))}
     assert all(loss.lost == 0 and loss.were > 0 for loss in found.values())
     assert set(found) == {"ISRC", "ISWC", "barcode"}
 
@@ -37,13 +37,13 @@ def test_codes_that_a_build_lacks_are_counted_though_others_are_new(built_world:
     codes = {row[0] for row in duckdb.execute(f"SELECT isrc FROM '{live}/recording_isrc/*.parquet'").fetchall()}
     gone = codes - {code.replace("A", "B") for code in codes}
     works = duckdb.execute(f"SELECT count(DISTINCT iswc) FROM '{live}/{work}/*.parquet'").fetchall()[0][0]
-    isrcs, iswcs, barcodes = code_losses(paths)
+    isrcs, iswcs, barcodes = count_code_losses(paths)
     assert isrcs == CodeLoss("ISRC", len(codes), len(gone))
     assert (iswcs.were, iswcs.lost, barcodes.lost) == (works, works, 0)
 
 
 def test_every_platform_counts_what_it_staged(built_world: BuiltWorld) -> None:
-    figures = published_figures(BuildPaths(built_world.catalog))
+    figures = read_published_figures(BuildPaths(built_world.catalog))
     assert figures["staged", "streamsvc_b.source_recording"] == figures["intake", "streamsvc_b.source_recording.staged"]
     assert figures["filled", "streamsvc_b.source_recording.isrcs"] > 0
     assert {name.partition(".")[0] for topic, name in figures if topic == "staged"} >= {"catalog_a", "works", "fingerprints"}

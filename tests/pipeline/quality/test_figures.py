@@ -10,7 +10,7 @@ from catalog_store.tables.files import read_table, write_table
 from pipeline.build.workbench import open_workbench
 from pipeline.linkage.golden_pairs import load_golden_pairs
 from pipeline.paths import BuildPaths
-from pipeline.quality.figures import _QUERIES, published_figures
+from pipeline.quality.figures import _QUERIES, read_published_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,11 +54,11 @@ def test_a_recording_that_stands_twice_on_one_release_is_counted_once(tmp_path: 
 
 
 def test_nothing_is_published_yet(tmp_path: Path) -> None:
-    assert published_figures(BuildPaths(tmp_path)) == {}
+    assert read_published_figures(BuildPaths(tmp_path)) == {}
 
 
 def test_the_figures_of_a_build_are_published_with_it(built_world: BuiltWorld) -> None:
-    figures = published_figures(BuildPaths(built_world.catalog))
+    figures = read_published_figures(BuildPaths(built_world.catalog))
     current = built_world.catalog / "current"
     rows = {name: table.rows for name, table in read_manifest(current).tables.items()}
     assert {name: value for (topic, name), value in figures.items() if topic == "rows"} == {
@@ -75,4 +75,4 @@ def test_the_figures_of_a_build_are_published_with_it(built_world: BuiltWorld) -
 def test_a_snapshot_published_without_figures_says_its_size(built_world: BuiltWorld, tmp_path: Path) -> None:
     (tmp_path / "current" / "tables").mkdir(parents=True)
     (tmp_path / "current" / "tables" / "recording").symlink_to(built_world.catalog / "current" / "tables" / "recording")
-    assert set(published_figures(BuildPaths(tmp_path))) == {("rows", "recording")}
+    assert set(read_published_figures(BuildPaths(tmp_path))) == {("rows", "recording")}

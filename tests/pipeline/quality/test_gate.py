@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.quality.code_loss import CodeLoss
-from pipeline.quality.gate import QUESTIONS, Limits, Verdict, verdicts
+from pipeline.quality.gate import QUESTIONS, Limits, Verdict, judge_build
 from pipeline.quality.id_drift import IdDrift
 
 YESTERDAY = {
@@ -32,7 +32,7 @@ STAYED = IdDrift(kept=10_000, new=0, split=0, merged=0, retired=0, records=25_00
 
 
 def failed(changes: dict[tuple[str, str], float], drift: IdDrift | None = STAYED, limits: Limits | None = None) -> dict[str, str]:
-    answers = verdicts({**YESTERDAY, **changes}, YESTERDAY, drift, limits or Limits())
+    answers = judge_build({**YESTERDAY, **changes}, YESTERDAY, drift, limits or Limits())
     assert [answer.name for answer in answers] == list(QUESTIONS)
     return {answer.name: answer.message for answer in answers if not answer.passed}
 
@@ -42,22 +42,28 @@ def test_the_same_figures_pass() -> None:
 
 
 def test_the_first_build_is_measured_by_the_floors_alone() -> None:
-    answers = verdicts({**YESTERDAY, ("mixed", "wide_durations"): 9_000.0}, {}, None, Limits())
+    answers = judge_build({**YESTERDAY, ("mixed", "wide_durations"): 9_000.0}, {}, None, Limits())
     assert all(answer.passed for answer in answers)
-    low = verdicts({**YESTERDAY, ("golden", "recall"): 0.5}, {}, None, Limits())
+    low = judge_build({**YESTERDAY, ("golden", "recall"): 0.5}, {}, None, Limits())
     assert [answer.name for answer in low if not answer.passed] == ["golden_pairs_hold"]
 
 
 def test_a_snapshot_published_without_figures_still_guards_the_size() -> None:
-    answers = verdicts({**YESTERDAY, ("rows", "recording"): 10.0}, {("rows", "recording"): 10_000.0}, None, Limits())
+    answers = judge_build({**YESTERDAY, ("rows", "recording"): 10.0}, {("rows", "recording"): 10_000.0}, None, Limits())
     assert [answer.name for answer in answers if not answer.passed] == ["catalog_did_not_shrink"]
 
 
 @pytest.mark.parametrize(
     ("changes", "check", "says", "setting", "limits"),
     [
-        ({("rows", "recording"): 7_999.0}, "catalog_did_not_shrink", "7,999 recordings instead of 10,000", "SHRINK=1", Limits(shrink=1)),
-        ({("golden_pair", "right"): 0.0}, "golden_pairs_hold", "wrong now: right", "FALL=1", Limits(fall=1)),
+        (
+            {("rows", "recording"): 7_999.0},
+            "catalog_did_not_shrink",
+            "7,999 recordings, the live snapshot 10,000",
+            "SHRINK=1",
+            Limits(shrink=1),
+        ),
+        ({("golden_pair", "right"): 0.0}, "golden_pairs_hold", "this build has them wrong: right", "FALL=1", Limits(fall=1)),
         ({("golden", "precision"): 0.97}, "golden_pairs_hold", "0.9700 is below 0.98", "LOWEST_PRECISION", Limits(precision=0.9)),
         ({("truth", "recall"): 0.99}, "simulated_truth_holds", "recall fell from 0.9950 to 0.9900", "FALL=1", Limits(fall=1)),
         ({("truth", "precision"): 0.9}, "simulated_truth_holds", "0.9000 is below", "LOWEST_PRECISION", Limits(precision=0.5, fall=1)),
@@ -88,7 +94,7 @@ def test_a_catalog_that_doubled_may_double_its_signs() -> None:
 
 def test_a_small_world_may_differ_by_chance_from_night_to_night() -> None:
     small = {**YESTERDAY, ("truth", "true_pairs"): 1_000.0}
-    answers = verdicts({**small, ("truth", "recall"): 0.99}, small, STAYED, Limits())
+    answers = judge_build({**small, ("truth", "recall"): 0.99}, small, STAYED, Limits())
     assert all(answer.passed for answer in answers)
 
 
@@ -108,7 +114,7 @@ def test_a_handful_of_moves_says_nothing_in_a_tiny_catalog() -> None:
 
 
 def test_a_verdict_names_what_it_found_in_order() -> None:
-    found = {answer.name: answer for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits())}
+    found = {answer.name: answer for answer in judge_build(YESTERDAY, YESTERDAY, STAYED, Limits())}
     assert found["golden_pairs_hold"] == Verdict("golden_pairs_hold", passed=True, message="precision 1.0000, recall 0.9900; wrong: wrong")
     assert found["ids_stay"].message.startswith("0 of 25,000 records")
 
@@ -164,16 +170,16 @@ def test_a_column_that_lost_its_values_stops_the_build() -> None:
 @pytest.mark.parametrize(("lost", "passes"), [(0, True), (500, True), (2_000, False)])
 def test_codes_that_are_gone_stop_the_build_though_as_many_are_new(lost: int, passes: bool) -> None:  # noqa: FBT001
     codes = [CodeLoss("ISRC", 8_000, lost), CodeLoss("ISWC", 10, 10)]
-    answers = {answer.name: answer for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits(), codes)}
+    answers = {answer.name: answer for answer in judge_build(YESTERDAY, YESTERDAY, STAYED, Limits(), codes)}
     assert answers["codes_stay"].passed is passes
     assert f"{lost:,} of 8,000 ISRCs gone" in answers["codes_stay"].message
     if not passes:
         assert "CATALOG_LARGEST_LOSS=1" in answers["codes_stay"].message
-        assert all(answer.passed for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits(loss=1), codes))
+        assert all(answer.passed for answer in judge_build(YESTERDAY, YESTERDAY, STAYED, Limits(loss=1), codes))
 
 
 @given(st.integers(1, 10**7), st.floats(0, 1), st.floats(0, 3))
 def test_a_catalog_that_grows_alike_never_loses_values(rows: int, empty: float, growth: float) -> None:
     before = YESTERDAY | {("rows", "release"): float(rows), ("nulls", "release.gtin"): empty}
     now = before | {("rows", "release"): float(round(rows * growth))}
-    assert all(answer.passed for answer in verdicts(now, before, STAYED, Limits()) if answer.name == "columns_keep_their_values")
+    assert all(answer.passed for answer in judge_build(now, before, STAYED, Limits()) if answer.name == "columns_keep_their_values")

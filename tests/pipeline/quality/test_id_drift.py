@@ -6,7 +6,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.paths import BuildPaths
-from pipeline.quality.id_drift import IdDrift, id_drift
+from pipeline.quality.id_drift import IdDrift, measure_id_drift
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,18 +34,18 @@ def catalog(root: Path, before: dict[int, str], now: dict[int, str], redirects: 
 
 
 def test_nothing_is_published_yet(tmp_path: Path) -> None:
-    assert id_drift(BuildPaths(tmp_path)) is None
+    assert measure_id_drift(BuildPaths(tmp_path)) is None
 
 
 def test_merges_splits_arrivals_and_departures_are_told_apart(tmp_path: Path) -> None:
     before = {1: "a b c", 2: "d", 3: "e f", 4: "g", 5: "h"}
     now = {1: "a b c d", 3: "e", 5: "h i", 6: "f", 7: "k"}
-    drift = id_drift(catalog(tmp_path, before, now, {2: 1, 4: None}))
+    drift = measure_id_drift(catalog(tmp_path, before, now, {2: 1, 4: None}))
     assert drift == IdDrift(kept=3, new=2, split=1, merged=1, retired=1, records=7, moved=2)
 
 
 def test_a_build_that_changes_nothing_moves_nothing(tmp_path: Path) -> None:
     recordings = {1: "a b", 2: "c"}
-    assert id_drift(catalog(tmp_path, recordings, recordings, {})) == IdDrift(
+    assert measure_id_drift(catalog(tmp_path, recordings, recordings, {})) == IdDrift(
         kept=2, new=0, split=0, merged=0, retired=0, records=3, moved=0
     )

@@ -18,7 +18,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms.audio.decoding import decoded_files
-from pipeline.quality.invariants import staging_invariants
+from pipeline.quality.invariants import list_staging_invariants
 from simulator.tunes import RATE, tune, write_wav
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_every_row_is_staged_or_rejected_with_its_reason(first_night: Folder) ->
     assert rejects.filter(place="record 5")["value"].item()
     with duckdb.connect() as connection:
         checks = [c for table in STAGED_TABLES["audio"] for c in table_checks(table, lambda name: first_night.staging / name)]
-        for check in [*checks, *staging_invariants("audio", first_night.staging)]:
+        for check in [*checks, *list_staging_invariants("audio", first_night.staging)]:
             assert run_check(connection, check) == 0, check.description
 
 

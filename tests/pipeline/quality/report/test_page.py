@@ -9,7 +9,7 @@ from lxml import etree
 
 from pipeline.quality.gate import Verdict
 from pipeline.quality.id_drift import IdDrift
-from pipeline.quality.report.charts import bar_chart, bar_image, bars
+from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_bar_image
 from pipeline.quality.report.examples import Examples
 from pipeline.quality.report.page import BuildStory, Cost, Source, render, write_report
 
@@ -149,7 +149,7 @@ def test_the_page_fits_light_dark_paper_and_phone() -> None:
 
 
 def test_bars_are_as_long_as_their_values_and_the_tick_is_the_value_before() -> None:
-    chart = bar_chart("Edges", [("isrc", 50, 100), ("ty<po", 25, None)])
+    chart = draw_bar_chart("Edges", [("isrc", 50, 100), ("ty<po", 25, None)])
     assert 'width="50.00%" height="8" rx="4" class="bar"' in chart
     assert 'width="25.00%" height="8" rx="4" class="bar"' in chart
     assert chart.count('class="before"') == 1
@@ -158,13 +158,13 @@ def test_bars_are_as_long_as_their_values_and_the_tick_is_the_value_before() -> 
 
 def test_bars_are_ordered_by_size_or_by_the_number_they_begin_with() -> None:
     values = {"1": 1.0, "7-10": 5.0, "more than 20": 2.0, "11-20": 3.0}
-    assert [label for label, _, _ in bars(values, {})] == ["7-10", "11-20", "more than 20", "1"]
-    assert [label for label, _, _ in bars(values, {"2": 9.0}, largest_first=False)] == ["1", "2", "7-10", "11-20", "more than 20"]
-    assert bars({}, {"gone": 2.0}) == [("gone", 0.0, 2.0)]
+    assert [label for label, _, _ in build_bars(values, {})] == ["7-10", "11-20", "more than 20", "1"]
+    assert [label for label, _, _ in build_bars(values, {"2": 9.0}, largest_first=False)] == ["1", "2", "7-10", "11-20", "more than 20"]
+    assert build_bars({}, {"gone": 2.0}) == [("gone", 0.0, 2.0)]
 
 
 def test_an_empty_chart_is_a_sentence() -> None:
-    assert bar_chart("Edges", []) == '<p class="none">Edges: none.</p>'
+    assert draw_bar_chart("Edges", []) == '<p class="none">Edges: none.</p>'
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +194,8 @@ def test_the_report_of_a_real_build_is_published_with_it(built_world: BuiltWorld
 
 
 def test_a_chart_as_an_image_is_a_document_of_its_own() -> None:
-    image = etree.fromstring(bar_image("A & B", [("isrc", 50, None), ("ty<po", 25, None)]))
+    image = etree.fromstring(draw_bar_image("A & B", [("isrc", 50, None), ("ty<po", 25, None)]))
     assert image.tag == "{http://www.w3.org/2000/svg}svg"
     assert [text.text for text in image.iter("{http://www.w3.org/2000/svg}text")] == ["isrc", "50", "ty<po", "25"]
-    assert 'class="bar"' in bar_image("one", [("a", 1, None)])
-    assert 'class="bar"' not in bar_image("none", [])
+    assert 'class="bar"' in draw_bar_image("one", [("a", 1, None)])
+    assert 'class="bar"' not in draw_bar_image("none", [])
