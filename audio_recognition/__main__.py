@@ -21,7 +21,7 @@ METRICS_VARIABLE = "COMPANION_METRICS"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; return exit code 1 when it cannot."""
-    options = vars(_parser().parse_args(arguments))
+    options = vars(_build_parser().parse_args(arguments))
     options.pop("command")
     log_json(options.pop("log_level"))
     try:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m audio_recognition", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("matcher", help="name recordings for those who ask on a Unix socket, until stopped")

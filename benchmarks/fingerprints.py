@@ -28,7 +28,7 @@ from audio_recognition.chromaprint import (
     Incremental,
     compressed,
     fingerprint,
-    fingerprints,
+    fingerprint_phases,
 )
 from audio_recognition.decoding import AudioError, decode
 from benchmarks.game_music import tracks
@@ -94,7 +94,7 @@ def exact(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
         samples = _samples(file, seconds)
         found = np.zeros(4)
         found[0] = len(samples) / SAMPLE_RATE
-        for phase, whole in zip(PHASES, fingerprints(samples), strict=True):
+        for phase, whole in zip(PHASES, fingerprint_phases(samples), strict=True):
             expected = reference.fingerprint(samples[phase:])
             found[1:] += len(whole), 32 * len(whole), _differing(whole, expected) + _differing(_in_pieces(samples, phase), expected)
         print(f"{file.parent.name[:20] + '/' + file.name[:23]:44} {found[0]:8.1f} {found[1]:8.0f} {found[2]:10.0f} {found[3]:7.0f}")
@@ -153,7 +153,7 @@ def cost(reference: LibChromaprint, files: list[Path], seconds: float) -> None:
     ways: dict[str, Callable[[], object]] = {
         "decode and resample": lambda: _samples(file, seconds),
         "fingerprint, 1 phase": lambda: fingerprint(samples),
-        "fingerprint, 4 phases": lambda: fingerprints(samples),
+        "fingerprint, 4 phases": lambda: fingerprint_phases(samples),
         "in pieces of 5 s, 1 phase": lambda: _in_pieces(samples, 0),
         "in pieces of 5 s, 4 phases": lambda: [_in_pieces(samples, phase) for phase in PHASES],
         "libchromaprint, 1 phase": lambda: reference.fingerprint(samples),

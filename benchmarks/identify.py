@@ -32,8 +32,8 @@ import numpy as np
 
 from account_store.accounts import Accounts
 from account_store.plans import Terms
-from audio_recognition.chromaprint import fingerprint, fingerprints
-from audio_recognition.chromaprint.chroma import chroma
+from audio_recognition.chromaprint import fingerprint, fingerprint_phases
+from audio_recognition.chromaprint.chroma import compute_chroma
 from audio_recognition.decoding import decode
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
@@ -104,7 +104,7 @@ def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.
     shutil.copytree(live, copy, copy_function=os.link, ignore=without)
     sounds = [tune(seed, TUNE_SECONDS) for seed in range(TUNES)]
     known = [fingerprint(sound)[:ITEMS] for sound in sounds]
-    material = Material([chroma(sound) for sound in sounds])
+    material = Material([compute_chroma(sound) for sound in sounds])
     made = material.items(recordings - TUNES, seed=(1,))
     lengths = np.full(recordings, SECONDS, np.uint16)
     items = np.concatenate([*known, made.reshape(-1)])
@@ -157,7 +157,7 @@ def _decoding(files: Sequence[bytes]) -> float:
             path.write_bytes(file)
         before = time.process_time()
         for path in paths:
-            fingerprints(np.concatenate(list(decode(path))))
+            fingerprint_phases(np.concatenate(list(decode(path))))
         return (time.process_time() - before) / len(paths)
 
 

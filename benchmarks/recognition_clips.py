@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
-from audio_recognition.chromaprint.chroma import chroma
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
+from audio_recognition.chromaprint.chroma import compute_chroma
 from audio_recognition.decoding import AudioError, decode
 from benchmarks.recognition_damage import RATE, decoded, encoded, equalised_and_compressed, faster, noisy, spoken_over, unharmed
 
@@ -82,8 +82,8 @@ def _read_track(root: Path, folder: Path, file: Path) -> Track | None:
             samples = np.concatenate(list(decode(file, seconds=LONGEST_SECONDS)))
         except AudioError:
             samples = np.zeros(0, np.int16)
-        rows = chroma(samples)
-        items = fingerprints(samples)
+        rows = compute_chroma(samples)
+        items = fingerprint_phases(samples)
         _save(kept, chroma=rows, seconds=np.array(len(samples) / SAMPLE_RATE), **{f"phase{at}": one for at, one in enumerate(items)})
     with np.load(kept) as held:
         phases = tuple(held[one] for one in sorted(held.files) if one.startswith("phase"))
@@ -139,7 +139,7 @@ def _clips_of(
             cut = whole[:, start : start + seconds * RATE]
             for kind, (damage, codec, kilobits) in CLASSES.items():
                 content = encoded(damage(cut, draw, voices), codec, kilobits)
-                phases = fingerprints(np.concatenate(list(decode(io.BytesIO(content)))))
+                phases = fingerprint_phases(np.concatenate(list(decode(io.BytesIO(content)))))
                 items = min(len(one) for one in phases)
                 if audio is not None:
                     name = clip_name(track, kind, seconds, start / RATE)

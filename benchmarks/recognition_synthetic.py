@@ -125,7 +125,7 @@ def _items(rows: NDArray[np.float32]) -> NDArray[np.uint32]:
 
     items = np.zeros(count, dtype=np.uint32)
     for classifier in CLASSIFIERS:
-        first, second = (1 + sum((area(*one) for one in side), np.float32(0)) for side in classifier.areas())
+        first, second = (1 + sum((area(*one) for one in side), np.float32(0)) for side in classifier.list_areas())
         level = np.zeros(count, dtype=np.uint8)
         for threshold in classifier.thresholds:
             level += first >= np.float32(np.exp(threshold)) * second

@@ -17,7 +17,7 @@ from av.audio.resampler import AudioResampler
 
 from account_store.streams.airings import PlayedTrack
 from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint
-from audio_recognition.chromaprint.chroma import chroma
+from audio_recognition.chromaprint.chroma import compute_chroma
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
@@ -105,7 +105,9 @@ def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> Wo
     if made_up:
         if not (work / "made_up").exists():
             others = [samples for file in sorted(set(files) - set(chosen))[::5] if len(samples := _read(file)) > _SHORTEST * RATE]
-            recognition_synthetic.make([chroma(_slowed(samples)) for samples in others], work / "made_up", made_up, seed=_MADE_UP_SEED)
+            recognition_synthetic.make(
+                [compute_chroma(_slowed(samples)) for samples in others], work / "made_up", made_up, seed=_MADE_UP_SEED
+            )
         batches += recognition_synthetic.batches(work / "made_up", made_up, first_id=_FIRST_MADE_UP, seed=_MADE_UP_SEED)
     folder = work / "index"
     build_index(batches, folder)

@@ -81,7 +81,7 @@ class Recognition:
         """
         reasons: list[Reason] = []
         try:
-            async with self._sandbox.opened(file) as upload, aclosing(upload.windows()) as windows:
+            async with self._sandbox.open(file) as upload, aclosing(upload.iterate_windows()) as windows:
                 async for window in windows:
                     # The length of the file says something only about its beginning: a deeper window starts at an unknown place
                     # of the recording.

@@ -1,6 +1,6 @@
 """Acoustic fingerprints: Chromaprint's algorithm 2 in NumPy, bit for bit equal to libchromaprint for the same samples.
 
-`fingerprint` and `fingerprints` take a piece of audio, `Incremental` an endless stream, `compressed` reads and writes the text form.
+`fingerprint` and `fingerprint_phases` take a piece of audio, `Incremental` an endless stream, `compressed` reads and writes the text form.
 Samples are always mono int16 at `SAMPLE_RATE`; the caller resamples other audio (audio_recognition.decoding does). The meaning of an item
 to a search or a match does not belong here.
 """
@@ -13,9 +13,9 @@ from audio_recognition.chromaprint.configuration import (
     PHASES,
     SAMPLE_RATE,
     SILENCE_ITEM,
-    item_count,
+    count_items,
 )
-from audio_recognition.chromaprint.fingerprinter import Incremental, fingerprint, fingerprints
+from audio_recognition.chromaprint.fingerprinter import Incremental, fingerprint, fingerprint_phases
 
 __all__ = [
     "FIRST_ITEM_SECONDS",
@@ -26,7 +26,7 @@ __all__ = [
     "SAMPLE_RATE",
     "SILENCE_ITEM",
     "Incremental",
+    "count_items",
     "fingerprint",
-    "fingerprints",
-    "item_count",
+    "fingerprint_phases",
 ]

@@ -28,7 +28,7 @@ _FRAMES_AT_ONCE: Final = 16
 """Half a megabyte of windowed frames, which fits the processor's cache."""
 
 
-def _runs_of_bins() -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _find_runs_of_bins() -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Return where runs of bins of one note start, those runs ordered by note, and where each note starts in that order."""
     hertz = np.arange(_BINS.start, _BINS.stop) * (SAMPLE_RATE / FRAME_SAMPLES)
     note = np.floor(NOTES * np.mod(np.log2(hertz / _NOTE_ZERO_HZ), 1)).astype(np.intp)
@@ -37,17 +37,17 @@ def _runs_of_bins() -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp
     return starts, by_note, np.searchsorted(note[starts][by_note], np.arange(NOTES))
 
 
-_RUN_STARTS, _RUNS_BY_NOTE, _NOTE_STARTS = _runs_of_bins()
+_RUN_STARTS, _RUNS_BY_NOTE, _NOTE_STARTS = _find_runs_of_bins()
 
 
-def frame_count(samples: int) -> int:
+def count_frames(samples: int) -> int:
     """Return the number of whole frames in that many samples."""
     return max(0, (samples - FRAME_SAMPLES) // HOP_SAMPLES + 1)
 
 
-def chroma(samples: NDArray[np.int16]) -> NDArray[np.float64]:
+def compute_chroma(samples: NDArray[np.int16]) -> NDArray[np.float64]:
     """Return `float64[frames, NOTES]`, the energies of the whole frames in `samples`; an incomplete frame is left out."""
-    rows = np.empty((frame_count(len(samples)), NOTES))
+    rows = np.empty((count_frames(len(samples)), NOTES))
     if not len(rows):
         return rows
     frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME_SAMPLES)[::HOP_SAMPLES]

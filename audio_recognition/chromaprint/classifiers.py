@@ -30,13 +30,13 @@ class _Area(NamedTuple):
 
 class _Classifier(NamedTuple):
     shape: int
-    """Selects the compared parts of the rectangle: see `areas`."""
+    """Selects the compared parts of the rectangle: see `list_areas`."""
     y: int
     height: int
     width: int
     thresholds: tuple[float, float, float]
 
-    def areas(self) -> tuple[list[_Area], list[_Area]]:
+    def list_areas(self) -> tuple[list[_Area], list[_Area]]:
         """Return the two sides of the comparison. Rectangles start at the window's first row and at note `y`."""
         w, y, h = self.width, self.y, self.height
         x_half, y_half = w // 2, y + h // 2
@@ -88,12 +88,12 @@ _BITS: Final = np.arange(2 * len(CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
 """The shift of each classifier's two bits."""
 
 
-def _corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _compute_corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return `int[4, areas]`, the corners of each area (plus, minus, minus, plus) in the flat image, and `int[32]`, where each side starts.
 
     All first sides come before all second ones. A side without an area gets one of size 0.
     """
-    first, second = zip(*(classifier.areas() for classifier in CLASSIFIERS), strict=True)
+    first, second = zip(*(classifier.list_areas() for classifier in CLASSIFIERS), strict=True)
     sides = [side or [_Area(0, 0, 0, 0)] for side in (*first, *second)]
     areas = np.array([area for side in sides for area in side], dtype=np.intp)
     x0, y0, x1, y1 = areas.T
@@ -101,10 +101,10 @@ def _corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.stack(places), np.cumsum([0] + [len(side) for side in sides[:-1]])
 
 
-_CORNERS, _SIDE_STARTS = _corners()
+_CORNERS, _SIDE_STARTS = _compute_corners()
 
 
-def integral_rows(rows: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
+def extend_integral_image(rows: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
     """Continue the integral image: its last rows `before` (`float64[k, INTEGRAL_COLUMNS]`) and one more row for each of `rows`.
 
     Sums continue from the last row, one row at a time, so the image is the same for any division into pieces.

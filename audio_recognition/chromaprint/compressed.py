@@ -33,7 +33,7 @@ def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
     if len(items) > MOST_ITEMS:
         raise ValueError(f"a compressed fingerprint holds {MOST_ITEMS} items: got {len(items)}")
     changes = np.bitwise_xor(items, np.concatenate([np.zeros(1, np.uint32), items[:-1]])) if len(items) else items
-    item, bit = np.nonzero(_bits_of(changes.astype("<u4").view(np.uint8)).reshape(-1, _ITEM_BITS))
+    item, bit = np.nonzero(_unpack_bits(changes.astype("<u4").view(np.uint8)).reshape(-1, _ITEM_BITS))
     before = np.where(np.diff(item, prepend=-1) == 0, np.roll(bit, 1), -1)
     gaps = np.zeros(len(bit) + len(items), np.uint8)
     gaps[np.arange(len(bit)) + item] = bit - before
@@ -49,7 +49,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
 
     ValueError if the text is no compressed fingerprint or claims more than `most_items`.
     """
-    data = _from_base64(text)
+    data = _decode_base64(text)
     if len(data) < _HEADER_BYTES:
         raise ValueError(f"no compressed fingerprint: {len(data)} bytes are less than its header")
     algorithm, count = data[0], int.from_bytes(data[1:_HEADER_BYTES], "big")
@@ -64,15 +64,15 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     ends = ends[:count]
     gaps = values[: ends[-1] + 1 if count else 0].astype(np.int64)
     long = np.flatnonzero(gaps == _LONG_GAP)
-    rest_at = _bytes_for(len(gaps), _GAP_BITS)
+    rest_at = _count_bytes(len(gaps), _GAP_BITS)
     # A text has exactly the bytes that its items take: another length means damage.
-    if len(body) != rest_at + _bytes_for(len(long), _REST_BITS):
+    if len(body) != rest_at + _count_bytes(len(long), _REST_BITS):
         raise ValueError(f"the compressed fingerprint has {len(body)} bytes behind its header: its items take another number")
     gaps[long] += _unpack(body[rest_at:], _REST_BITS)[: len(long)]
-    return algorithm, np.bitwise_xor.accumulate(_changes(gaps, ends))
+    return algorithm, np.bitwise_xor.accumulate(_decode_changes(gaps, ends))
 
 
-def _changes(gaps: NDArray[np.int64], ends: NDArray[np.intp]) -> NDArray[np.uint32]:
+def _decode_changes(gaps: NDArray[np.int64], ends: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return the items with the set bits of `gaps`; each item's gaps end with a 0, at one of `ends`."""
     reached = np.cumsum(gaps)
     is_gap = gaps > 0
@@ -86,18 +86,18 @@ def _changes(gaps: NDArray[np.int64], ends: NDArray[np.intp]) -> NDArray[np.uint
     return np.packbits(is_set, bitorder="little").view("<u4").astype(np.uint32)
 
 
-def _from_base64(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
         raise ValueError(f"no compressed fingerprint: it is not URL-safe base64 ({error})") from None
 
 
-def _bits_of(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _unpack_bits(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.unpackbits(data, bitorder="little")
 
 
-def _bytes_for(values: int, bits: int) -> int:
+def _count_bytes(values: int, bits: int) -> int:
     return (values * bits + 7) // 8
 
 
@@ -108,5 +108,5 @@ def _pack(values: NDArray[np.uint8], bits: int) -> bytes:
 
 def _unpack(data: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Return the values of that many bits in `data`; a remainder at its end is dropped."""
-    flat = _bits_of(data)
+    flat = _unpack_bits(data)
     return np.packbits(flat[: len(flat) // bits * bits].reshape(-1, bits), axis=1, bitorder="little").reshape(-1)

@@ -33,7 +33,7 @@ SILENCE_ITEM: Final = 627964279
 """The item of digital silence."""
 
 
-def item_count(samples: int, *, phase: int = 0) -> int:
+def count_items(samples: int, *, phase: int = 0) -> int:
     """Return the number of items in that many samples."""
     frames = (samples - phase - FRAME_SAMPLES) // HOP_SAMPLES + 1
     return max(0, frames - ROWS_BEFORE_FIRST_ITEM)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from audio_recognition.chromaprint.chroma import NOTES, chroma, frame_count
-from audio_recognition.chromaprint.classifiers import INTEGRAL_COLUMNS, classify, integral_rows
+from audio_recognition.chromaprint.chroma import NOTES, compute_chroma, count_frames
+from audio_recognition.chromaprint.classifiers import INTEGRAL_COLUMNS, classify, extend_integral_image
 from audio_recognition.chromaprint.configuration import HOP_SAMPLES, PHASES, SMOOTHED_ROWS, WINDOW_ROWS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def fingerprint(samples: NDArray[np.int16], *, phase: int = 0) -> NDArray[np.uin
     return Incremental(phase).feed(samples)
 
 
-def fingerprints(samples: NDArray[np.int16]) -> tuple[NDArray[np.uint32], ...]:
+def fingerprint_phases(samples: NDArray[np.int16]) -> tuple[NDArray[np.uint32], ...]:
     """Return one fingerprint for each of `PHASES`, for audio that was cut anywhere."""
     return tuple(fingerprint(samples, phase=phase) for phase in PHASES)
 
@@ -50,11 +50,11 @@ class Incremental:
         skipped = min(self._to_skip, len(samples))
         self._to_skip -= skipped
         held = np.concatenate([self._samples, samples[skipped:]])
-        rows = np.concatenate([self._chroma, chroma(held)])
+        rows = np.concatenate([self._chroma, compute_chroma(held)])
         # Copies, because a view would keep the whole piece alive.
-        self._samples = held[frame_count(len(held)) * HOP_SAMPLES :].copy()
+        self._samples = held[count_frames(len(held)) * HOP_SAMPLES :].copy()
         self._chroma = rows[max(0, len(rows) - SMOOTHED_ROWS + 1) :].copy()
-        image = integral_rows(_normalise(_smooth(rows)), self._image)
+        image = extend_integral_image(_normalise(_smooth(rows)), self._image)
         self._image = image[max(0, len(image) - WINDOW_ROWS) :].copy()
         return classify(image)
 

@@ -16,9 +16,9 @@ from av.error import FFmpegError
 
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.decoding.audio_errors import UndecodableAudioError, UnsupportedAudioError
-from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, id3_size, sniff
+from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, read_id3_size, sniff
 from audio_recognition.decoding.riff import hide_tail
-from audio_recognition.decoding.sound import Resampler, frames
+from audio_recognition.decoding.sound import Resampler, iterate_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def decode(source: str | Path | BinaryIO, *, start_seconds: float = 0.0, seconds
             yield from decode(file, start_seconds=start_seconds, seconds=seconds)
     else:
         with AudioFile(source) as audio:
-            yield from audio.samples(start_seconds, seconds)
+            yield from audio.iterate_samples(start_seconds, seconds)
 
 
 class AudioFile:
@@ -80,14 +80,14 @@ class AudioFile:
         duration = self._container.duration
         return duration / av.time_base if duration is not None and duration > 0 else None
 
-    def samples(self, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
+    def iterate_samples(self, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
         """Yield `seconds` of sound from `start_seconds` on, or all that follows: `int16[n]` pieces of mono at `SAMPLE_RATE`.
 
         Nothing behind the end; UndecodableAudioError when the beginning of the file has no sound at all.
         """
         wanted = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
         given = 0
-        for piece in self._from(start_seconds):
+        for piece in self._iterate_from(start_seconds):
             yield piece[: int(min(wanted - given, len(piece)))]
             given += len(piece)
             if given >= wanted:
@@ -95,9 +95,9 @@ class AudioFile:
         if start_seconds <= 0 and not given:
             raise UndecodableAudioError(f"no packet of this {self.format} file decodes to sound")
 
-    def _from(self, start_seconds: float) -> Iterator[NDArray[np.int16]]:
+    def _iterate_from(self, start_seconds: float) -> Iterator[NDArray[np.int16]]:
         is_sought = self._go_to(start_seconds)
-        found = self._frames()
+        found = self._iterate_frames()
         first = next(found, None)
         if first is None:
             return
@@ -109,10 +109,10 @@ class AudioFile:
                 yield piece[max(0, to_skip) :]
             to_skip -= len(piece)
 
-    def _frames(self) -> Iterator[AudioFrame]:
+    def _iterate_frames(self) -> Iterator[AudioFrame]:
         """Yield frames up to the end, or to the last readable place."""
         try:
-            yield from frames(self._container, self._stream)
+            yield from iterate_frames(self._container, self._stream)
         except FFmpegError as error:
             # PyAV's MemoryError is an FFmpegError too. It means that the sandbox's limit is reached, not that the sound ends
             # here.
@@ -166,8 +166,8 @@ def _detect_format(file: BinaryIO) -> str:
     file.seek(0)
     head = file.read(SNIFFED_BYTES)
     # A tag with pictures can be longer than the head and hides the format.
-    if id3_size(head) >= len(head) > 0:
-        file.seek(id3_size(head))
+    if read_id3_size(head) >= len(head) > 0:
+        file.seek(read_id3_size(head))
         head = file.read(SNIFFED_BYTES) or head
     found = sniff(head)
     if found is None:

@@ -31,7 +31,7 @@ _SYNC_AND_LAYER: Final = (0xFFE6, 0xFFE2)
 
 def sniff(head: bytes) -> str | None:
     """Return the format (a key of `DEMUXERS`) of a file that starts with `head`, its first `SNIFFED_BYTES`; None if it is none of them."""
-    body = head[id3_size(head) :]
+    body = head[read_id3_size(head) :]
     if body.startswith(b"fLaC"):
         return "flac"
     if body[:4] in {b"RIFF", b"RF64"} and body[8:12] == b"WAVE":
@@ -45,7 +45,7 @@ def sniff(head: bytes) -> str | None:
     return "mp3" if _has_frames(body) or (head.startswith(b"ID3") and not body) else None
 
 
-def id3_size(head: bytes) -> int:
+def read_id3_size(head: bytes) -> int:
     """Return the bytes of an ID3v2 tag at the start, 0 without one."""
     if len(head) < _ID3_HEADER or not head.startswith(b"ID3"):
         return 0
@@ -68,7 +68,7 @@ def _has_frames(body: bytes) -> bool:
 
 def _is_row(body: bytes, at: int, *, starts_file: bool) -> bool:
     for found in range(_FRAMES_IN_A_ROW):
-        length = _frame_bytes(body[at : at + 4])
+        length = _read_frame_length(body[at : at + 4])
         if length == 0:
             # A file of one or two frames ends behind them, or continues with a tag.
             return found > 0 and starts_file and (at >= len(body) or body[at : at + 3] == b"TAG")
@@ -76,7 +76,7 @@ def _is_row(body: bytes, at: int, *, starts_file: bool) -> bool:
     return True
 
 
-def _frame_bytes(header: bytes) -> int:
+def _read_frame_length(header: bytes) -> int:
     """Return the length of the MPEG layer III frame with that header; 0 if it is none (layers I and II, AAC's ADTS, other data)."""
     mask, mark = _SYNC_AND_LAYER
     if len(header) < 4 or int.from_bytes(header[:2], "big") & mask != mark:  # noqa: PLR2004 - bytes of a header

@@ -29,7 +29,7 @@ RATES: Final = range(4_000, 768_001)
 """Accepted sample rates. A file that claims 1 Hz would grow 11025-fold."""
 
 
-def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+def iterate_frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
     """Yield the remaining frames of a stream, in order. A broken packet is skipped; `MOST_BAD_PACKETS` in a row end the stream.
 
     Errors of reading (a broken connection) are raised as PyAV raises them.
@@ -64,7 +64,7 @@ class Resampler:
     def __init__(self) -> None:
         """Accept the form of the first frame."""
         self._form: tuple[int, str, str] | None = None
-        self._resampler = _new_resampler()
+        self._resampler = _create_resampler()
 
     def convert(self, frame: AudioFrame) -> Iterator[NDArray[np.int16]]:
         """Yield the samples that one more frame completes: `int16[n]` pieces."""
@@ -74,15 +74,15 @@ class Resampler:
                 raise UndecodableAudioError(f"sound at {frame.sample_rate} samples a second: {RATES.start} to {RATES.stop - 1} are taken")
             # Sound of the old form comes out before any of the new one.
             yield from self.finish()
-            self._form, self._resampler = form, _new_resampler()
-        yield from self._pieces(frame)
+            self._form, self._resampler = form, _create_resampler()
+        yield from self._resample(frame)
 
     def finish(self) -> Iterator[NDArray[np.int16]]:
         """Yield the samples that the resampler still holds at the end."""
         if self._form is not None:
-            yield from self._pieces(None)
+            yield from self._resample(None)
 
-    def _pieces(self, frame: AudioFrame | None) -> Iterator[NDArray[np.int16]]:
+    def _resample(self, frame: AudioFrame | None) -> Iterator[NDArray[np.int16]]:
         try:
             pieces = self._resampler.resample(frame)
         except FFmpegError as error:
@@ -95,5 +95,5 @@ class Resampler:
                 yield converted.to_ndarray().astype(np.int16, copy=False).reshape(-1)
 
 
-def _new_resampler() -> AudioResampler:
+def _create_resampler() -> AudioResampler:
     return AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)

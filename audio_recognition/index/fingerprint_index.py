@@ -40,7 +40,7 @@ class SegmentFacts(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPostings:
     """Found postings: posting i is of probe probes[i], in fingerprint ordinals[i] at position places[i]."""
 
     probes: NDArray[np.int64]
@@ -58,18 +58,18 @@ class Segment:
             self.facts = facts = msgspec.json.decode((folder / SEGMENT_FILE).read_bytes(), type=SegmentFacts)
         except (OSError, msgspec.MsgspecError) as error:
             raise IndexInvalidError(f"{folder / SEGMENT_FILE} cannot be read: {error}; build the index anew") from error
-        self.ids = _column(folder / "ids.npy", np.dtype(np.int64), facts.recordings)
-        self.seconds = _column(folder / "seconds.npy", np.dtype(np.uint16), facts.recordings)
-        self.store = _column(folder / "store.npy", np.dtype(np.uint32), facts.stored)
-        self.store_starts = _column(folder / "store_starts.npy", None, facts.recordings + 1)
-        self._bucket_starts = _column(folder / "bucket_starts.npy", None, (1 << facts.bucket_bits) + 1)
-        self._words = _column(folder / "posting_words.npy", np.dtype(np.uint32), facts.postings)
-        self._places = _column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
+        self.ids = _map_column(folder / "ids.npy", np.dtype(np.int64), facts.recordings)
+        self.seconds = _map_column(folder / "seconds.npy", np.dtype(np.uint16), facts.recordings)
+        self.store = _map_column(folder / "store.npy", np.dtype(np.uint32), facts.stored)
+        self.store_starts = _map_column(folder / "store_starts.npy", None, facts.recordings + 1)
+        self._bucket_starts = _map_column(folder / "bucket_starts.npy", None, (1 << facts.bucket_bits) + 1)
+        self._words = _map_column(folder / "posting_words.npy", np.dtype(np.uint32), facts.postings)
+        self._places = _map_column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
         # The starts are trusted without checks from here on.
         if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
             raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
 
-    def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> Found:
+    def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> FoundPostings:
         """Return the postings of sampled codes, in their order.
 
         Buckets of more than `longest` postings prove nothing and are skipped. Of the others the shortest are read, at most `most` postings
@@ -94,7 +94,7 @@ class Segment:
         fits = (words >> np.uint32(self.facts.ordinal_bits)) == tags[probes] if tag_bits else np.ones(len(at), np.bool_)
         words, probes, at = words[fits], probes[fits], at[fits]
         ordinals = (words & np.uint32((1 << self.facts.ordinal_bits) - 1)).astype(np.int64)
-        return Found(probes, ordinals, self._places[at].astype(np.int64))
+        return FoundPostings(probes, ordinals, self._places[at].astype(np.int64))
 
 
 class Index:
@@ -122,7 +122,7 @@ class Index:
         return sum(int((segment.ids != VOID).sum()) for segment in self.segments)
 
 
-def _column(path: Path, dtype: np.dtype[Any] | None, length: int) -> NDArray[Any]:
+def _map_column(path: Path, dtype: np.dtype[Any] | None, length: int) -> NDArray[Any]:
     try:
         column = map_array(path)
     except (OSError, ValueError, EOFError) as error:

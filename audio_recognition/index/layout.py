@@ -16,7 +16,7 @@ stored, P postings, B bucket bits. Arrays are .npy, little endian, one dimension
     posting_words.npy       uint32 [P]      (tag << O) | ordinal, ascending inside a bucket
     posting_places.npy      uint16 [P]      position of the item in its fingerprint, ascending per word
 
-An item has 32 bits; its HASHED_BITS are hashed by `codes`, a permutation, so equal codes are equal bits. An item is posted when the
+An item has 32 bits; its HASHED_BITS are hashed by `hash_items`, a permutation, so equal codes are equal bits. An item is posted when the
 lowest SAMPLE_BITS of its code are zero: chosen by content, so a query chooses the same ones wherever it begins. The other ADDRESS_BITS
 are the address: the upper B the bucket, the rest the tag. Not posted: the code of silence, and an item equal (in those bits) to the one
 before it. Fingerprints longer than MAXIMUM_ITEMS are cut. Change anything here and FORMAT_VERSION together.
@@ -67,7 +67,7 @@ _MIX = np.uint32(0x2545F49)
 _MIX_AGAIN = np.uint32(0x6C8E94D)
 
 
-def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def hash_items(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Hash HASHED_BITS of each item; no two values share a code."""
     mixed = items & HASHED_MASK
     for below in _BELOW:
@@ -91,15 +91,15 @@ def is_sampled(codes_of_items: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return chosen
 
 
-SILENCE_CODE = codes(np.array([SILENCE_ITEM], dtype=np.uint32))[0]
+SILENCE_CODE = hash_items(np.array([SILENCE_ITEM], dtype=np.uint32))[0]
 
 
-def ordinal_bits(fingerprints: int) -> int:
+def count_ordinal_bits(fingerprints: int) -> int:
     """Return O for a segment of so many fingerprints."""
     return max(1, (max(1, fingerprints) - 1).bit_length())
 
 
-def bucket_bits(items: int, bits_of_ordinals: int) -> int:
+def count_bucket_bits(items: int, bits_of_ordinals: int) -> int:
     """Return B for a segment of so many items.
 
     A bucket has at most POSTINGS_PER_BUCKET postings on average, and tags fit beside ordinals.

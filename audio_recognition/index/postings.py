@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, codes, is_sampled
+from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, hash_items, is_sampled
 from catalog_store.array_files import ArrayWriter
 from catalog_store.search.layout import choose_unsigned
 
@@ -113,7 +113,7 @@ class Postings:
             ArrayWriter(folder / "posting_words.npy", np.uint32) as words,
             ArrayWriter(folder / "posting_places.npy", np.uint16) as places,
         ):
-            for rests, ordinals, at in self._columns_of_parts():
+            for rests, ordinals, at in self._iterate_part_columns():
                 per_bucket = np.bincount(rests >> bits_of_tags, minlength=buckets_per_part)
                 starts.append(words.length + np.cumsum(per_bucket) - per_bucket)
                 # Stable, so that equal addresses stay in the order of ordinals and places.
@@ -123,7 +123,7 @@ class Postings:
                 places.append(at[order])
             starts.append(np.array([words.length]))
 
-    def _columns_of_parts(self) -> Iterator[tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint16]]]:
+    def _iterate_part_columns(self) -> Iterator[tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint16]]]:
         """Yield rests, ordinals and places of each part, by ordinal and place."""
         firsts = np.array([run.first for run in self._runs], dtype=np.uint32)
         starts = np.cumsum([0, *(int(run.bounds[-1]) for run in self._runs)]).tolist()
@@ -173,7 +173,7 @@ def _select_sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArr
     """Return the positions of the sampled items, and their codes."""
     at, hashed = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
-        piece = codes(items[start : start + _ITEMS_AT_ONCE])
+        piece = hash_items(items[start : start + _ITEMS_AT_ONCE])
         chosen = np.flatnonzero(is_sampled(piece))
         hashed.append(piece[chosen])
         chosen += start
@@ -189,7 +189,7 @@ def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tupl
     return np.delete(spots, follow), np.delete(hashed, follow)
 
 
-def part_bits(items: int, bits_of_buckets: int) -> int:
+def count_part_bits(items: int, bits_of_buckets: int) -> int:
     """Return the number of parts as a power of two: POSTINGS_PER_PART on average, sorted by radix, with a bucket inside one part."""
     postings = items >> SAMPLE_BITS
     # At least so many parts that the rest of an address has the 16 bits of a radix sort.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audio_recognition.index.layout import SEGMENT_FILE, STORE_STRIDE, bucket_bits, ordinal_bits
-from audio_recognition.index.postings import MOST_FINGERPRINTS, Postings, part_bits
+from audio_recognition.index.layout import SEGMENT_FILE, STORE_STRIDE, count_bucket_bits, count_ordinal_bits
+from audio_recognition.index.postings import MOST_FINGERPRINTS, Postings, count_part_bits
 from audio_recognition.index.spool import Spool
 from catalog_store.array_files import ArrayWriter
 from catalog_store.search.layout import choose_unsigned
@@ -36,9 +36,9 @@ def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitio
     work.mkdir()
     spool = Spool(batches, work)
     items = int(spool.lengths.sum())
-    bits = ordinal_bits(len(spool))
-    buckets = bucket_bits(items, bits)
-    parts = part_bits(items, buckets) if partitions is None else min((partitions - 1).bit_length(), buckets)
+    bits = count_ordinal_bits(len(spool))
+    buckets = count_bucket_bits(items, bits)
+    parts = count_part_bits(items, buckets) if partitions is None else min((partitions - 1).bit_length(), buckets)
     postings = Postings(work, bits_of_ordinals=bits, bits_of_parts=parts)
     with ArrayWriter(folder / "ids.npy", np.int64) as ids:
         ids.append(spool.recording_ids)
@@ -68,7 +68,7 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
         starts.append(np.cumsum(stored_lengths) - stored_lengths)
         starts.append(np.array([stored]))
     with ArrayWriter(folder / "store.npy", np.uint32) as store:
-        for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK, MOST_FINGERPRINTS):
+        for first, lengths, items in spool.iterate_blocks(ITEMS_PER_BLOCK, MOST_FINGERPRINTS):
             postings.add(first, lengths, items)
             store.append(_select_stored(lengths, items))
     return stored

@@ -54,13 +54,13 @@ class Spool:
         self._keep(np.flatnonzero(self.lengths))
         # Sort by id first, so only fingerprints with equal ids must be read and compared.
         self._keep(np.argsort(self.recording_ids, kind="stable"))
-        self._keep(self._order_of_equals())
+        self._keep(self._order_equals())
 
     def _keep(self, order: NDArray[np.int64]) -> None:
         self.recording_ids, self.seconds = self.recording_ids[order], self.seconds[order]
         self._starts, self.lengths = self._starts[order], self.lengths[order]
 
-    def _order_of_equals(self) -> NDArray[np.int64]:
+    def _order_equals(self) -> NDArray[np.int64]:
         order = np.arange(len(self.recording_ids))
         is_repeat = np.zeros(len(order), dtype=np.bool_)
         bounds = np.flatnonzero(np.diff(self.recording_ids, prepend=-1, append=-1))
@@ -73,14 +73,14 @@ class Spool:
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]
         return order[~is_repeat]
 
-    def blocks(self, items: int, fingerprints: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
+    def iterate_blocks(self, items: int, fingerprints: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
         """Yield (first ordinal, lengths, items one after the other) of runs of fingerprints with about so many items together.
 
         Each has at most `fingerprints`. Blocks are deleted from disk when they were read, so this works once.
         """
         first, deleted = 0, 0
         ends = np.cumsum(self.lengths)
-        needed = self._needed_until()
+        needed = self._find_last_uses()
         while first < len(ends):
             reached = ends[first] - self.lengths[first] + items
             last = min(max(first + 1, int(np.searchsorted(ends, reached, side="right"))), first + fingerprints)
@@ -88,17 +88,17 @@ class Spool:
             first = last
             # Later writes reuse the pages that a deleted stripe frees; fresh ones cost a virtual machine several times as much.
             for stripe in range(deleted, int(np.searchsorted(needed, first, side="right"))):
-                self._stripe(stripe).unlink()
+                self._get_stripe_path(stripe).unlink()
                 deleted = stripe + 1
 
-    def _needed_until(self) -> NDArray[np.int64]:
+    def _find_last_uses(self) -> NDArray[np.int64]:
         """Return for each stripe the ordinal from which neither it nor any before it is read."""
         stripes = self._starts // ITEMS_PER_STRIPE
         needed = np.zeros(int(stripes.max(initial=-1)) + 1, dtype=np.int64)
         np.maximum.at(needed, stripes, np.arange(1, len(stripes) + 1))
         return np.maximum.accumulate(needed)
 
-    def _stripe(self, number: int) -> Path:
+    def _get_stripe_path(self, number: int) -> Path:
         return self._folder / f"items-{number:06d}"
 
     def _write(self, at: int, items: NDArray[np.uint32]) -> None:
@@ -106,7 +106,7 @@ class Spool:
         while len(items):
             stripe, before = divmod(at, ITEMS_PER_STRIPE)
             piece = items[: ITEMS_PER_STRIPE - before]
-            with self._stripe(stripe).open("ab") as file:
+            with self._get_stripe_path(stripe).open("ab") as file:
                 for start in range(0, len(piece), _ITEMS_AT_ONCE):
                     file.write(np.ascontiguousarray(piece[start : start + _ITEMS_AT_ONCE], dtype="<u4").data)
             items, at = items[len(piece) :], at + len(piece)
@@ -114,13 +114,13 @@ class Spool:
     def _read(self, rows: slice) -> NDArray[np.uint32]:
         # Not by memory map: its pages would count as the program's memory, and mapping costs more than reading.
         items = np.empty(int(self.lengths[rows].sum()), dtype="<u4")
-        for stripe, pieces in groupby(sorted(self._pieces(rows)), key=itemgetter(0)):
-            with self._stripe(stripe).open("rb", buffering=0) as file:
+        for stripe, pieces in groupby(sorted(self._iterate_pieces(rows)), key=itemgetter(0)):
+            with self._get_stripe_path(stripe).open("rb", buffering=0) as file:
                 for _, start, count, to in pieces:
                     os.preadv(file.fileno(), [items[to : to + count].data], start * ITEM_BYTES)
         return items
 
-    def _pieces(self, rows: slice) -> Iterator[tuple[int, int, int, int]]:
+    def _iterate_pieces(self, rows: slice) -> Iterator[tuple[int, int, int, int]]:
         """Yield the pieces of some rows: stripe, first item in it, number of items, target position."""
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
         # Fingerprints that are neighbours on disk are read in one piece.

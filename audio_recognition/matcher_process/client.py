@@ -60,7 +60,7 @@ class MatcherClient:
         self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
     ) -> Answer:
         """Match as `Matcher.match` does; MatcherBusyError, MatcherDownError, MatcherFailedError."""
-        question = self._question(fingerprints, duration_seconds, limit)
+        question = self._build_question(fingerprints, duration_seconds, limit)
         is_fresh = self._link is None or self._link.is_gone
         try:
             async with asyncio.timeout(self._patience):
@@ -69,20 +69,20 @@ class MatcherClient:
                 except (OSError, FrameError) as error:
                     # A new connection that fails is no sign of a restart, so a second try is of no use.
                     if is_fresh:
-                        raise _down_error(self._path, error) from error
+                        raise _build_down_error(self._path, error) from error
                 # The matcher was restarted since the last question, or died of this one. Matching is repeatable.
                 try:
                     return _read_answer(await (await self._connect()).ask(question))
                 except (OSError, FrameError) as error:
-                    raise _down_error(self._path, error) from error
+                    raise _build_down_error(self._path, error) from error
         except TimeoutError:
-            raise _timeout_error(self._patience) from None
+            raise _build_timeout_error(self._patience) from None
 
     def match_now(
         self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
     ) -> Answer:
         """Match as `match` does, blocking; one question at a time."""
-        frame = frame_message(self._question(fingerprints, duration_seconds, limit))
+        frame = frame_message(self._build_question(fingerprints, duration_seconds, limit))
         with self._asking:
             is_fresh = self._line is None
             try:
@@ -91,16 +91,16 @@ class MatcherClient:
             # question.
             except TimeoutError:
                 self._hang_up()
-                raise _timeout_error(self._patience) from None
+                raise _build_timeout_error(self._patience) from None
             except (OSError, FrameError) as error:
                 self._hang_up()
                 if is_fresh:
-                    raise _down_error(self._path, error) from error
+                    raise _build_down_error(self._path, error) from error
             try:
                 return _read_answer(self._exchange(frame))
             except (OSError, FrameError) as error:
                 self._hang_up()
-                raise _down_error(self._path, error) from error
+                raise _build_down_error(self._path, error) from error
 
     async def close(self) -> None:
         """Close the connection of `match`; its pending questions fail."""
@@ -112,7 +112,7 @@ class MatcherClient:
         with self._asking:
             self._hang_up()
 
-    def _question(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None, limit: int) -> Question:
+    def _build_question(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None, limit: int) -> Question:
         return Question(next(self._numbers), pack_fingerprints(fingerprints), duration_seconds, limit, self._patience)
 
     async def _connect(self) -> _Link:
@@ -164,11 +164,11 @@ class _Link:
         try:
             while True:
                 length = read_length(await self._reader.readexactly(LENGTH_BYTES))
-                told = decode_reply(await self._reader.readexactly(length))
-                waiting = self._under_way.get(told.number)
+                reply = decode_reply(await self._reader.readexactly(length))
+                waiting = self._under_way.get(reply.number)
                 # The reply to a question that was given up finds nobody.
                 if waiting is not None and not waiting.done():
-                    waiting.set_result(told)
+                    waiting.set_result(reply)
         except asyncio.IncompleteReadError:
             pass
         except (OSError, FrameError) as error:
@@ -192,19 +192,19 @@ def _receive(line: socket.socket, count: int) -> bytes:
     return bytes(parts)
 
 
-def _read_answer(told: MatcherReply) -> Answer:
-    if told.answer is not None:
-        return told.answer
-    if told.trouble is Trouble.BUSY:
-        raise MatcherBusyError("the matcher's queue is full", told.retry_after)
-    if told.trouble is Trouble.NO_INDEX:
-        raise MatcherDownError("the matcher has no index open", told.retry_after)
+def _read_answer(reply: MatcherReply) -> Answer:
+    if reply.answer is not None:
+        return reply.answer
+    if reply.trouble is Trouble.BUSY:
+        raise MatcherBusyError("the matcher's queue is full", reply.retry_after)
+    if reply.trouble is Trouble.NO_INDEX:
+        raise MatcherDownError("the matcher has no index open", reply.retry_after)
     raise MatcherFailedError("the matcher could not match this fingerprint; its log tells why")
 
 
-def _timeout_error(seconds: float) -> MatcherBusyError:
+def _build_timeout_error(seconds: float) -> MatcherBusyError:
     return MatcherBusyError(f"the matcher did not answer within {seconds:g} s", 1)
 
 
-def _down_error(path: str, error: Exception) -> MatcherDownError:
+def _build_down_error(path: str, error: Exception) -> MatcherDownError:
     return MatcherDownError(f"the matcher does not answer on {path}: {str(error) or type(error).__name__}", RETRY_WHEN_DOWN)

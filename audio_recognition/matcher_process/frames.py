@@ -46,7 +46,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     limit: int
     patience_seconds: float
 
-    def arrays(self) -> list[NDArray[np.uint32]]:
+    def decode_fingerprints(self) -> list[NDArray[np.uint32]]:
         """Return the fingerprints, uint32, one per phase. ValueError when the bytes are no whole items."""
         return [np.frombuffer(one, _ITEM) for one in self.fingerprints]
 
@@ -95,10 +95,10 @@ def decode_question(body: bytes) -> Question:
 def decode_reply(body: bytes) -> MatcherReply:
     """Decode a reply; FrameError when it is none."""
     try:
-        return _TOLD.decode(body)
+        return _REPLY.decode(body)
     except msgspec.MsgspecError as error:
         raise FrameError(f"no answer: {error}") from error
 
 
 _QUESTION = msgspec.msgpack.Decoder(Question)
-_TOLD = msgspec.msgpack.Decoder(MatcherReply)
+_REPLY = msgspec.msgpack.Decoder(MatcherReply)

@@ -36,7 +36,7 @@ class OpenIndex:
     def answer(self, question: Question) -> Answer:
         """Match a question; from one thread at a time."""
         assert self._matcher is not None  # noqa: S101 - its holder keeps it open
-        return self._matcher.match(question.arrays(), duration_seconds=question.duration_seconds, limit=question.limit)
+        return self._matcher.match(question.decode_fingerprints(), duration_seconds=question.duration_seconds, limit=question.limit)
 
     def close(self) -> None:
         """Drop the memory maps; they close with their last reference."""
@@ -58,7 +58,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
             contents=f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False,
             # A matcher that died must be back at once, and the index that is live at its start was in use before.
             verifies_first=False,
-            absent=_absent,
+            absent=_build_absence_error,
             look_seconds=look_seconds,
             last_served=last_served,
         )
@@ -70,5 +70,5 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
         return 0 if live is None else live.opened.recordings
 
 
-def _absent() -> NoSnapshotError:
+def _build_absence_error() -> NoSnapshotError:
     return NoSnapshotError("no recognition index is open")

@@ -69,8 +69,8 @@ class MatcherService:
     async def run(self, socket_path: str, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set; waiting questions are still answered."""
         server = await asyncio.start_unix_server(self._listen_to, socket_path)
-        worker, told = asyncio.create_task(self._work()), asyncio.create_task(stopping.wait())
-        await asyncio.wait((worker, told), return_when=asyncio.FIRST_COMPLETED)
+        worker, stop = asyncio.create_task(self._work()), asyncio.create_task(stopping.wait())
+        await asyncio.wait((worker, stop), return_when=asyncio.FIRST_COMPLETED)
         server.close()
         self._is_stopping = True
         self._has_work.set()
@@ -102,7 +102,7 @@ class MatcherService:
 
     def _take(self, question: Question, asker: asyncio.StreamWriter) -> None:
         if len(self._queue) >= self._most_waiting:
-            self._send(asker, self._busy_reply(question.number))
+            self._send(asker, self._build_busy_reply(question.number))
             return
         self._queue.append(_Waiting(question, asker, asyncio.get_running_loop().time()))
         self._meters.waiting.set(len(self._queue))
@@ -122,8 +122,12 @@ class MatcherService:
             waited = loop.time() - turn.since
             self._meters.wait_seconds.observe(waited)
             # The client has given up by now: matching would only delay the questions behind.
-            told = self._busy_reply(turn.question.number) if waited > turn.question.patience_seconds else await self._answer(turn.question)
-            self._send(turn.asker, told)
+            reply = (
+                self._build_busy_reply(turn.question.number)
+                if waited > turn.question.patience_seconds
+                else await self._answer(turn.question)
+            )
+            self._send(turn.asker, reply)
 
     async def _answer(self, question: Question) -> MatcherReply:
         loop = asyncio.get_running_loop()
@@ -147,19 +151,19 @@ class MatcherService:
         with self._live.hold() as index:
             return index.answer(question)
 
-    def _busy_reply(self, number: int) -> MatcherReply:
+    def _build_busy_reply(self, number: int) -> MatcherReply:
         return MatcherReply(number, trouble=Trouble.BUSY, retry_after=max(1, math.ceil(len(self._queue) * self._mean_seconds)))
 
-    def _send(self, asker: asyncio.StreamWriter, told: MatcherReply) -> None:
-        self._meters.questions.labels(_outcome(told)).inc()
+    def _send(self, asker: asyncio.StreamWriter, reply: MatcherReply) -> None:
+        self._meters.questions.labels(_name_outcome(reply)).inc()
         # Answers must not fill the memory for a client that reads none.
         if asker.transport.get_write_buffer_size() > _LARGEST_BACKLOG:
             asker.transport.abort()
         elif not asker.is_closing():
-            asker.write(frame_message(told))
+            asker.write(frame_message(reply))
 
 
-def _outcome(told: MatcherReply) -> str:
-    if told.answer is None:
-        return str(told.trouble)
-    return "matched" if told.answer.matches else str(told.answer.reason)
+def _name_outcome(reply: MatcherReply) -> str:
+    if reply.answer is None:
+        return str(reply.trouble)
+    return "matched" if reply.answer.matches else str(reply.answer.reason)

@@ -48,19 +48,19 @@ def compare(
     return rates, np.maximum(overlaps, 0)
 
 
-def chance(segment: Segment, query: NDArray[np.uint32], ordinal: int, offset: int) -> float:
+def estimate_chance(segment: Segment, query: NDArray[np.uint32], ordinal: int, offset: int) -> float:
     """Return the bit error rate that unrelated pieces with such shares of ones, bit by bit, have by chance; query: uint32 [items]."""
     start = int(segment.store_starts[ordinal])
     stored = segment.store[start : int(segment.store_starts[ordinal + 1])]
     first = max(0, -(-offset // STORE_STRIDE))
     theirs = stored[first : max(first, (offset + len(query) - 1) // STORE_STRIDE + 1)]
     ours = query[first * STORE_STRIDE - offset :: STORE_STRIDE][: len(theirs)]
-    one, other = _shares_of_ones(ours), _shares_of_ones(theirs)
+    one, other = _compute_shares_of_ones(ours), _compute_shares_of_ones(theirs)
     # Two independent bits differ with probability p(1-q) + q(1-p).
     return float((one + other - 2 * one * other).mean())
 
 
-def _shares_of_ones(items: NDArray[np.uint32]) -> NDArray[np.float64]:
+def _compute_shares_of_ones(items: NDArray[np.uint32]) -> NDArray[np.float64]:
     bits = np.unpackbits(np.ascontiguousarray(items, dtype="<u4").view(np.uint8).reshape(-1, BITS // 8), axis=1)
     shares: NDArray[np.float64] = bits.mean(axis=0)
     return shares

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audio_recognition.index.layout import HASH_BITS, HASHED_BITS, SAMPLE_BITS, codes, is_sampled
+from audio_recognition.index.layout import HASH_BITS, HASHED_BITS, SAMPLE_BITS, hash_items, is_sampled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class Candidates:
 def build_plain_probes(query: NDArray[np.uint32]) -> Probes:
     """Build probes of the query's items, uint32 [phases, items], unchanged."""
     phases, places = np.divmod(np.arange(query.size), query.shape[1])
-    return _build_probes(codes(query.ravel()), places, phases, MOST_PLAIN_POSTINGS)
+    return _build_probes(hash_items(query.ravel()), places, phases, MOST_PLAIN_POSTINGS)
 
 
 def build_flipped_probes(query: NDArray[np.uint32]) -> Probes:
@@ -70,7 +70,7 @@ def build_flipped_probes(query: NDArray[np.uint32]) -> Probes:
     # An odd step visits all phases in turn.
     places, phases = np.divmod(np.arange(0, query.size, step | 1), len(query))
     turned = query[phases, places][:, None] ^ _BITS
-    return _build_probes(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)), MOST_FLIPPED_POSTINGS)
+    return _build_probes(hash_items(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)), MOST_FLIPPED_POSTINGS)
 
 
 def _build_probes(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64], most_postings: int) -> Probes:

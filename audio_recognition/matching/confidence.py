@@ -21,17 +21,17 @@ LEAST_CHANCE = 0.1
 ACCEPTED = 0.5
 
 
-def distance(bit_error_rate: float, chance: float) -> float:
+def compute_distance(bit_error_rate: float, chance: float) -> float:
     """Return 0 for equal items, about .5 for unrelated ones; never less than the bit error rate."""
     return bit_error_rate if chance <= 0 else bit_error_rate * 0.5 / min(chance, 0.5)
 
 
-def gate(items: int) -> float:
+def find_gate(items: int) -> float:
     """Return the largest accepted distance for overlaps of so many items."""
     return float(np.interp(items, _GATE_ITEMS, _GATES))
 
 
-def confidence(distance_of_it: float, gate_of_it: float) -> float:
+def compute_confidence(distance: float, gate: float) -> float:
     """Return 1.0 for no difference, ACCEPTED at the gate, never below 0."""
     # Linear, not pressed towards 1: thresholds between the fixed points keep their meaning.
-    return max(0.0, 1.0 - distance_of_it / (2 * gate_of_it))
+    return max(0.0, 1.0 - distance / (2 * gate))

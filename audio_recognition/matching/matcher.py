@@ -11,10 +11,10 @@ import numpy as np
 
 from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
 from audio_recognition.index.layout import MAXIMUM_ITEMS, VOID
-from audio_recognition.matching.alignment import chance, compare
+from audio_recognition.matching.alignment import compare, estimate_chance
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes, find_candidates
-from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, confidence, distance, gate
+from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, compute_confidence, compute_distance, find_gate
 from audio_recognition.matching.query import FEWEST_ITEMS, find_refusal
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
         and abs(int(segment.seconds[place.ordinal]) - duration_seconds) <= _SAME_DURATION_SECONDS
         and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
     )
-    allowed = WHOLE_FILE_GATE if is_whole else gate(place.overlap)
-    by_chance = chance(segment, query[place.phase], place.ordinal, place.offset)
-    worth = confidence(distance(place.bit_error_rate, by_chance), allowed)
+    allowed = WHOLE_FILE_GATE if is_whole else find_gate(place.overlap)
+    by_chance = estimate_chance(segment, query[place.phase], place.ordinal, place.offset)
+    worth = compute_confidence(compute_distance(place.bit_error_rate, by_chance), allowed)
     if by_chance < LEAST_CHANCE or worth < ACCEPTED:
         return None
     # Item 0 of a phase begins that many samples behind the beginning of the query.

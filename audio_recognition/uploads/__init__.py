@@ -1,9 +1,9 @@
 """Fingerprints of files from strangers: decoded window by window in a sandboxed process, so that no file can stop the server.
 
-  sandbox = UploadSandbox()                       # one for a server process
-  async with sandbox.opened(file) as upload:      # an open file; UnsupportedAudioError, UndecodableAudioError, SandboxUnavailableError
-      async for window in upload.windows():       # each is decoded on demand: stop at the first that is recognised
-          ...                                     # window.fingerprints: one uint32[n] for each of PHASES
+  sandbox = UploadSandbox()                           # one for a server process
+  async with sandbox.open(file) as upload:            # an open file; UnsupportedAudioError, UndecodableAudioError, SandboxUnavailableError
+      async for window in upload.iterate_windows():   # each is decoded on demand: stop at the first that is recognised
+          ...                                         # window.fingerprints: one uint32[n] for each of PHASES
   await sandbox.close()
 
 Parts: the server's end (sandbox.py, processes.py), the order of windows (windows.py), the messages between the processes (messages.py), the

@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
 from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudioError
 from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.uploads.confinement import confine
 from audio_recognition.uploads.limits import WINDOW_SECONDS
-from audio_recognition.uploads.messages import LONGEST_MESSAGE, LONGEST_TEXT, Ask, Heard, Hello, Opened, Refused, packed
+from audio_recognition.uploads.messages import (
+    LONGEST_MESSAGE,
+    LONGEST_TEXT,
+    FileFacts,
+    Hello,
+    Refusal,
+    WindowItems,
+    WindowRequest,
+    pack_message,
+)
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -30,23 +39,23 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
     # Before the confinement, whose list of system calls has no pidfd_open.
     process = os.pidfd_open(os.getpid())
     has_filter = confine(limits)
-    socket.send_fds(channel, [packed(Hello(has_filter))], [process])
+    socket.send_fds(channel, [pack_message(Hello(has_filter))], [process])
     try:
         with AudioFile(file) as audio:
-            channel.send(packed(Opened(audio.format, audio.codec, audio.duration_seconds)))
+            channel.send(pack_message(FileFacts(audio.format, audio.codec, audio.duration_seconds)))
             while packet := channel.recv(LONGEST_MESSAGE):
-                channel.send(packed(fingerprint_window(audio, msgspec.msgpack.decode(packet, type=Ask))))
+                channel.send(pack_message(fingerprint_window(audio, msgspec.msgpack.decode(packet, type=WindowRequest))))
     except AudioError as error:
-        channel.send(packed(Refused(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
+        channel.send(pack_message(Refusal(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
     except MemoryError:
-        channel.send(packed(Refused(is_unsupported=False, message="the file takes more memory than decoding may have")))
+        channel.send(pack_message(Refusal(is_unsupported=False, message="the file takes more memory than decoding may have")))
     except Exception as error:  # noqa: BLE001 - whatever error a crafted file causes in a decoder, the server gets an answer
-        channel.send(packed(Refused(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
+        channel.send(pack_message(Refusal(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
 
 
-def fingerprint_window(audio: AudioFile, ask: Ask) -> Heard:
+def fingerprint_window(audio: AudioFile, ask: WindowRequest) -> WindowItems:
     """Decode one window and return its items. UndecodableAudioError."""
-    pieces = list(audio.samples(ask.start_seconds, WINDOW_SECONDS))
+    pieces = list(audio.iterate_samples(ask.start_seconds, WINDOW_SECONDS))
     samples = np.concatenate(pieces) if pieces else np.empty(0, np.int16)
-    items = tuple(one.astype("<u4").tobytes() for one in fingerprints(samples))
-    return Heard(len(samples) / SAMPLE_RATE, items)
+    items = tuple(one.astype("<u4").tobytes() for one in fingerprint_phases(samples))
+    return WindowItems(len(samples) / SAMPLE_RATE, items)

@@ -38,7 +38,7 @@ def confine(limits: Limits) -> bool:
         _set(option, value)
     for what, limit in (
         # NumPy and FFmpeg are mapped already; the limit is for what the file causes.
-        (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
+        (resource.RLIMIT_AS, _measure_address_space() + limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
@@ -51,7 +51,7 @@ def confine(limits: Limits) -> bool:
     return filter_system_calls()
 
 
-def _address_space() -> int:
+def _measure_address_space() -> int:
     """Return the bytes that this process has mapped."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()

@@ -22,7 +22,7 @@ from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, SAMPLE_RATE
 from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.uploads.child import fingerprint_window, serve_one_file
 from audio_recognition.uploads.limits import Limits
-from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask
+from audio_recognition.uploads.messages import LONGEST_MESSAGE, WindowRequest
 from catalog_store.log_stream import guard_standard_error
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * math.ceil(FIRST_ITEM_SECONDS)))
     with AudioFile(file) as audio:
-        fingerprint_window(audio, Ask(0.0))
+        fingerprint_window(audio, WindowRequest(0.0))
 
 
 if __name__ == "__main__":

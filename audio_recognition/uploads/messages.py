@@ -2,9 +2,9 @@
 
   server -> fork server   Limits                     with two descriptors: the file, the decoding process's end of a pair
   process -> server       Hello                      with one descriptor: the process, to end it by
-  process -> server       Opened | Refused
-  server -> process       Ask                        any number of times
-  process -> server       Heard | Refused
+  process -> server       FileFacts | Refusal
+  server -> process       WindowRequest              any number of times
+  process -> server       WindowItems | Refusal
 
 A process that has read a stranger's file may be controlled by the stranger. All its messages are bounded and checked here before use.
 """
@@ -17,7 +17,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, item_count
+from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, count_items
 from audio_recognition.decoding.formats import DEMUXERS
 from audio_recognition.uploads.limits import WINDOW_SECONDS
 
@@ -25,7 +25,7 @@ LONGEST_MESSAGE: Final = 65_536
 """Bytes; longer messages are truncated, and then refused."""
 LONGEST_TEXT: Final = 500
 """Characters of a message for people."""
-_MOST_BYTES: Final = 4 * item_count(round(WINDOW_SECONDS * SAMPLE_RATE))
+_MOST_BYTES: Final = 4 * count_items(round(WINDOW_SECONDS * SAMPLE_RATE))
 
 Items = Annotated[bytes, Meta(max_length=_MOST_BYTES)]
 """Items of one phase, 4 bytes each, little-endian."""
@@ -38,7 +38,7 @@ class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
     """Whether the kernel accepted the filter of system calls."""
 
 
-class Opened(msgspec.Struct, tag="opened", array_like=True, frozen=True):
+class FileFacts(msgspec.Struct, tag="opened", array_like=True, frozen=True):
     """The file has sound. `duration_seconds` is its claim, or None."""
 
     format: Annotated[str, Meta(max_length=8)]
@@ -46,41 +46,41 @@ class Opened(msgspec.Struct, tag="opened", array_like=True, frozen=True):
     duration_seconds: Annotated[float, Meta(gt=0)] | None
 
 
-class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
+class Refusal(msgspec.Struct, tag="refused", array_like=True, frozen=True):
     """The audio is refused: an unsupported form, or not decodable."""
 
     is_unsupported: bool
     message: Annotated[str, Meta(max_length=LONGEST_TEXT)]
 
 
-class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
+class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     """A request for up to `WINDOW_SECONDS` of sound from that second on."""
 
     start_seconds: float
 
 
-class Heard(msgspec.Struct, tag="heard", array_like=True, frozen=True):
+class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
     """The seconds of sound (less than requested at the end of the file, 0 behind it) and its items, one per phase."""
 
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
     fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
 
 
-def packed(message: msgspec.Struct) -> bytes:
+def pack_message(message: msgspec.Struct) -> bytes:
     """Encode one message as the bytes of a packet."""
     return msgspec.msgpack.encode(message)
 
 
-_SAID: Final[msgspec.msgpack.Decoder[Opened | Refused | Heard]] = msgspec.msgpack.Decoder(Opened | Refused | Heard)
+_DECODER: Final[msgspec.msgpack.Decoder[FileFacts | Refusal | WindowItems]] = msgspec.msgpack.Decoder(FileFacts | Refusal | WindowItems)
 
 
-def decode_message(packet: bytes) -> Opened | Refused | Heard:
+def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
     """Decode a message of a decoding process; ValueError when it is not allowed."""
-    message = _SAID.decode(packet)
+    message = _DECODER.decode(packet)
     match message:
         # Bounds of types cannot express these: a set of names, a finite number, a multiple of four.
-        case Opened() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
+        case FileFacts() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
             raise ValueError("a format or a duration that there is not")
-        case Heard() if any(len(items) % 4 for items in message.fingerprints):
+        case WindowItems() if any(len(items) % 4 for items in message.fingerprints):
             raise ValueError("items that are not whole")
     return message

@@ -16,7 +16,16 @@ import structlog
 
 from audio_recognition.decoding.audio_errors import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.uploads.fork_server_process import DYING_SECONDS, START_SECONDS, STOP_SECONDS, end_process, start_fork_server
-from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask, Heard, Hello, Opened, Refused, decode_message, packed
+from audio_recognition.uploads.messages import (
+    LONGEST_MESSAGE,
+    FileFacts,
+    Hello,
+    Refusal,
+    WindowItems,
+    WindowRequest,
+    decode_message,
+    pack_message,
+)
 from audio_recognition.uploads.sandbox_errors import SandboxDownError
 
 if TYPE_CHECKING:
@@ -31,14 +40,14 @@ class ForkServer:
     """One process of fork_server.py."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        """Use `started` instead."""
+        """Use `start` instead."""
         self._process = process
         self._control = control
         self._is_gone = False
         self._warned = False
 
     @classmethod
-    async def started(cls) -> Self:
+    async def start(cls) -> Self:
         """Start a new one and return it when it is ready. SandboxDownError."""
         process, control = start_fork_server("audio_recognition.uploads.fork_server")
         control.setblocking(False)
@@ -68,7 +77,7 @@ class ForkServer:
         channel.setblocking(False)
         try:
             with theirs:
-                socket.send_fds(self._control, [packed(limits)], [file.fileno(), theirs.fileno()])
+                socket.send_fds(self._control, [pack_message(limits)], [file.fileno(), theirs.fileno()])
             async with asyncio.timeout(limits.deadline_seconds):
                 await _wait_readable(channel)
             message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
@@ -112,21 +121,21 @@ class DecodingProcess:
         self._descriptor = descriptor
         self._left = deadline_seconds
 
-    async def opened(self) -> Opened:
+    async def receive_facts(self) -> FileFacts:
         """Return the first message. UnsupportedAudioError, UndecodableAudioError."""
         answer = await self._answer()
-        if not isinstance(answer, Opened):
+        if not isinstance(answer, FileFacts):
             raise _undecodable_error("it answered out of turn")
         return answer
 
-    async def heard(self, ask: Ask) -> Heard:
+    async def request_window(self, ask: WindowRequest) -> WindowItems:
         """Return the sound of one window. UnsupportedAudioError, UndecodableAudioError."""
         try:
-            self._channel.send(packed(ask))
+            self._channel.send(pack_message(ask))
         except OSError as error:
             raise _undecodable_error(str(error)) from None
         answer = await self._answer()
-        if not isinstance(answer, Heard):
+        if not isinstance(answer, WindowItems):
             raise _undecodable_error("it answered out of turn")
         return answer
 
@@ -135,7 +144,7 @@ class DecodingProcess:
         end_process(self._descriptor)
         self._channel.close()
 
-    async def _answer(self) -> Opened | Heard:
+    async def _answer(self) -> FileFacts | WindowItems:
         loop = asyncio.get_running_loop()
         since = loop.time()
         try:
@@ -154,7 +163,7 @@ class DecodingProcess:
             answer = decode_message(packet)
         except ValueError as error:
             raise _undecodable_error(f"it answered what it may not: {error}") from None
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             raise (UnsupportedAudioError if answer.is_unsupported else UndecodableAudioError)(answer.message)
         return answer
 

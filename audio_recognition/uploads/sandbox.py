@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from audio_recognition.uploads.limits import WINDOW_SECONDS, Limits
-from audio_recognition.uploads.messages import Ask
+from audio_recognition.uploads.messages import WindowRequest
 from audio_recognition.uploads.processes import ForkServer
 from audio_recognition.uploads.sandbox_errors import SandboxBusyError, SandboxDownError
-from audio_recognition.uploads.windows import window_starts
+from audio_recognition.uploads.windows import iterate_window_starts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from audio_recognition.uploads.messages import Opened
+    from audio_recognition.uploads.messages import FileFacts
     from audio_recognition.uploads.processes import DecodingProcess
 
 MOST_AT_ONCE: Final = 4
@@ -65,7 +65,7 @@ class UploadSandbox:
         async with self._starting:
             if self._server is None or not self._server.is_alive:
                 await self._stop()
-                self._server = await ForkServer.started()
+                self._server = await ForkServer.start()
 
     async def close(self) -> None:
         """End the fork server. Running uploads end with it."""
@@ -73,22 +73,22 @@ class UploadSandbox:
             await self._stop()
 
     @asynccontextmanager
-    async def opened(self, file: BinaryIO) -> AsyncIterator[Upload]:
+    async def open(self, file: BinaryIO) -> AsyncIterator[Upload]:
         """Open an upload's file in the sandbox. `file` needs a readable descriptor and belongs to the sandbox until the block ends.
 
         UnsupportedAudioError, UndecodableAudioError (here or at any later window): the file's fault. SandboxBusyError, SandboxDownError:
         the server's.
         """
-        async with self._turn():
+        async with self._wait_turn():
             process = await self._fork_process(file)
             try:
-                yield Upload(process, await process.opened(), self._limits.most_windows)
+                yield Upload(process, await process.receive_facts(), self._limits.most_windows)
             finally:
                 # No process sees two files: this one ends even after a good answer.
                 process.end()
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _wait_turn(self) -> AsyncIterator[None]:
         if self._turns.locked() and self._waiting >= self._most_waiting:
             raise SandboxBusyError(f"{self._waiting} uploads wait to be decoded")
         self._waiting += 1
@@ -119,7 +119,7 @@ class UploadSandbox:
 class Upload:
     """A file open in the sandbox."""
 
-    def __init__(self, process: DecodingProcess, opened: Opened, most_windows: int) -> None:
+    def __init__(self, process: DecodingProcess, opened: FileFacts, most_windows: int) -> None:
         """Hold the process; `opened` is its message about the file."""
         self._process = process
         self._most_windows = most_windows
@@ -128,7 +128,7 @@ class Upload:
         self.duration_seconds = opened.duration_seconds
         """The claim of the file, or None; nothing is allocated by it."""
 
-    async def windows(self) -> AsyncGenerator[Window, None]:
+    async def iterate_windows(self) -> AsyncGenerator[Window, None]:
         """Yield the windows with sound, each decoded on demand: the beginning, the middle, the quarters, then the rest in order.
 
         At most `Limits.most_windows`; the first is yielded even if it is too short for an item. UndecodableAudioError.
@@ -137,11 +137,11 @@ class Upload:
         asked: set[float] = set()
         while len(asked) < self._most_windows:
             # The order is computed anew for each window, because decoding may have moved the end.
-            start = next((start for start in window_starts(end) if start not in asked), None)
+            start = next((start for start in iterate_window_starts(end) if start not in asked), None)
             if start is None:
                 return
             asked.add(start)
-            heard = await self._process.heard(Ask(start))
+            heard = await self._process.request_window(WindowRequest(start))
             reached = start + heard.seconds
             if heard.seconds < WINDOW_SECONDS - _SHORT_BY:
                 end = min(end, reached)

@@ -59,13 +59,13 @@ def filter_system_calls() -> bool:
     """Keep only the listed calls, for good. Return False when the machine is unknown or the kernel does not filter."""
     if platform.machine() not in _MACHINES:
         return False
-    instructions = _instructions(*_MACHINES[platform.machine()])
+    instructions = _build_instructions(*_MACHINES[platform.machine()])
     program = _Program(len(instructions), b"".join(instructions))
     c = ctypes.CDLL(None)
     return bool(c.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) == 0)
 
 
-def _instructions(architecture: int, place: int) -> list[bytes]:
+def _build_instructions(architecture: int, place: int) -> list[bytes]:
     """Return the filter as the kernel's packet-filter instructions: (code, steps if true, steps if false, value) each."""
     numbers = [numbers[place] for numbers in _CALLS.values()]
     # The architecture first: the same numbers mean other calls on another one.

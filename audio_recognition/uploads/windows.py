@@ -18,7 +18,7 @@ _FIRST_LOOKS = (0.0, 0.5, 0.25, 0.75)
 """Parts of the duration. They pass intros and applause sooner than windows in order would."""
 
 
-def window_starts(duration_seconds: float) -> Iterator[float]:
+def iterate_window_starts(duration_seconds: float) -> Iterator[float]:
     """Yield the seconds at which windows begin: each once, the whole duration covered, each as long as possible.
 
     Endless for an infinite duration, which stands for an unknown one.

@@ -57,7 +57,7 @@ def read_frame(content: bytes) -> None:
         assert frames.frame_message(read(written[frames.LENGTH_BYTES :])) == written
         if isinstance(message, frames.Question):
             with suppress(ValueError):
-                assert frames.pack_fingerprints(message.arrays()) == message.fingerprints
+                assert frames.pack_fingerprints(message.decode_fingerprints()) == message.fingerprints
 
 
 def read_packet(content: bytes) -> None:
@@ -66,8 +66,8 @@ def read_packet(content: bytes) -> None:
         message = messages.decode_message(content)
     except ValueError:
         return
-    assert messages.decode_message(messages.packed(message)) == message
-    if isinstance(message, messages.Heard):
+    assert messages.decode_message(messages.pack_message(message)) == message
+    if isinstance(message, messages.WindowItems):
         assert [len(items) % 4 for items in message.fingerprints] == [0] * len(PHASES)
 
 
@@ -112,12 +112,12 @@ def _frames() -> list[bytes]:
 
 def _packets() -> list[bytes]:
     said = [
-        messages.Heard(30.0, (b"", b"abcd", b"", b"")),
-        messages.Opened("mp3", "mp3float", 12.5),
-        messages.Opened("opus", "opus", None),
-        messages.Refused(is_unsupported=True, message="no"),
+        messages.WindowItems(30.0, (b"", b"abcd", b"", b"")),
+        messages.FileFacts("mp3", "mp3float", 12.5),
+        messages.FileFacts("opus", "opus", None),
+        messages.Refusal(is_unsupported=True, message="no"),
     ]
-    return [messages.packed(message) for message in said]
+    return [messages.pack_message(message) for message in said]
 
 
 def _questions() -> list[bytes]:

@@ -15,9 +15,9 @@ from audio_recognition.chromaprint import (
     SAMPLE_RATE,
     SILENCE_ITEM,
     Incremental,
+    count_items,
     fingerprint,
-    fingerprints,
-    item_count,
+    fingerprint_phases,
 )
 from audio_recognition.chromaprint.classifiers import _Classifier
 from tests.audio_recognition.audio import melody, noise
@@ -75,13 +75,13 @@ def test_very_short_clips_have_the_items_that_libchromaprint_gives_them(samples:
     ],
 )
 def test_the_number_of_items_follows_from_the_number_of_samples(samples: int, phase: int, items: int) -> None:
-    assert item_count(samples, phase=phase) == items
+    assert count_items(samples, phase=phase) == items
     assert len(fingerprint(np.zeros(samples, np.int16), phase=phase)) == items
 
 
 def test_items_come_at_the_declared_rate() -> None:
     assert pytest.approx(FIRST_ITEM_SAMPLES / SAMPLE_RATE) == FIRST_ITEM_SECONDS
-    assert item_count(FIRST_ITEM_SAMPLES + 1000 * HOP_SAMPLES) == pytest.approx(1 + ITEMS_PER_SECOND * (1000 * HOP_SAMPLES / SAMPLE_RATE))
+    assert count_items(FIRST_ITEM_SAMPLES + 1000 * HOP_SAMPLES) == pytest.approx(1 + ITEMS_PER_SECOND * (1000 * HOP_SAMPLES / SAMPLE_RATE))
 
 
 def test_silence_has_one_item() -> None:
@@ -90,7 +90,7 @@ def test_silence_has_one_item() -> None:
 
 def test_fingerprints_are_one_for_each_phase() -> None:
     sound = melody(6)
-    assert [one.tolist() for one in fingerprints(sound)] == [fingerprint(sound[phase:]).tolist() for phase in PHASES]
+    assert [one.tolist() for one in fingerprint_phases(sound)] == [fingerprint(sound[phase:]).tolist() for phase in PHASES]
 
 
 MUSIC = melody(12)
@@ -133,4 +133,4 @@ def test_negative_phase_is_refused() -> None:
 
 def test_a_classifier_of_an_unknown_shape_is_refused() -> None:
     with pytest.raises(ValueError, match="shape 6"):
-        _Classifier(6, 0, 1, 1, (0.0, 0.0, 0.0)).areas()
+        _Classifier(6, 0, 1, 1, (0.0, 0.0, 0.0)).list_areas()

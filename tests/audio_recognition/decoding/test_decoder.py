@@ -45,7 +45,7 @@ def test_a_window_is_that_part_of_the_whole(form: str) -> None:
 @pytest.mark.parametrize("form", ENCODERS)
 def test_windows_may_be_read_in_any_order(form: str) -> None:
     with AudioFile(io.BytesIO(file_of(form))) as audio:
-        late, first, again = (np.concatenate(list(audio.samples(start, 3.5))) for start in (5.0, 0.0, 5.0))
+        late, first, again = (np.concatenate(list(audio.iterate_samples(start, 3.5))) for start in (5.0, 0.0, 5.0))
     assert error_rate(fingerprint(late), fingerprint(again)) < 0.03
     assert error_rate(fingerprint(late), fingerprint(heard(file_of(form), 5.0, 3.5))) < 0.03
     assert error_rate(fingerprint(first), fingerprint(heard(file_of(form), 0.0, 3.5))) < 0.03
@@ -66,7 +66,7 @@ class Counted(io.BytesIO):
 def test_data_behind_the_sound_of_a_wav_file_is_not_read(tail: bytes) -> None:
     plain, padded = file_of("wav"), Counted(file_of("wav") + tail)
     with AudioFile(padded) as audio:
-        found = [np.concatenate(list(audio.samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
+        found = [np.concatenate(list(audio.iterate_samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
         assert audio.duration_seconds == pytest.approx(SECONDS, abs=0.01)
     assert padded.count < 2 * len(plain) + 2**16
     for sound, start in zip(found, (0.0, 4.0, 0.0), strict=True):

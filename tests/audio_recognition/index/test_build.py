@@ -14,7 +14,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.index_errors import FingerprintsInvalidError
-from audio_recognition.index.layout import ADDRESS_BITS, MAXIMUM_ITEMS, SAMPLE_BITS, STORE_STRIDE, codes, is_sampled
+from audio_recognition.index.layout import ADDRESS_BITS, MAXIMUM_ITEMS, SAMPLE_BITS, STORE_STRIDE, hash_items, is_sampled
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_stripe_is_deleted_after_it_was_read(tmp_path: Path, monkeypatch: pytest
     # The last one comes last and belongs to the front: nothing but its stripe may wait for it.
     put_aside = spool.Spool([FingerprintBatch.of([10, 11, 12, 13, 14, 15, 2], tunes)], tmp_path)
     left, read = [], []
-    for _, _, items in put_aside.blocks(1, 1):
+    for _, _, items in put_aside.iterate_blocks(1, 1):
         left.append(len(list(tmp_path.iterdir())))
         read.append(items.tolist())
     assert read == [tunes[at].tolist() for at in (6, 0, 1, 2, 3, 4, 5)]
@@ -92,7 +92,7 @@ def test_stripe_is_deleted_after_it_was_read(tmp_path: Path, monkeypatch: pytest
 
 def test_a_full_run_of_fingerprints_is_read_at_once(tmp_path: Path) -> None:
     put_aside = spool.Spool([FingerprintBatch.of(range(5), [music(seed, 50) for seed in range(5)])], tmp_path)
-    assert [(first, len(lengths)) for first, lengths, _ in put_aside.blocks(10_000, 2)] == [(0, 2), (2, 2), (4, 1)]
+    assert [(first, len(lengths)) for first, lengths, _ in put_aside.iterate_blocks(10_000, 2)] == [(0, 2), (2, 2), (4, 1)]
 
 
 @pytest.mark.parametrize("steps", ["whole", "small"])
@@ -105,7 +105,7 @@ def test_postings_are_those_of_the_format_in_its_order(
         monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 30_000)
     tune = music(1, 900)
     held, still = np.repeat(tune[:200], 4), np.full(300, SILENCE_ITEM, np.uint32)
-    sampled = tune[is_sampled(codes(tune))][0]
+    sampled = tune[is_sampled(hash_items(tune))][0]
     fingerprints = [
         tune,
         held,
@@ -126,12 +126,12 @@ def test_postings_are_those_of_the_format_in_its_order(
     (base,) = Index.open(tmp_path / "index").segments
     wanted = []
     for ordinal, items in enumerate(fingerprints):
-        hashed = codes(items).tolist()
-        for place, (code, is_posted) in enumerate(zip(hashed, is_sampled(codes(items)), strict=True)):
+        hashed = hash_items(items).tolist()
+        for place, (code, is_posted) in enumerate(zip(hashed, is_sampled(hash_items(items)), strict=True)):
             if is_posted and (place == 0 or hashed[place - 1] != code):
                 wanted.append((code >> SAMPLE_BITS, ordinal, place))
     wanted.sort()
-    assert steps == "whole" or postings.part_bits(base.facts.items, base.facts.bucket_bits) >= 10
+    assert steps == "whole" or postings.count_part_bits(base.facts.items, base.facts.bucket_bits) >= 10
     tag_bits = ADDRESS_BITS - base.facts.bucket_bits
     buckets = np.array([address >> tag_bits for address, _, _ in wanted])
     words = [(address % (1 << tag_bits)) << base.facts.ordinal_bits | ordinal for address, ordinal, _ in wanted]
@@ -145,8 +145,8 @@ def test_fingerprints_beyond_one_run_keep_their_ordinals(tmp_path: Path) -> None
     items = np.random.default_rng(6).integers(1 << 32, size=2 * count, dtype=np.uint32)
     build_index([FingerprintBatch(np.arange(count), 2 * np.arange(count + 1), items, np.zeros(count, np.uint16))], tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
-    at = np.flatnonzero(is_sampled(codes(items)))
-    at = at[np.lexsort((at, codes(items)[at]))]
+    at = np.flatnonzero(is_sampled(hash_items(items)))
+    at = at[np.lexsort((at, hash_items(items)[at]))]
     assert (base._words & ((1 << base.facts.ordinal_bits) - 1)).tolist() == (at // 2).tolist()
     assert base._places.tolist() == (at % 2).tolist()
 
@@ -155,7 +155,7 @@ def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
     build_index(batches(IDS, FINGERPRINTS, 4), tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
     for recording, items in zip(IDS, FINGERPRINTS, strict=True):
-        hashed = codes(items)
+        hashed = hash_items(items)
         places = np.flatnonzero(is_sampled(hashed) & (np.diff(hashed, prepend=hashed[0] ^ np.uint32(1)) != 0))
         found = base.find(hashed[places], longest=1000, most=100_000)
         mine = base.ids[found.ordinals] == recording
@@ -167,7 +167,7 @@ def test_the_rarest_codes_are_read_when_not_all_can_be(tmp_path: Path) -> None:
     shared = [tune, np.concatenate([tune[: len(tune) // 2], music(2)]), np.concatenate([tune[: len(tune) // 4], music(3)])]
     build_index([FingerprintBatch.of([1, 2, 3], shared)], tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
-    hashed = np.unique(codes(tune)[is_sampled(codes(tune))])
+    hashed = np.unique(hash_items(tune)[is_sampled(hash_items(tune))])
     each = np.bincount(base.find(hashed, longest=1000, most=100_000).probes, minlength=len(hashed))
     assert set(each) >= {1, 2, 3}
     buckets = hashed >> np.uint32(SAMPLE_BITS + ADDRESS_BITS - base.facts.bucket_bits)

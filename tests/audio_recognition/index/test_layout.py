@@ -10,36 +10,36 @@ from audio_recognition.index.layout import (
     HASHED_MASK,
     SAMPLE_BITS,
     WORD_BITS,
-    bucket_bits,
-    codes,
+    count_bucket_bits,
+    count_ordinal_bits,
+    hash_items,
     is_sampled,
-    ordinal_bits,
 )
 
 
 def test_two_items_share_a_code_exactly_when_their_hashed_bits_are_equal() -> None:
     items = np.arange(1 << 17, dtype=np.uint32) * np.uint32(32_749)
-    assert len(np.unique(codes(items))) == len(np.unique(items & HASHED_MASK))
-    assert (codes(items) == codes(items ^ ~HASHED_MASK)).all()
+    assert len(np.unique(hash_items(items))) == len(np.unique(items & HASHED_MASK))
+    assert (hash_items(items) == hash_items(items ^ ~HASHED_MASK)).all()
 
 
 def test_codes_stay_within_their_bits() -> None:
-    assert codes(np.array([0xFFFF_FFFF, 0x8000_0000, 0xFFF0], dtype=np.uint32)).max() < 1 << HASH_BITS
+    assert hash_items(np.array([0xFFFF_FFFF, 0x8000_0000, 0xFFF0], dtype=np.uint32)).max() < 1 << HASH_BITS
 
 
 def test_one_item_in_four_is_sampled_whatever_bits_turn() -> None:
     for bit in HASHED_BITS:
         near = (np.arange(20_000, dtype=np.uint32) << np.uint32(12)) ^ np.uint32(1 << bit)
-        assert abs(is_sampled(codes(near)).mean() - 2.0**-SAMPLE_BITS) < 0.02
+        assert abs(is_sampled(hash_items(near)).mean() - 2.0**-SAMPLE_BITS) < 0.02
 
 
 def test_silence_is_never_sampled() -> None:
-    assert not is_sampled(codes(np.array([SILENCE_ITEM], dtype=np.uint32))).any()
+    assert not is_sampled(hash_items(np.array([SILENCE_ITEM], dtype=np.uint32))).any()
 
 
 def test_tags_and_ordinals_fit_in_a_word_at_any_size() -> None:
     for fingerprints in (0, 1, 2, 1000, 10**6, 9 * 10**7, 2**31):
         for items_each in (1, 40, 948, 65_536):
-            bits = ordinal_bits(fingerprints)
+            bits = count_ordinal_bits(fingerprints)
             assert 0 <= fingerprints - 1 < 1 << bits or fingerprints == 0
-            assert bits + ADDRESS_BITS - bucket_bits(fingerprints * items_each, bits) <= WORD_BITS
+            assert bits + ADDRESS_BITS - count_bucket_bits(fingerprints * items_each, bits) <= WORD_BITS

@@ -11,7 +11,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index, Segment
 from audio_recognition.index.layout import STORE_STRIDE
-from audio_recognition.matching.alignment import chance, compare
+from audio_recognition.matching.alignment import compare, estimate_chance
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_rates_and_chance_are_those_of_the_items_that_lie_on_each_other(
     assert abs(overlaps[0] - STORE_STRIDE * len(both)) < STORE_STRIDE
     if both:
         shares = [[np.mean([(pair[side] >> bit) & 1 for pair in both]) for side in (0, 1)] for bit in range(32)]
-        assert chance(segment, query, ordinal, offset) == pytest.approx(np.mean([a * (1 - b) + b * (1 - a) for a, b in shares]))
+        assert estimate_chance(segment, query, ordinal, offset) == pytest.approx(np.mean([a * (1 - b) + b * (1 - a) for a, b in shares]))
 
 
 def test_many_places_are_compared_at_once_each_with_its_own_phase(segment: Segment) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audio_recognition.index.layout import HASHED_BITS, codes, is_sampled
+from audio_recognition.index.layout import HASHED_BITS, hash_items, is_sampled
 from audio_recognition.matching import candidates
 from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes
 from tests.audio_recognition.fingerprint_world import music
@@ -14,8 +14,10 @@ from tests.audio_recognition.fingerprint_world import music
 def test_the_first_look_asks_for_the_sampled_items_where_they_stand() -> None:
     query = music(1, 100)[None]
     asked = build_plain_probes(query)
-    places = np.flatnonzero(is_sampled(codes(query[0])))
-    assert sorted(zip(asked.places.tolist(), asked.codes.tolist(), strict=True)) == [(place, codes(query[0])[place]) for place in places]
+    places = np.flatnonzero(is_sampled(hash_items(query[0])))
+    assert sorted(zip(asked.places.tolist(), asked.codes.tolist(), strict=True)) == [
+        (place, hash_items(query[0])[place]) for place in places
+    ]
 
 
 def test_an_item_that_several_phases_have_at_a_place_is_asked_for_once() -> None:
@@ -26,7 +28,7 @@ def test_an_item_that_several_phases_have_at_a_place_is_asked_for_once() -> None
 def test_the_second_look_asks_for_items_that_differ_in_one_hashed_bit() -> None:
     query = music(1, 45)
     asked = build_flipped_probes(query[None])
-    near = {int(code) for item in query for bit in HASHED_BITS for code in codes(np.array([item ^ np.uint32(1 << bit)]))}
+    near = {int(code) for item in query for bit in HASHED_BITS for code in hash_items(np.array([item ^ np.uint32(1 << bit)]))}
     assert len(asked.codes) > 200
     assert set(asked.codes.tolist()) <= near
 

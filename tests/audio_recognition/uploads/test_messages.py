@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_recognition.uploads.messages import Heard, Opened, Refused, decode_message, packed
+from audio_recognition.uploads.messages import FileFacts, Refusal, WindowItems, decode_message, pack_message
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        Opened("mp3", "mp3float", 12.5),
-        Opened("opus", "opus", None),
-        Refused(is_unsupported=True, message="no"),
-        Heard(30.0, (b"", b"abcd", b"", b"")),
+        FileFacts("mp3", "mp3float", 12.5),
+        FileFacts("opus", "opus", None),
+        Refusal(is_unsupported=True, message="no"),
+        WindowItems(30.0, (b"", b"abcd", b"", b"")),
     ],
 )
-def test_allowed_messages_of_a_process_are_decoded(message: Opened | Refused | Heard) -> None:
-    assert decode_message(packed(message)) == message
+def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal | WindowItems) -> None:
+    assert decode_message(pack_message(message)) == message
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pytest
 
-from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.uploads import Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
@@ -78,8 +78,8 @@ def in_own_sandbox(runner: asyncio.Runner) -> InSandbox:
 
 async def windows_of(sandbox: UploadSandbox, data: bytes) -> list[Window]:
     with upload(data) as file:
-        async with sandbox.opened(file) as opened:
-            return [window async for window in opened.windows()]
+        async with sandbox.open(file) as opened:
+            return [window async for window in opened.iterate_windows()]
 
 
 def decoding_process(sandbox: UploadSandbox) -> int:
@@ -91,8 +91,8 @@ def decoding_process(sandbox: UploadSandbox) -> int:
 @asynccontextmanager
 async def opened(sandbox: UploadSandbox, data: bytes) -> AsyncIterator[AsyncIterator[Window]]:
     with upload(data) as file:
-        async with sandbox.opened(file) as found:
-            yield found.windows()
+        async with sandbox.open(file) as found:
+            yield found.iterate_windows()
 
 
 LONG = wav(np.tile(melody(10), 10).tobytes(), rate=SAMPLE_RATE)
@@ -103,10 +103,10 @@ def test_every_format_gives_the_fingerprints_of_its_sound(in_sandbox: InSandbox)
     async def what(sandbox: UploadSandbox) -> None:
         for form in ENCODERS:
             with upload(file_of(form)) as file:
-                async with sandbox.opened(file) as found:
+                async with sandbox.open(file) as found:
                     assert found.format == form
-                    (window,) = [window async for window in found.windows()]
-            expected = fingerprints(heard(file_of(form)))
+                    (window,) = [window async for window in found.iterate_windows()]
+            expected = fingerprint_phases(heard(file_of(form)))
             assert [one.tolist() for one in window.fingerprints] == [one.tolist() for one in expected]
 
     in_sandbox(what)
@@ -160,9 +160,9 @@ def test_hours_that_are_claimed_and_not_there_are_not_searched(in_sandbox: InSan
 
     async def what(sandbox: UploadSandbox) -> None:
         with upload(short) as file:
-            async with sandbox.opened(file) as found:
+            async with sandbox.open(file) as found:
                 assert found.duration_seconds == 36_000
-                windows = found.windows()
+                windows = found.iterate_windows()
                 assert (await anext(windows)).seconds == 12
                 os.kill(decoding_process(sandbox), signal.SIGKILL)  # it cannot be asked any more, nor need it
                 assert [window async for window in windows] == []
@@ -208,8 +208,8 @@ def test_a_dead_process_costs_its_upload_only(in_sandbox: InSandbox, how: signal
 def test_a_process_that_hangs_is_ended_at_the_deadline(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         with upload(LONG) as file:
-            async with sandbox.opened(file) as found:
-                windows = found.windows()
+            async with sandbox.open(file) as found:
+                windows = found.iterate_windows()
                 await anext(windows)
                 process = decoding_process(sandbox)
                 os.kill(process, signal.SIGSTOP)

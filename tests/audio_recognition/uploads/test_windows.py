@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio_recognition.uploads.limits import WINDOW_SECONDS
-from audio_recognition.uploads.windows import window_starts
+from audio_recognition.uploads.windows import iterate_window_starts
 
 
 @pytest.mark.parametrize(
@@ -23,20 +23,20 @@ from audio_recognition.uploads.windows import window_starts
     ],
 )
 def test_the_beginning_the_middle_and_the_quarters_come_first(duration: float, starts: list[float]) -> None:
-    assert list(window_starts(duration)) == starts
+    assert list(iterate_window_starts(duration)) == starts
 
 
 def test_without_a_duration_windows_follow_each_other() -> None:
-    assert list(itertools.islice(window_starts(math.inf), 4)) == [0, 30, 60, 90]
+    assert list(itertools.islice(iterate_window_starts(math.inf), 4)) == [0, 30, 60, 90]
 
 
 def test_impossible_duration_is_ignored() -> None:
-    assert list(itertools.islice(window_starts(9e15), 3)) == [0, 4.5e15, 2.25e15]
+    assert list(itertools.islice(iterate_window_starts(9e15), 3)) == [0, 4.5e15, 2.25e15]
 
 
 @given(st.floats(0.1, 40_000))
 def test_windows_cover_everything_once(duration: float) -> None:
-    starts = list(window_starts(duration))
+    starts = list(iterate_window_starts(duration))
     assert len(starts) == len(set(starts)) == math.ceil(duration / WINDOW_SECONDS)
     assert starts[0] == 0
     reached = 0.0
