@@ -8,14 +8,13 @@
     if reservation is None: ...                       # too few credits: nothing was taken
     charge = await ledger.settle(reservation, 12)     # 0 gives all of it back
 
-Every method has a blocking twin `<name>_now`, for commands and threads. UnavailableError: the database did not answer, or the writer ended.
+Call it from an event loop. UnavailableError: the database did not answer, or the writer ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,6 @@ from account_store.ledger.reservations import expire_reservations
 from account_store.ledger.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sqlalchemy import URL, Engine
 
     from account_store.api_keys import Caller
@@ -42,7 +39,7 @@ class Ledger:
         self._clock = clock
         self._writer = Writer(url, clock, self.sweep)
         self._collector: BatchCollector | None = None
-        """The collector of the event loop that asked last. A process has one loop; tests run several, one after the other."""
+        """The collector of the event loop that asked last. A process has one loop; tests run several, also at the same time."""
 
     def close(self) -> None:
         """Commit everything that waits and stop the writer."""
@@ -65,19 +62,9 @@ class Ledger:
         """
         return self._apply(_build_charge(caller, price, partial, idempotency_key, request_hash))
 
-    def charge_now(
-        self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
-    ) -> Charge:
-        """Charge, blocking."""
-        return self._apply_now(_build_charge(caller, price, partial, idempotency_key, request_hash))
-
     async def release(self, charge: Charge) -> Charge:
         """Give all of a charge back to its month. Call it once per charge; not for a charge under an idempotency key."""
         return await self._apply(_build_refund(charge))
-
-    def release_now(self, charge: Charge) -> Charge:
-        """Release, blocking."""
-        return self._apply_now(_build_refund(charge))
 
     async def reserve(
         self, caller: Caller, price: int, *, idempotency_key: str | None = None, request_hash: str = ""
@@ -90,21 +77,12 @@ class Ledger:
         operation = _build_reserve(caller, price, idempotency_key, request_hash)
         return _build_reservation(operation, await self._apply(operation))
 
-    def reserve_now(self, caller: Caller, price: int, *, idempotency_key: str | None = None, request_hash: str = "") -> Reservation | None:
-        """Reserve, blocking."""
-        operation = _build_reserve(caller, price, idempotency_key, request_hash)
-        return _build_reservation(operation, self._apply_now(operation))
-
     async def settle(self, reservation: Reservation, price: int) -> Charge:
         """Charge `price` credits of a reservation, at most all of it, and give the rest back; 0 releases it.
 
         Of several requests under one idempotency key the first to settle is charged; the others get `is_replay` and their credits back.
         """
         return reservation.charge if reservation.charge.is_replay else await self._apply(_build_settle(reservation, price))
-
-    def settle_now(self, reservation: Reservation, price: int) -> Charge:
-        """Settle, blocking."""
-        return reservation.charge if reservation.charge.is_replay else self._apply_now(_build_settle(reservation, price))
 
     def _apply(self, operation: Operation) -> asyncio.Future[Charge]:
         collector = self._get_collector()
@@ -119,19 +97,6 @@ class Ledger:
         if collector is None or collector.loop is not loop:
             collector = self._collector = BatchCollector(loop, self._writer)
         return collector
-
-    def _apply_now(self, operation: Operation) -> Charge:
-        future: Future[Charge] = Future()
-
-        def resolve(results: Sequence[Charge | Exception]) -> None:
-            (result,) = results
-            if isinstance(result, Exception):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
-
-        self._writer.submit([operation], resolve)
-        return future.result()
 
 
 def _resolve(future: asyncio.Future[Charge], result: Charge | Exception) -> None:

@@ -10,6 +10,7 @@ from account_store import Accounts
 from account_store.errors import InvalidValueError, TakenError, UnavailableError, UnknownError
 from account_store.plans import Terms
 from tests.account_store.conftest import new_caller
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +93,7 @@ def test_every_query_of_an_unreachable_database_fails_as_unavailable(
         lambda: accounts.usage.month_now(caller.account_id),
         lambda: accounts.replays.get_now(caller.account_id, "k", "h"),
         accounts.suggestions.page,
-        lambda: accounts.ledger.charge_now(caller, 1),
+        lambda: await_result(accounts.ledger.charge, caller, 1),
     ):
         with pytest.raises(UnavailableError):
             ask()

@@ -10,6 +10,7 @@ import pytest
 from account_store import Accounts
 from account_store.__main__ import main
 from account_store.commands import COMMANDS
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ def test_statement_shows_the_month_by_day_and_key(ask: Ask, url: str) -> None:
     opened = Accounts.open(url)
     caller = opened.keys.caller(key["key"])
     assert caller is not None
-    charge = opened.ledger.charge_now(caller, 40)
+    charge = await_result(opened.ledger.charge, caller, 40)
     opened.close()
     [statement] = ask("usage", "uses", "--month", charge.day[:7])
     assert (statement["plan"], statement["price_eur"], statement["allowed"], statement["used"]) == ("custom", "12.50", 100, 40)

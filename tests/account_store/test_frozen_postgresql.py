@@ -22,6 +22,7 @@ from account_store.errors import InvalidValueError, UnavailableError
 from account_store.plans import Terms
 from account_store.postgresql import SECONDS_VARIABLE, Outage
 from tests import waiting
+from tests.event_loops import await_result
 from tests.postgresql import create_database, shared_server
 from tests.processes import children
 from tests.waiting import PATIENCE_SECONDS
@@ -117,9 +118,9 @@ def test_charges_that_were_refused_while_it_was_frozen_are_not_taken_afterwards(
     def charge(place: int) -> None:
         while not stopping.is_set():
             try:
-                taken = accounts.ledger.charge_now(caller, 3)
+                taken = await_result(accounts.ledger.charge, caller, 3)
                 if place % 2:
-                    accounts.ledger.release_now(taken)
+                    await_result(accounts.ledger.release, taken)
                 else:
                     granted[place] += taken.granted
             except UnavailableError:
@@ -149,7 +150,7 @@ def test_charges_that_were_refused_while_it_was_frozen_are_not_taken_afterwards(
 def test_commit_without_an_answer_is_given_back_when_it_holds(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     """The moment that chance does not meet: the server commits, and its answer never arrives."""
     caller = new_caller(accounts)
-    assert accounts.ledger.charge_now(caller, 5).granted == 5
+    assert await_result(accounts.ledger.charge, caller, 5).granted == 5
     from account_store.ledger.postgresql_ledger import PostgresqlLedger  # noqa: PLC0415
 
     commit = PostgresqlLedger._commit
@@ -164,15 +165,15 @@ def test_commit_without_an_answer_is_given_back_when_it_holds(accounts: Accounts
 
     monkeypatch.setattr(PostgresqlLedger, "_commit", commit_and_lose_the_answer)
     with pytest.raises(UnavailableError):
-        accounts.ledger.charge_now(caller, 7)
+        await_result(accounts.ledger.charge, caller, 7)
     until(lambda: used(accounts, caller) == 5)
-    assert accounts.ledger.charge_now(caller, 2).used == 7
+    assert await_result(accounts.ledger.charge, caller, 2).used == 7
     assert lost
 
 
 def test_commit_that_does_not_hold_gives_nothing_back_but_repeats_the_release(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = new_caller(accounts)
-    taken = accounts.ledger.charge_now(caller, 5)
+    taken = await_result(accounts.ledger.charge, caller, 5)
     from account_store.ledger.postgresql_ledger import PostgresqlLedger  # noqa: PLC0415
 
     commit = PostgresqlLedger._commit
@@ -186,22 +187,22 @@ def test_commit_that_does_not_hold_gives_nothing_back_but_repeats_the_release(ac
 
     monkeypatch.setattr(PostgresqlLedger, "_commit", lose_the_commit)
     with pytest.raises(UnavailableError):
-        accounts.ledger.charge_now(caller, 7)
+        await_result(accounts.ledger.charge, caller, 7)
     with pytest.raises(UnavailableError):
-        accounts.ledger.release_now(taken)
+        await_result(accounts.ledger.release, taken)
     until(lambda: used(accounts, caller) == 0)
 
 
 def test_release_while_no_connection_can_be_had_is_repeated(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = new_caller(accounts)
-    every = [accounts.ledger.charge_now(caller, price) for price in (5, 3)]
+    every = [await_result(accounts.ledger.charge, caller, price) for price in (5, 3)]
     with monkeypatch.context() as patch:
         patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.has_committed", _no_answer)
         patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.__init__", _no_answer)
         patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.apply", _no_answer)
         for taken in every:  # by the connection that there is, then without one
             with pytest.raises(UnavailableError):
-                accounts.ledger.release_now(taken)
+                await_result(accounts.ledger.release, taken)
     until(lambda: used(accounts, caller) == 0)
 
 

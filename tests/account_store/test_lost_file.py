@@ -13,6 +13,7 @@ import pytest
 from account_store.accounts import Accounts
 from account_store.errors import UnavailableError
 from account_store.sqlite_file import MUST_EXIST_VARIABLE
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def caller(accounts: Accounts, file: Path) -> Caller:
     key = accounts.keys.create(accounts.create("radio", "scale").account_id).key
     caller = accounts.keys.caller(key)
     assert caller is not None
-    assert accounts.ledger.charge_now(caller, 3).used == 3
+    assert await_result(accounts.ledger.charge, caller, 3).used == 3
     assert [charge.used for charge in charged(accounts, caller, 3)] == [4, 5, 6]
     with closing(sqlite3.connect(file)) as connection, closing(sqlite3.connect(file.with_name("good"))) as copy:
         connection.backup(copy)
@@ -85,7 +86,7 @@ def test_lost_database_refuses_everything_until_a_good_one_is_back(
         with pytest.raises(UnavailableError):
             charged(accounts, caller, 1)
         with pytest.raises(UnavailableError):
-            accounts.ledger.charge_now(caller, 1)
+            await_result(accounts.ledger.charge, caller, 1)
         with pytest.raises(UnavailableError):
             accounts.account(caller.account_id)
         with pytest.raises(UnavailableError):

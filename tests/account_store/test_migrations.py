@@ -15,6 +15,7 @@ from sqlalchemy import Column, DateTime, ForeignKey, Integer, MetaData, String, 
 from account_store import Accounts, database
 from account_store.database import NEWEST, open_engine, parse_url, read_revision
 from account_store.schema import metadata
+from tests.event_loops import await_result
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def test_file_of_the_first_version_is_widened_and_its_keys_go_on_working(empty: 
     caller = accounts.keys.caller("mc_demo_key_of_old")
     assert caller is not None
     assert (accounts.named("demo").account_id, caller.plan.name) == (1, "free")
-    assert accounts.ledger.charge_now(caller, 1).used == 1
+    assert await_result(accounts.ledger.charge, caller, 1).used == 1
     assert accounts.create("next").account_id == 2
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []

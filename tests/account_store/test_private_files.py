@@ -10,6 +10,7 @@ import pytest
 from account_store import Accounts
 from account_store.private_files import make_private_file, make_private_folder, narrow
 from catalog_api.uploads import Spool
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def test_database_and_all_beside_it_are_the_owners_alone(tmp_path: Path, umask: 
     account = accounts.create("radio")
     caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
     assert caller is not None
-    accounts.ledger.charge_now(caller, 1)
+    await_result(accounts.ledger.charge, caller, 1)
     found = {path.name: oct(mode(path)) for path in folder.iterdir()}
     accounts.close()
     assert mode(folder) == 0o700

@@ -8,6 +8,7 @@ import pytest
 from account_store.errors import IdempotencyKeyReusedError
 from account_store.stored_answers import StoredAnswer
 from tests.account_store.conftest import new_caller
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from account_store import Accounts
@@ -40,7 +41,7 @@ def test_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Acco
     caller = new_caller(accounts)
     accounts.replays.put_now(caller.account_id, "k", ANSWER)
     assert accounts.replays.get_now(caller.account_id, "k", "hash") is None
-    accounts.ledger.charge_now(caller, 5, idempotency_key="k", request_hash="hash")
+    await_result(accounts.ledger.charge, caller, 5, idempotency_key="k", request_hash="hash")
     accounts.replays.put_now(caller.account_id, "k", ANSWER)
     accounts.replays.put_now(caller.account_id, "k", StoredAnswer(200, "text/plain", b"late"))
     assert accounts.replays.get_now(caller.account_id, "k", "hash") == ANSWER
@@ -48,10 +49,10 @@ def test_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Acco
 
 def test_answers_past_their_day_are_swept_away(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
-    accounts.ledger.charge_now(caller, 5, idempotency_key="k", request_hash="hash")
+    await_result(accounts.ledger.charge, caller, 5, idempotency_key="k", request_hash="hash")
     clock.move(hours=23)
     accounts.ledger.sweep()
-    assert accounts.ledger.charge_now(caller, 5, idempotency_key="k", request_hash="hash").is_replay
+    assert await_result(accounts.ledger.charge, caller, 5, idempotency_key="k", request_hash="hash").is_replay
     clock.move(hours=1)
     accounts.ledger.sweep()
     with accounts.engine.connect() as connection:

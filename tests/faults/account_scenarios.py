@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from account_store import Accounts
+from tests.event_loops import await_result
 from tests.faults import system_calls
 from tests.faults.injection import Outcome, Scenario
 
@@ -43,13 +44,13 @@ def charge_all(folder: Path) -> list[str]:
         caller = accounts.keys.caller((folder / "key").read_text())
         assert caller is not None
         for number in range(CHARGES):
-            accounts.ledger.charge_now(caller, 1, idempotency_key=f"request-{number}")
+            await_result(accounts.ledger.charge, caller, 1, idempotency_key=f"request-{number}")
             answered.append(f"request-{number}")
             (folder / "answered.json").write_text(json.dumps(answered))
             system_calls.mark(answered[-1])
-        reservation = accounts.ledger.reserve_now(caller, 9, idempotency_key="reserved")
+        reservation = await_result(accounts.ledger.reserve, caller, 9, idempotency_key="reserved")
         assert reservation is not None
-        accounts.ledger.settle_now(reservation, 5)
+        await_result(accounts.ledger.settle, reservation, 5)
         answered.append("reserved")
         system_calls.mark(answered[-1])
     finally:
@@ -65,11 +66,11 @@ def require_exact(folder: Path, answered: list[str]) -> None:
         caller = accounts.keys.caller((folder / "key").read_text())
         assert caller is not None, "the account or its key is lost"
         for number in range(CHARGES):
-            charge = accounts.ledger.charge_now(caller, 1, idempotency_key=f"request-{number}")
+            charge = await_result(accounts.ledger.charge, caller, 1, idempotency_key=f"request-{number}")
             assert charge.is_replay or f"request-{number}" not in answered, f"request-{number} was answered and is lost"
-        reservation = accounts.ledger.reserve_now(caller, 9, idempotency_key="reserved")
+        reservation = await_result(accounts.ledger.reserve, caller, 9, idempotency_key="reserved")
         assert reservation is not None
-        charge = accounts.ledger.settle_now(reservation, 5)
+        charge = await_result(accounts.ledger.settle, reservation, 5)
         assert charge.is_replay or "reserved" not in answered, "the settled reservation was answered and is lost"
         with accounts.engine.begin() as connection:  # reservations of a process that died are given back later
             held = connection.exec_driver_sql("SELECT coalesce(sum(credits), 0) FROM credit_reservation").scalar()

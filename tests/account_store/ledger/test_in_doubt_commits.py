@@ -16,6 +16,7 @@ from account_store.ledger.ledger_database import InDoubtError
 from account_store.ledger.operations import Charge, Kind, Operation
 from account_store.ledger.postgresql_ledger import PostgresqlLedger
 from tests.account_store.conftest import HandClock, new_caller
+from tests.event_loops import await_result
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def doubts(monkeypatch: pytest.MonkeyPatch) -> Doubts:
 
 def charged(accounts: Accounts, caller: Caller) -> int:
     """Return the used credits once all doubts are over. The next order at the latest gives owed credits back."""
-    accounts.ledger.charge_now(caller, 1)
+    await_result(accounts.ledger.charge, caller, 1)
     statement = accounts.usage.month_now(caller.account_id)
     assert sum(day.credits for day in statement.days) == statement.used
-    accounts.ledger.release_now(accounts.ledger.charge_now(caller, 1))
+    await_result(accounts.ledger.release, await_result(accounts.ledger.charge, caller, 1))
     return statement.used - 1
 
 
@@ -82,15 +83,15 @@ def charged(accounts: Accounts, caller: Caller) -> int:
 @pytest.mark.parametrize("is_partial", [True, False])  # decided under a lock; one of many in a statement
 def test_charge_that_was_reported_as_failed_is_not_paid(accounts: Accounts, doubts: Doubts, is_partial: bool, holds: bool) -> None:  # noqa: FBT001
     caller = new_caller(accounts)
-    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE, partial=is_partial), holds=holds)
+    doubts.lose(lambda: await_result(accounts.ledger.charge, caller, PRICE, partial=is_partial), holds=holds)
     assert charged(accounts, caller) == 0
 
 
 @pytest.mark.parametrize("holds", [True, False])
 def test_release_without_an_answer_gives_back_once(accounts: Accounts, doubts: Doubts, holds: bool) -> None:  # noqa: FBT001
     caller = new_caller(accounts)
-    kept, released = accounts.ledger.charge_now(caller, 3), accounts.ledger.charge_now(caller, PRICE)
-    doubts.lose(lambda: accounts.ledger.release_now(released), holds=holds)
+    kept, released = await_result(accounts.ledger.charge, caller, 3), await_result(accounts.ledger.charge, caller, PRICE)
+    doubts.lose(lambda: await_result(accounts.ledger.release, released), holds=holds)
     assert charged(accounts, caller) == kept.granted
 
 
@@ -98,33 +99,33 @@ def test_release_without_an_answer_gives_back_once(accounts: Accounts, doubts: D
 def test_charge_under_a_key_without_an_answer_is_paid_by_its_repeat_once(accounts: Accounts, doubts: Doubts, holds: bool) -> None:  # noqa: FBT001
     caller = new_caller(accounts)
     named = {"idempotency_key": "one", "request_hash": "h"}
-    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE, **named), holds=holds)
-    again = accounts.ledger.charge_now(caller, PRICE, **named)
+    doubts.lose(lambda: await_result(accounts.ledger.charge, caller, PRICE, **named), holds=holds)
+    again = await_result(accounts.ledger.charge, caller, PRICE, **named)
     assert (again.granted, again.is_replay, charged(accounts, caller)) == (PRICE, holds, PRICE)
 
 
 def test_settled_reservation_without_an_answer_is_not_paid_for(accounts: Accounts, doubts: Doubts) -> None:
     caller = new_caller(accounts)
-    held = accounts.ledger.reserve_now(caller, PRICE)
+    held = await_result(accounts.ledger.reserve, caller, PRICE)
     assert held is not None
-    doubts.lose(lambda: accounts.ledger.settle_now(held, PRICE - 3), holds=True)
+    doubts.lose(lambda: await_result(accounts.ledger.settle, held, PRICE - 3), holds=True)
     assert charged(accounts, caller) == 0
 
 
 def test_reservation_without_an_answer_lapses_and_is_not_given_back_twice(accounts: Accounts, doubts: Doubts) -> None:
     caller = new_caller(accounts)
-    doubts.lose(lambda: accounts.ledger.reserve_now(caller, PRICE), holds=True)
+    doubts.lose(lambda: await_result(accounts.ledger.reserve, caller, PRICE), holds=True)
     assert charged(accounts, caller) == PRICE, "until it lapses"
 
 
 def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, doubts: Doubts) -> None:
     callers = [new_caller(accounts) for _ in range(3)]
-    kept = [accounts.ledger.charge_now(caller, 5) for caller in callers]
+    kept = [await_result(accounts.ledger.charge, caller, 5) for caller in callers]
     doubts.is_told = False
     for caller, holds in zip(callers, (True, False, True), strict=True):
-        doubts.lose(lambda caller=caller: accounts.ledger.charge_now(caller, PRICE), holds=holds)
-    doubts.lose(lambda: accounts.ledger.release_now(kept[1]), holds=False)
-    used = [accounts.ledger.charge_now(caller, 0).used for caller in callers]
+        doubts.lose(lambda caller=caller: await_result(accounts.ledger.charge, caller, PRICE), holds=holds)
+    doubts.lose(lambda: await_result(accounts.ledger.release, kept[1]), holds=False)
+    used = [await_result(accounts.ledger.charge, caller, 0).used for caller in callers]
     assert used == [15, 5, 15], "nothing is given back as long as the server cannot tell"
     doubts.is_told = True
     assert [charged(accounts, caller) for caller in callers] == [5, 0, 5]
@@ -157,7 +158,7 @@ def test_doubt_outlives_a_database_that_is_away(
     accounts: Accounts, doubts: Doubts, monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:
     caller = new_caller(accounts)
-    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE), holds=True)
+    doubts.lose(lambda: await_result(accounts.ledger.charge, caller, PRICE), holds=True)
 
     def away(*_: object) -> None:
         raise psycopg.OperationalError("no connection")
@@ -165,5 +166,5 @@ def test_doubt_outlives_a_database_that_is_away(
     with monkeypatch.context() as patch:
         patch.setattr(place, name, away)
         with pytest.raises(UnavailableError):
-            accounts.ledger.charge_now(caller, 1)
+            await_result(accounts.ledger.charge, caller, 1)
     assert charged(accounts, caller) == 0

@@ -16,6 +16,7 @@ from account_store.ledger.ledger_database import IDEMPOTENCY_SECONDS
 from account_store.ledger.reservations import RESERVATION_SECONDS, expire_reservations
 from account_store.schema import replay
 from tests.account_store.conftest import new_caller
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def used(accounts: Accounts, account_id: int, month: str | None = None) -> int:
 
 def test_charge_returns_used_and_remaining_credits_and_the_reset(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    first, second = accounts.ledger.charge_now(caller, 1), accounts.ledger.charge_now(caller, 10)
+    first, second = await_result(accounts.ledger.charge, caller, 1), await_result(accounts.ledger.charge, caller, 10)
     assert (first.granted, first.used, first.remaining) == (1, 1, 999)
     assert (second.granted, second.used, second.remaining) == (10, 11, 989)
     assert second.resets_at == datetime(2026, 12, 1, tzinfo=UTC)
@@ -41,61 +42,61 @@ def test_charge_returns_used_and_remaining_credits_and_the_reset(accounts: Accou
 
 def test_charge_beyond_the_plan_takes_nothing_and_a_partial_one_takes_the_rest(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    accounts.ledger.charge_now(caller, 995)
-    refused = accounts.ledger.charge_now(caller, 6)
+    await_result(accounts.ledger.charge, caller, 995)
+    refused = await_result(accounts.ledger.charge, caller, 6)
     assert (refused.granted, refused.used, refused.remaining) == (0, 995, 5)
-    partly = accounts.ledger.charge_now(caller, 100, partial=True)
+    partly = await_result(accounts.ledger.charge, caller, 100, partial=True)
     assert (partly.granted, partly.used, partly.remaining) == (5, 1000, 0)
-    assert accounts.ledger.charge_now(caller, 100, partial=True).granted == 0
-    assert accounts.ledger.charge_now(caller, 0).used == 1000, "what costs nothing is never refused"
+    assert await_result(accounts.ledger.charge, caller, 100, partial=True).granted == 0
+    assert await_result(accounts.ledger.charge, caller, 0).used == 1000, "what costs nothing is never refused"
     assert used(accounts, caller.account_id) == 1000
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [2], "those that took credits"
 
 
 def test_charge_of_zero_credits_counts_as_no_request(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    assert (accounts.ledger.charge_now(caller, 0).remaining, accounts.usage.month_now(caller.account_id).days) == (1000, [])
+    assert (await_result(accounts.ledger.charge, caller, 0).remaining, accounts.usage.month_now(caller.account_id).days) == (1000, [])
 
 
 def test_first_charge_beyond_the_plan_is_refused(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    assert accounts.ledger.charge_now(caller, 1001).granted == 0
+    assert await_result(accounts.ledger.charge, caller, 1001).granted == 0
     assert used(accounts, caller.account_id) == 0
-    assert accounts.ledger.charge_now(caller, 1000).granted == 1000
+    assert await_result(accounts.ledger.charge, caller, 1000).granted == 1000
 
 
 def test_key_revoked_elsewhere_is_not_charged_although_it_is_cached(accounts: Accounts) -> None:
     caller, other = new_caller(accounts), new_caller(accounts)
-    kept = accounts.ledger.charge_now(caller, 1)
-    begun = accounts.ledger.reserve_now(caller, 10)
+    kept = await_result(accounts.ledger.charge, caller, 1)
+    begun = await_result(accounts.ledger.reserve, caller, 10)
     assert begun is not None
     accounts.keys.revoke(caller.key_id)
-    for order in (lambda: accounts.ledger.charge_now(caller, 1), lambda: accounts.ledger.reserve_now(caller, 10)):
+    for order in (lambda: await_result(accounts.ledger.charge, caller, 1), lambda: await_result(accounts.ledger.reserve, caller, 10)):
         with pytest.raises(KeyRevokedError):
             order()
-    assert accounts.ledger.charge_now(other, 1).granted == 1
-    assert accounts.ledger.settle_now(begun, 4).used == 5, "what was begun before is settled"
-    assert accounts.ledger.release_now(kept).used == 4
+    assert await_result(accounts.ledger.charge, other, 1).granted == 1
+    assert await_result(accounts.ledger.settle, begun, 4).used == 5, "what was begun before is settled"
+    assert await_result(accounts.ledger.release, kept).used == 4
 
 
 def test_released_charge_can_be_taken_again(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    charge = accounts.ledger.charge_now(caller, 1000)
-    assert accounts.ledger.release_now(charge).remaining == 1000
+    charge = await_result(accounts.ledger.charge, caller, 1000)
+    assert await_result(accounts.ledger.release, charge).remaining == 1000
     statement = accounts.usage.month_now(caller.account_id)
     assert (statement.used, [(day.credits, day.requests) for day in statement.days]) == (0, [(0, 0)])
-    assert accounts.ledger.charge_now(caller, 1000).granted == 1000
+    assert await_result(accounts.ledger.charge, caller, 1000).granted == 1000
 
 
 def test_credits_reset_with_the_utc_month_and_a_release_goes_to_its_own_month(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     clock.now = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
-    old = accounts.ledger.charge_now(caller, 1000)
-    assert accounts.ledger.charge_now(caller, 1).granted == 0
+    old = await_result(accounts.ledger.charge, caller, 1000)
+    assert await_result(accounts.ledger.charge, caller, 1).granted == 0
     assert old.resets_at == datetime(2027, 1, 1, tzinfo=UTC)
     clock.move(seconds=1)
-    assert accounts.ledger.charge_now(caller, 1).used == 1
-    accounts.ledger.release_now(old)
+    assert await_result(accounts.ledger.charge, caller, 1).used == 1
+    await_result(accounts.ledger.release, old)
     assert (used(accounts, caller.account_id, "2026-12"), used(accounts, caller.account_id, "2027-01")) == (0, 1)
     assert accounts.usage.month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -106,60 +107,62 @@ def test_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -
     def caller():  # type: ignore[no-untyped-def]  # noqa: ANN202
         return accounts.keys.caller(key)
 
-    accounts.ledger.charge_now(caller(), 1000)
+    await_result(accounts.ledger.charge, caller(), 1000)
     accounts.change_plan(caller().account_id, "starter")
-    after = accounts.ledger.charge_now(caller(), 500)
+    after = await_result(accounts.ledger.charge, caller(), 500)
     assert (after.used, after.remaining) == (1500, 48_500)
     accounts.change_plan(caller().account_id, "free")
-    refused = accounts.ledger.charge_now(caller(), 1)
+    refused = await_result(accounts.ledger.charge, caller(), 1)
     assert (refused.granted, refused.used, refused.remaining) == (0, 1500, 0)
-    assert accounts.ledger.release_now(after).used == 1000, "credits go back although more is used than the plan has"
+    assert await_result(accounts.ledger.release, after).used == 1000, "credits go back although more is used than the plan has"
 
 
 def test_request_under_an_idempotency_key_is_charged_once_in_a_day(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
-    first = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
-    again = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
+    first = await_result(accounts.ledger.charge, caller, 7, idempotency_key="a", request_hash="h")
+    again = await_result(accounts.ledger.charge, caller, 7, idempotency_key="a", request_hash="h")
     assert (first.is_replay, again.is_replay, again.granted, again.used) == (False, True, 7, 7)
     with pytest.raises(IdempotencyKeyReusedError):
-        accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="another")
-    assert accounts.ledger.charge_now(new_caller(accounts), 7, idempotency_key="a", request_hash="h").used == 7, "keys belong to an account"
+        await_result(accounts.ledger.charge, caller, 7, idempotency_key="a", request_hash="another")
+    assert await_result(accounts.ledger.charge, new_caller(accounts), 7, idempotency_key="a", request_hash="h").used == 7, (
+        "keys belong to an account"
+    )
     clock.move(hours=24, seconds=1)
-    assert not accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h").is_replay
+    assert not await_result(accounts.ledger.charge, caller, 7, idempotency_key="a", request_hash="h").is_replay
     assert used(accounts, caller.account_id) == 14
 
 
 def test_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keeps_its_grant(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    accounts.ledger.charge_now(caller, 998)
-    assert accounts.ledger.charge_now(caller, 3, idempotency_key="whole").granted == 0
-    assert accounts.ledger.charge_now(caller, 3, partial=True, idempotency_key="partly").granted == 2
+    await_result(accounts.ledger.charge, caller, 998)
+    assert await_result(accounts.ledger.charge, caller, 3, idempotency_key="whole").granted == 0
+    assert await_result(accounts.ledger.charge, caller, 3, partial=True, idempotency_key="partly").granted == 2
     accounts.change_plan(caller.account_id, "starter")
     grown = accounts.keys.caller(accounts.keys.create(caller.account_id).key)
     assert grown is not None
-    assert accounts.ledger.charge_now(grown, 3, idempotency_key="whole").granted == 3
-    again = accounts.ledger.charge_now(grown, 3, partial=True, idempotency_key="partly")
+    assert await_result(accounts.ledger.charge, grown, 3, idempotency_key="whole").granted == 3
+    again = await_result(accounts.ledger.charge, grown, 3, partial=True, idempotency_key="partly")
     assert (again.granted, again.is_replay) == (2, True)
 
 
 def test_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    held = accounts.ledger.reserve_now(caller, 110)
+    held = await_result(accounts.ledger.reserve, caller, 110)
     assert held is not None
-    assert accounts.ledger.charge_now(caller, 1).used == 111
-    assert accounts.ledger.settle_now(held, 13).used == 14
-    other = accounts.ledger.reserve_now(caller, 986)
+    assert await_result(accounts.ledger.charge, caller, 1).used == 111
+    assert await_result(accounts.ledger.settle, held, 13).used == 14
+    other = await_result(accounts.ledger.reserve, caller, 986)
     assert other is not None
-    assert accounts.ledger.reserve_now(caller, 1) is None
-    assert accounts.ledger.settle_now(other, 0).used == 14
+    assert await_result(accounts.ledger.reserve, caller, 1) is None
+    assert await_result(accounts.ledger.settle, other, 0).used == 14
     assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(14, 2)]
     with pytest.raises(ValueError, match="cannot be settled"):
-        accounts.ledger.settle_now(held, 111)
+        await_result(accounts.ledger.settle, held, 111)
 
 
 def test_expired_reservation_is_given_back_and_charged_when_settled_late(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
-    dead, late = accounts.ledger.reserve_now(caller, 10), accounts.ledger.reserve_now(caller, 20)
+    dead, late = await_result(accounts.ledger.reserve, caller, 10), await_result(accounts.ledger.reserve, caller, 20)
     assert dead is not None
     assert late is not None
     clock.move(seconds=RESERVATION_SECONDS - 1)
@@ -168,7 +171,7 @@ def test_expired_reservation_is_given_back_and_charged_when_settled_late(account
     assert expire_reservations(accounts.engine, clock()) == 2
     assert used(accounts, caller.account_id) == 0
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
-    assert accounts.ledger.settle_now(late, 20).used == 20
+    assert await_result(accounts.ledger.settle, late, 20).used == 20
     assert used(accounts, caller.account_id) == 20
 
 
@@ -179,9 +182,9 @@ def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Acco
         with accounts.engine.connect() as connection:
             return connection.execute(select(func.count()).where(replay.c.account_id == caller.account_id)).scalar_one()
 
-    accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
+    await_result(accounts.ledger.charge, caller, 7, idempotency_key="a", request_hash="h")
     clock.move(seconds=IDEMPOTENCY_SECONDS - 1)
-    accounts.ledger.charge_now(caller, 7, idempotency_key="b", request_hash="h")
+    await_result(accounts.ledger.charge, caller, 7, idempotency_key="b", request_hash="h")
     accounts.ledger.sweep()
     assert remembered() == 2
     clock.move(seconds=1)
@@ -195,33 +198,34 @@ def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Acco
 def test_concurrent_requests_under_one_idempotency_key_are_charged_once(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     ledger, named = accounts.ledger, {"idempotency_key": "a", "request_hash": "h"}
-    failed, first, second = (ledger.reserve_now(caller, 11, **named) for _ in range(3))
+    failed, first, second = (await_result(ledger.reserve, caller, 11, **named) for _ in range(3))
     assert failed is not None
     assert first is not None
     assert second is not None
-    assert ledger.settle_now(failed, 0).used == 22
-    paid, repeated = ledger.settle_now(first, 11), ledger.settle_now(second, 11)
+    assert await_result(ledger.settle, failed, 0).used == 22
+    paid, repeated = await_result(ledger.settle, first, 11), await_result(ledger.settle, second, 11)
     assert (paid.granted, paid.is_replay, repeated.is_replay, repeated.used) == (11, False, True, 11)
-    later = ledger.reserve_now(caller, 11, **named)
+    later = await_result(ledger.reserve, caller, 11, **named)
     assert later is not None
-    assert (later.charge.is_replay, ledger.settle_now(later, 11).used, ledger.settle_now(later, 0).used) == (True, 11, 11)
-    ledger.charge_now(caller, 989)
-    again = ledger.reserve_now(caller, 11, **named)
+    settled, released = (await_result(ledger.settle, later, price) for price in (11, 0))
+    assert (later.charge.is_replay, settled.used, released.used) == (True, 11, 11)
+    await_result(ledger.charge, caller, 989)
+    again = await_result(ledger.reserve, caller, 11, **named)
     assert again is not None, "it was paid for before the month's credits were used up"
     with pytest.raises(IdempotencyKeyReusedError):
-        ledger.reserve_now(caller, 11, idempotency_key="a", request_hash="another")
+        await_result(ledger.reserve, caller, 11, idempotency_key="a", request_hash="another")
     assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(1000, 2)]
     clock.move(hours=24, seconds=1)
-    assert ledger.reserve_now(caller, 11, **named) is None
+    assert await_result(ledger.reserve, caller, 11, **named) is None
     assert used(accounts, caller.account_id) == 1000
 
 
-def test_charges_of_threads_and_loops_share_batches_and_get_their_own_results(accounts: Accounts) -> None:
+def test_charges_of_several_event_loops_share_batches_and_get_their_own_results(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     taken: list[int] = []
 
     def thread() -> None:
-        taken.extend(accounts.ledger.charge_now(caller, 1).used for _ in range(20))
+        taken.extend(await_result(accounts.ledger.charge, caller, 1).used for _ in range(20))
 
     async def loop() -> None:
         answers = await asyncio.gather(*[accounts.ledger.charge(caller, 1) for _ in range(500)])
@@ -268,9 +272,9 @@ def test_charge_in_the_loop_is_granted_whole_or_not_at_all(accounts: Accounts, p
 def test_charge_waits_for_whoever_else_writes_to_the_file(tmp_path: Path) -> None:
     opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
     caller = new_caller(opened)
-    opened.ledger.charge_now(caller, 1)
+    await_result(opened.ledger.charge, caller, 1)
     charged: list[int] = []
-    waiting = threading.Thread(target=lambda: charged.append(opened.ledger.charge_now(caller, 1).used))
+    waiting = threading.Thread(target=lambda: charged.append(await_result(opened.ledger.charge, caller, 1).used))
     with closing(sqlite3.connect(tmp_path / "accounts.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         waiting.start()
@@ -286,7 +290,7 @@ def test_closed_store_commits_waiting_charges_and_refuses_new_ones(url: str, clo
     opened = Accounts.open(url, clock=clock)
     caller = new_caller(opened)
     answers = []
-    threads = [threading.Thread(target=lambda: answers.append(opened.ledger.charge_now(caller, 1))) for _ in range(10)]
+    threads = [threading.Thread(target=lambda: answers.append(await_result(opened.ledger.charge, caller, 1))) for _ in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -294,16 +298,16 @@ def test_closed_store_commits_waiting_charges_and_refuses_new_ones(url: str, clo
     opened.close()
     assert len(answers) == 10
     with pytest.raises(UnavailableError):
-        opened.ledger.charge_now(caller, 1)
+        await_result(opened.ledger.charge, caller, 1)
 
 
 def test_writer_fails_waiting_charges_while_the_database_fails_and_recovers(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    accounts.ledger.charge_now(caller, 1)
+    await_result(accounts.ledger.charge, caller, 1)
     with accounts.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE credit_month RENAME TO credit_month_gone")
     with pytest.raises(UnavailableError, match="cannot be booked"):
-        accounts.ledger.charge_now(caller, 1)
+        await_result(accounts.ledger.charge, caller, 1)
     with accounts.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE credit_month_gone RENAME TO credit_month")
-    assert accounts.ledger.charge_now(caller, 1).used == 2
+    assert await_result(accounts.ledger.charge, caller, 1).used == 2

@@ -69,8 +69,8 @@ def test_killed_process_loses_no_answered_charge_and_a_repeat_pays_once(url: str
 
 
 def test_process_killed_with_a_reservation_in_hand_costs_nothing_in_the_end(url: str, clock: HandClock) -> None:
-    code = "import os,signal,sys; from account_store import Accounts; a=Accounts.open(sys.argv[1]); c=a.keys.caller(sys.argv[2])\n"
-    code += "assert a.ledger.reserve_now(c, 110); os.kill(os.getpid(), signal.SIGKILL)"
+    code = "import asyncio,os,signal,sys; from account_store import Accounts; a=Accounts.open(sys.argv[1]); c=a.keys.caller(sys.argv[2])\n"
+    code += "assert asyncio.run(a.ledger.reserve(c, 110)); os.kill(os.getpid(), signal.SIGKILL)"
     accounts = Accounts.open(url)
     account = accounts.create("reserved")
     key = accounts.keys.create(account.account_id).key

@@ -12,6 +12,7 @@ import pytest
 from account_store import Accounts
 from account_store.errors import UnavailableError
 from tests.account_store.conftest import new_caller
+from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +54,7 @@ def accounts(url: str, fatal_clock: FatalClock) -> Iterator[Accounts]:
 
 
 def in_a_thread(charge: Callable[[], Charge]) -> Charge | Exception | None:
-    """Return the result of a blocking charge; None when it still waits."""
+    """Return the result of a charge in a thread of its own; None when it still waits."""
     results: list[Charge | Exception] = []
 
     def run() -> None:
@@ -72,14 +73,14 @@ def used(accounts: Accounts, caller: Caller) -> int:
     return accounts.usage.month_now(caller.account_id).used
 
 
-def test_blocking_charge_fails_when_the_writer_ends_and_the_next_one_is_charged(accounts: Accounts, fatal_clock: FatalClock) -> None:
+def test_charge_fails_when_the_writer_ends_and_the_next_one_is_charged(accounts: Accounts, fatal_clock: FatalClock) -> None:
     caller = new_caller(accounts)
     fatal_clock.left = 1
-    failure = in_a_thread(lambda: accounts.ledger.charge_now(caller, 3))
+    failure = in_a_thread(lambda: await_result(accounts.ledger.charge, caller, 3))
     assert isinstance(failure, UnavailableError)
     assert "the credit writer ended" in str(failure)
     assert used(accounts, caller) == 0
-    assert accounts.ledger.charge_now(caller, 2).used == 2
+    assert await_result(accounts.ledger.charge, caller, 2).used == 2
 
 
 def test_charges_of_an_event_loop_fail_when_the_writer_ends(accounts: Accounts, fatal_clock: FatalClock) -> None:
@@ -103,7 +104,7 @@ def test_writer_that_ends_again_and_again_charges_exactly_what_it_granted(accoun
     def charge() -> None:
         for _ in range(30):
             try:
-                granted.append(accounts.ledger.charge_now(caller, 1).granted)
+                granted.append(await_result(accounts.ledger.charge, caller, 1).granted)
             except UnavailableError:
                 failed.release()
 
@@ -120,21 +121,21 @@ def test_writer_that_ends_again_and_again_charges_exactly_what_it_granted(accoun
 
 def test_release_that_met_the_end_of_the_writer_is_given_back_later(accounts: Accounts, fatal_clock: FatalClock) -> None:
     caller = new_caller(accounts)
-    charge = accounts.ledger.charge_now(caller, 7)
+    charge = await_result(accounts.ledger.charge, caller, 7)
     fatal_clock.left = 1
-    assert isinstance(in_a_thread(lambda: accounts.ledger.release_now(charge)), UnavailableError)
-    assert accounts.ledger.charge_now(caller, 1).used == 1
+    assert isinstance(in_a_thread(lambda: await_result(accounts.ledger.release, charge)), UnavailableError)
+    assert await_result(accounts.ledger.charge, caller, 1).used == 1
 
 
 def test_release_queued_while_the_writer_ends_is_given_back_later(accounts: Accounts, fatal_clock: FatalClock) -> None:
     caller = new_caller(accounts)
-    charge = accounts.ledger.charge_now(caller, 7)
+    charge = await_result(accounts.ledger.charge, caller, 7)
     fatal_clock.may_end.clear()
     fatal_clock.left = 1
     failures: list[object] = []
     threads = [
-        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: accounts.ledger.charge_now(caller, 1))), daemon=True),
-        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: accounts.ledger.release_now(charge))), daemon=True),
+        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: await_result(accounts.ledger.charge, caller, 1))), daemon=True),
+        threading.Thread(target=lambda: failures.append(in_a_thread(lambda: await_result(accounts.ledger.release, charge))), daemon=True),
     ]
     threads[0].start()
     assert fatal_clock.is_asked.wait(WAIT_SECONDS)
@@ -145,13 +146,13 @@ def test_release_queued_while_the_writer_ends_is_given_back_later(accounts: Acco
     for thread in threads:
         thread.join(2 * WAIT_SECONDS)
     assert [type(failure) for failure in failures] == [UnavailableError, UnavailableError]
-    assert accounts.ledger.charge_now(caller, 2).used == 2
+    assert await_result(accounts.ledger.charge, caller, 2).used == 2
 
 
 def test_store_whose_writer_ended_closes(accounts: Accounts, fatal_clock: FatalClock) -> None:
     caller = new_caller(accounts)
     fatal_clock.left = 1
-    in_a_thread(lambda: accounts.ledger.charge_now(caller, 1))
+    in_a_thread(lambda: await_result(accounts.ledger.charge, caller, 1))
     closing = threading.Thread(target=accounts.close, daemon=True)
     closing.start()
     closing.join(WAIT_SECONDS)
@@ -167,5 +168,5 @@ def test_charge_fails_when_no_thread_can_start(accounts: Accounts, monkeypatch: 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(UnavailableError, match="cannot start"):
-            accounts.ledger.charge_now(caller, 1)
-    assert accounts.ledger.charge_now(caller, 1).used == 1
+            await_result(accounts.ledger.charge, caller, 1)
+    assert await_result(accounts.ledger.charge, caller, 1).used == 1
