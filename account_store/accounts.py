@@ -18,11 +18,11 @@ from sqlalchemy.exc import IntegrityError
 
 from account_store.account import Account
 from account_store.api_keys import ApiKeys
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.database import get_new_id, migrate, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.ledger import Ledger
-from account_store.plans import Plan, PlanTable, Terms, current_plans
+from account_store.plans import Plan, PlanTable, Terms, load_current_plans
 from account_store.schema import account
 from account_store.stored_answers import StoredAnswers
 from account_store.streams.history import History
@@ -66,7 +66,7 @@ class Accounts:
         self.history = History(self.engine, clock)
         self.airplay = Airplay(self.engine, clock)
         self.suggestions = Suggestions(self.engine, clock)
-        self.usage = Usage(self.engine, self.account, plans.stream_month_price_eur, clock)
+        self.usage = Usage(self.engine, self.get, plans.stream_month_price_eur, clock)
         self.users = Users(self.engine, clock)
         try:
             migrate(self.engine)
@@ -78,13 +78,13 @@ class Accounts:
         self.deliveries = Deliveries(self.engine, clock)
 
     @classmethod
-    def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now, outbound: Outbound | None = None) -> Self:
+    def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = read_utc_time, outbound: Outbound | None = None) -> Self:
         """Open the database and bring its tables up to date.
 
         `outbound` checks the addresses of webhooks; by default against the operator's allow list in the environment.
         InvalidValueError: the URL or the allow list cannot be read. UnavailableError: the database does not answer.
         """
-        return cls(parse_url(url), plans or current_plans(), clock, outbound or _open_outbound())
+        return cls(parse_url(url), plans or load_current_plans(), clock, outbound or _open_outbound())
 
     def close(self) -> None:
         """Commit what waits, then close the connections."""
@@ -108,9 +108,9 @@ class Accounts:
                 made = connection.execute(account.insert().values(row))
         except IntegrityError:
             raise TakenError(f"there is an account named {name!r} already") from None
-        return self.account(get_new_id(made))
+        return self.get(get_new_id(made))
 
-    def account(self, account_id: int) -> Account:
+    def get(self, account_id: int) -> Account:
         """Return one account by id; UnknownError when there is none."""
         with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.account_id == account_id)).one_or_none()
@@ -118,7 +118,7 @@ class Accounts:
             raise UnknownError(f"there is no account {account_id}")
         return self._read_account(row)
 
-    def named(self, name: str) -> Account:
+    def find_by_name(self, name: str) -> Account:
         """Return one account by name; UnknownError when there is none."""
         with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.name == name)).one_or_none()
@@ -126,7 +126,7 @@ class Accounts:
             raise UnknownError(f"there is no account named {name!r}")
         return self._read_account(row)
 
-    def all(self) -> list[Account]:
+    def list_all(self) -> list[Account]:
         """Return every account, oldest first."""
         with self.engine.connect() as connection:
             return [self._read_account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
@@ -143,10 +143,10 @@ class Accounts:
         with self.engine.begin() as connection:
             connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
         self.keys.forget()
-        return self.account(account_id)
+        return self.get(account_id)
 
     def _build_plan_columns(self, plan: str, terms: Terms | None) -> dict[str, object]:
-        self.plans.plan(plan, terms)
+        self.plans.find_plan(plan, terms)
         return {
             "plan": plan,
             "agreed_credits": terms.credits if terms else None,
@@ -157,7 +157,7 @@ class Accounts:
     def _read_plan(self, row: Row[Any]) -> Plan:
         agreed = row.agreed_credits is not None
         terms = Terms(row.agreed_credits, row.agreed_price_eur, row.agreed_requests_per_second) if agreed else None
-        return self.plans.plan(row.plan, terms)
+        return self.plans.find_plan(row.plan, terms)
 
     def _read_account(self, row: Row[Any]) -> Account:
         return Account(row.account_id, row.name, row.created_at, self._read_plan(row), row.is_yearly, row.has_card)

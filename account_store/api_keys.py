@@ -133,7 +133,7 @@ class ApiKeys:
             connection.execute(api_key.update().where(api_key.c.key_id == key_id).values(revoked_at=at or now))
         self.forget()
 
-    def summaries(self, account_id: int) -> list[KeySummary]:
+    def list_summaries(self, account_id: int) -> list[KeySummary]:
         """Return the account's keys, oldest first."""
         columns = [api_key.c[name] for name in ("key_id", "label", "prefix", "created_at", "last_used_at", "revoked_at")]
         with self._engine.connect() as connection:
@@ -145,7 +145,7 @@ class ApiKeys:
         self._known.clear()
         self._unknown.clear()
 
-    def caller(self, key: str) -> Caller | None:
+    def find_caller(self, key: str) -> Caller | None:
         """Return the owner of a key; None when it is unknown or revoked. Blocks on the database when the key is not cached."""
         digest = _digest(key) if len(key) <= LONGEST_KEY else None
         if digest is None:
@@ -153,7 +153,7 @@ class ApiKeys:
         found, caller = self._find_cached(digest)
         return caller if found else self._look_up(digest)
 
-    def remembered(self, key: str) -> Caller | None:
+    def find_cached_caller(self, key: str) -> Caller | None:
         """Return the owner of a cached key, without a coroutine; None when it is not cached. Call it in an event loop.
 
         Shortly before an entry expires the key is looked up again, so that a key in steady use is always cached. Otherwise all of its
@@ -183,13 +183,13 @@ class ApiKeys:
     def _look_up_in_thread(self, digest: bytes) -> asyncio.Future[Caller | None]:
         """Look a key up in a thread."""
 
-        def done(looked: asyncio.Future[Caller | None]) -> None:
+        def finish(looked: asyncio.Future[Caller | None]) -> None:
             self._pending.pop(digest, None)
             if not looked.cancelled():
                 looked.exception()  # those who wait get the error; marked as seen when nobody does
 
         waiting = self._pending[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
-        waiting.add_done_callback(done)
+        waiting.add_done_callback(finish)
         return waiting
 
     def _find_cached(self, digest: bytes) -> tuple[bool, Caller | None]:

@@ -12,32 +12,32 @@ Clock = Callable[[], datetime]
 """Returns the time as an aware UTC datetime."""
 
 
-def utc_now() -> datetime:
+def read_utc_time() -> datetime:
     """Return the time: aware, UTC."""
     return datetime.now(UTC)
 
 
-def month_of(moment: datetime) -> str:
+def format_month(moment: datetime) -> str:
     """Return the credit month, `2026-11`: a calendar month in UTC (contract A10)."""
     return moment.astimezone(UTC).strftime("%Y-%m")
 
 
-def day_of(moment: datetime) -> str:
+def format_day(moment: datetime) -> str:
     """Return the UTC day, `2026-11-21`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
 
 
-def rfc3339(moment: datetime) -> str:
+def format_rfc3339(moment: datetime) -> str:
     """Format a moment as `2026-11-21T19:44:55Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def beginning_of_month(month: str) -> datetime:
+def compute_month_start(month: str) -> datetime:
     """Return the first moment of a month such as `2026-11`."""
     return datetime(int(month[:4]), int(month[5:]), 1, tzinfo=UTC)
 
 
-def parsed_rfc3339(text: str) -> datetime | None:
+def parse_rfc3339(text: str) -> datetime | None:
     """Parse RFC 3339 text; None when it is none. Moments before 1970 become the beginning of 1970."""
     if not _RFC3339.fullmatch(text):
         return None
@@ -50,7 +50,7 @@ def parsed_rfc3339(text: str) -> datetime | None:
         return None
 
 
-def end_of_month(month: str) -> datetime:
+def compute_month_end(month: str) -> datetime:
     """Return when the credits of a month such as `2026-11` lapse: the first moment of the next month."""
     year, number = int(month[:4]), int(month[5:])
     return datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)

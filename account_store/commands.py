@@ -51,25 +51,25 @@ def _create_account(accounts: Accounts, options: Options) -> Iterable[Account]:
 
 
 def _list_accounts(accounts: Accounts, _options: Options) -> Iterable[Account]:
-    return accounts.all()
+    return accounts.list_all()
 
 
 def _change_plan(accounts: Accounts, options: Options) -> Iterable[Account]:
-    account = accounts.named(options.name)
+    account = accounts.find_by_name(options.name)
     return [accounts.change_plan(account.account_id, options.plan, terms=_read_terms(options), is_yearly=options.yearly)]
 
 
 def _set_card(accounts: Accounts, options: Options) -> Iterable[Account]:
-    return [accounts.set_card(accounts.named(options.name).account_id, has_card=options.state == "on")]
+    return [accounts.set_card(accounts.find_by_name(options.name).account_id, has_card=options.state == "on")]
 
 
 def _create_key(accounts: Accounts, options: Options) -> Iterable[object]:
-    made = accounts.keys.create(accounts.named(options.name).account_id, options.key, options.label)
+    made = accounts.keys.create(accounts.find_by_name(options.name).account_id, options.key, options.label)
     return [{"key_id": made.key_id, "key": made.key, "note": _ONCE}]
 
 
 def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
-    return accounts.keys.summaries(accounts.named(options.name).account_id)
+    return accounts.keys.list_summaries(accounts.find_by_name(options.name).account_id)
 
 
 def _rotate_key(accounts: Accounts, options: Options) -> Iterable[object]:
@@ -83,7 +83,7 @@ def _revoke_key(accounts: Accounts, options: Options) -> Iterable[object]:
 
 
 def _invite_user(accounts: Accounts, options: Options) -> Iterable[object]:
-    user, password = accounts.users.invite(accounts.named(options.name).account_id, options.email)
+    user, password = accounts.users.invite(accounts.find_by_name(options.name).account_id, options.email)
     return [{"user_id": user.user_id, "email": user.email, "password": password, "note": _ONCE}]
 
 
@@ -93,14 +93,14 @@ def _reset_password(accounts: Accounts, options: Options) -> Iterable[object]:
 
 
 def _show_usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
-    return [accounts.usage.month_now(accounts.named(options.name).account_id, options.month)]
+    return [accounts.usage.read_month_now(accounts.find_by_name(options.name).account_id, options.month)]
 
 
 def _list_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
-    account_id = accounts.named(options.account).account_id if options.account else None
+    account_id = accounts.find_by_name(options.account).account_id if options.account else None
     status = None if options.status == "all" else options.status
     tracks = () if options.track is None else (options.track,)
-    return accounts.suggestions.page(account_id=account_id, track_ids=tracks, status=status, limit=options.limit, after=options.after)
+    return accounts.suggestions.read_page(account_id=account_id, track_ids=tracks, status=status, limit=options.limit, after=options.after)
 
 
 def _build_decision(status: str) -> Run:
@@ -112,13 +112,13 @@ def _build_decision(status: str) -> Run:
 
 
 def _export_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
-    text = accounts.suggestions.exported()
+    text = accounts.suggestions.export()
     _replace(options.file, text)
     return [{"file": str(options.file), "suggestions": text.count("\n") - 1}]
 
 
 def _list_webhooks(accounts: Accounts, options: Options) -> Iterable[object]:
-    return accounts.webhooks.all(accounts.named(options.name).account_id)
+    return accounts.webhooks.list_all(accounts.find_by_name(options.name).account_id)
 
 
 def _seal_secrets(accounts: Accounts, _options: Options) -> Iterable[object]:

@@ -131,7 +131,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _check_file(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
-    fault = record.info["file"].fault()
+    fault = record.info["file"].find_fault()
     if fault is not None:
         log.error("the database of the accounts is opened anew: %s", fault)
         raise DisconnectionError(fault)

@@ -15,7 +15,7 @@ _NANOSECONDS = 10**6
 """Nanoseconds of a millisecond; twelve bits resolve a quarter of a microsecond."""
 
 
-def new_opaque_id() -> str:
+def generate_opaque_id() -> str:
     """Return a UUID as text; later ones of this machine are larger."""
     milliseconds, rest = divmod(time.time_ns(), _NANOSECONDS)
     fraction = (rest << 12) // _NANOSECONDS

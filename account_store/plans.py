@@ -79,7 +79,7 @@ class PlanTable:
         """Return all plan names, agreed ones last."""
         return (*self.plans, *sorted(self.agreed))
 
-    def plan(self, name: str, terms: Terms | None = None) -> Plan:
+    def find_plan(self, name: str, terms: Terms | None = None) -> Plan:
         """Return the plan of an account. InvalidValueError: it is unknown, agreed but without terms, or listed but with terms."""
         if name in self.plans and terms is None:
             return self.plans[name]
@@ -131,6 +131,6 @@ def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[s
 
 
 @cache
-def current_plans() -> PlanTable:
+def load_current_plans() -> PlanTable:
     """Return this process's table: the file named by ACCOUNT_PLANS, else the shipped one."""
     return load_plans(Path(os.environ.get("ACCOUNT_PLANS") or SHIPPED))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from account_store.account import Account
-from account_store.clock import rfc3339
+from account_store.clock import format_rfc3339
 from account_store.plans import Plan
 
 Record = dict[str, Any]
@@ -27,7 +27,7 @@ def to_record(thing: Any) -> Record:  # noqa: ANN401 -- any dataclass of this pa
 
 def _to_json(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, datetime):
-        return rfc3339(value)
+        return format_rfc3339(value)
     if isinstance(value, Decimal):
         return f"{value:.2f}"
     if isinstance(value, Plan):

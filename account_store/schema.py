@@ -48,7 +48,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 metadata = MetaData()
 
 
-def _account_id(**options: bool) -> Column[int]:
+def _build_account_id(**options: bool) -> Column[int]:
     return Column("account_id", Integer, ForeignKey("account.account_id"), nullable=False, **options)  # type: ignore[arg-type]
 
 
@@ -70,7 +70,7 @@ api_key = Table(
     "api_key",
     metadata,
     Column("key_id", Integer, primary_key=True),
-    _account_id(index=True),
+    _build_account_id(index=True),
     Column("key_hash", String(64), nullable=False, unique=True),
     Column("prefix", String(12), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -82,7 +82,7 @@ api_key = Table(
 credit_month = Table(
     "credit_month",
     metadata,
-    _account_id(primary_key=True),
+    _build_account_id(primary_key=True),
     Column("month", String(7), primary_key=True),
     Column("used", BigInteger, nullable=False),
     Column("allowed", BigInteger, nullable=False),
@@ -91,7 +91,7 @@ credit_month = Table(
 credit_day = Table(
     "credit_day",
     metadata,
-    _account_id(primary_key=True),
+    _build_account_id(primary_key=True),
     Column("day", String(10), primary_key=True),
     Column("key_id", Integer, primary_key=True),
     Column("credits", BigInteger, nullable=False),
@@ -102,7 +102,7 @@ credit_reservation = Table(
     "credit_reservation",
     metadata,
     Column("reservation_id", String(32), primary_key=True),
-    _account_id(),
+    _build_account_id(),
     Column("key_id", Integer, nullable=False),
     Column("day", String(10), nullable=False),
     Column("credits", BigInteger, nullable=False),
@@ -112,7 +112,7 @@ credit_reservation = Table(
 replay = Table(
     "replay",
     metadata,
-    _account_id(primary_key=True),
+    _build_account_id(primary_key=True),
     Column("idempotency_key", String(255), primary_key=True),
     Column("request_hash", String(64), nullable=False),
     Column("granted", BigInteger, nullable=False),
@@ -127,7 +127,7 @@ suggestion = Table(
     "suggestion",
     metadata,
     Column("suggestion_id", Integer, primary_key=True),
-    _account_id(index=True),
+    _build_account_id(index=True),
     Column("track_id", BigInteger, nullable=False, index=True),
     Column("field", String(40), nullable=False),
     Column("value", String(500), nullable=False),
@@ -144,7 +144,7 @@ dashboard_user = Table(
     "dashboard_user",
     metadata,
     Column("user_id", Integer, primary_key=True),
-    _account_id(index=True),
+    _build_account_id(index=True),
     Column("email", String(254), nullable=False, unique=True),
     Column("password_hash", String(200), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

@@ -36,7 +36,7 @@ class OpenFile:
         self._database = _stat_file(path)
         self._log: _File = None
 
-    def fault(self) -> str | None:
+    def find_fault(self) -> str | None:
         """Return what happened to the files since; None when they are still there. SQLite keeps the log while a connection uses it."""
         found = _stat_file(self._path)
         if found != self._database:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from account_store.clock import rfc3339
+from account_store.clock import format_rfc3339
 from account_store.database import get_new_id
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.schema import suggestion
@@ -82,9 +82,9 @@ class Suggestions:
         values = {**row, "source_url": source_url, "status": PENDING, "created_at": self._clock()}
         with self._engine.begin() as connection:
             made = connection.execute(suggestion.insert().values(values))
-        return self.one(get_new_id(made))
+        return self.get(get_new_id(made))
 
-    def one(self, suggestion_id: int) -> Suggestion:
+    def get(self, suggestion_id: int) -> Suggestion:
         """Return one suggestion by id; UnknownError when there is none."""
         with self._engine.connect() as connection:
             row = connection.execute(select(suggestion).where(suggestion.c.suggestion_id == suggestion_id)).one_or_none()
@@ -92,7 +92,7 @@ class Suggestions:
             raise UnknownError(f"there is no suggestion {suggestion_id}")
         return _build_suggestion(row)
 
-    def page(
+    def read_page(
         self, *, account_id: int | None = None, track_ids: Sequence[int] = (), status: str | None = None, limit: int = 100, after: int = 0
     ) -> list[Suggestion]:
         """Return at most `limit` suggestions, oldest first, with ids above `after`, filtered by account, tracks and status when given."""
@@ -128,9 +128,9 @@ class Suggestions:
             connection.execute(suggestion.update().where(suggestion.c.suggestion_id == suggestion_id).values(changes))
             decided = _build_suggestion(connection.execute(found).one())
             emit(connection, decided.account_id, SUGGESTION_DECIDED, _build_payload(decided), occurred_at=now)
-        return self.one(suggestion_id)
+        return self.get(suggestion_id)
 
-    def exported(self) -> str:
+    def export(self) -> str:
         """Return all approved genre suggestions as the CSV of a build, oldest first; only the heading when there is none."""
         approved = (suggestion.c.status == APPROVED) & suggestion.c.field.in_(GENRE_FIELDS)
         with self._engine.connect() as connection:
@@ -144,7 +144,7 @@ class Suggestions:
 
 def _build_payload(decided: Suggestion) -> dict[str, Any]:
     facts = {name: getattr(decided, name) for name in ("status", "track_id", "field", "value")}
-    return {"id": decided.suggestion_id, **facts, "created_at": rfc3339(decided.created_at)}
+    return {"id": decided.suggestion_id, **facts, "created_at": format_rfc3339(decided.created_at)}
 
 
 def _build_suggestion(row: Row[Any]) -> Suggestion:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select
 
-from account_store.clock import beginning_of_month, end_of_month, month_of
+from account_store.clock import compute_month_end, compute_month_start, format_month
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
 from account_store.streams.heard_months import is_heard_in
@@ -75,13 +75,13 @@ class Usage:
         self._account_of = account_of
         self._clock = clock
 
-    async def month(self, account_id: int, month: str | None = None) -> Statement:
+    async def read_month(self, account_id: int, month: str | None = None) -> Statement:
         """Return the statement of a month, for an event loop."""
-        return await asyncio.to_thread(self.month_now, account_id, month)
+        return await asyncio.to_thread(self.read_month_now, account_id, month)
 
-    def month_now(self, account_id: int, month: str | None = None) -> Statement:
+    def read_month_now(self, account_id: int, month: str | None = None) -> Statement:
         """Return the statement of `month` (`2026-11`; by default the present one). UnknownError: no such account."""
-        present = month_of(self._clock())
+        present = format_month(self._clock())
         month = month or present
         if not _MONTH.match(month):
             raise InvalidValueError(f"a month is written 2026-11, got {month!r}")
@@ -94,13 +94,13 @@ class Usage:
         used = row.used if row else 0
         allowed = account.plan.credits if month == present or row is None else row.allowed
         price = account.plan.yearly_price_eur if account.is_yearly else account.plan.price_eur
-        credits_ = (allowed, used, max(allowed - used, 0), end_of_month(month))
+        credits_ = (allowed, used, max(allowed - used, 0), compute_month_end(month))
         streams = (stream_months, self._stream_month_price_eur, stream_months * self._stream_month_price_eur)
         return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *credits_, *streams, days)
 
     def _count_stream_months(self, connection: Connection, account_id: int, month: str) -> int:
         """Count heard streams. One that begins as the month ends counts for the next; one stopped as a month begins counts for it, too."""
-        begins, ends = beginning_of_month(month), end_of_month(month)
+        begins, ends = compute_month_start(month), compute_month_end(month)
         if begins > self._clock():
             return 0
         was_active = (stream.c.created_at < ends) & (stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= begins))

@@ -165,7 +165,7 @@ class Users:
             connection.execute(dashboard_session.insert().values(values))
         return session
 
-    def signed_in(self, token: str) -> User | None:
+    def find_session_user(self, token: str) -> User | None:
         """Return the user of a session; None when it is unknown, expired or signed out."""
         query = (
             select(dashboard_user.c.user_id, dashboard_user.c.account_id, dashboard_user.c.email)

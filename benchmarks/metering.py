@@ -51,7 +51,7 @@ def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str
         writer.LARGEST_BATCH = 1
         BatchCollector.add = submit_alone  # type: ignore[method-assign, assignment]
     accounts = Accounts.open(url)
-    callers = [caller for key in keys if (caller := accounts.keys.caller(key))]
+    callers = [caller for key in keys if (caller := accounts.keys.find_caller(key))]
     waits: list[float] = []
 
     async def client(number: int, until: float) -> None:

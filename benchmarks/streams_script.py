@@ -25,7 +25,7 @@ from benchmarks import recognition_synthetic
 from benchmarks.game_music import tracks
 from benchmarks.recognition_damage import RATE, decoded, speech
 from benchmarks.streams_truth import Aired
-from stream_monitor.catalog import references_in
+from stream_monitor.catalog import read_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,11 +62,11 @@ class World:
     voice: Samples
     index: Index
 
-    def references(self, recording_id: int) -> list[Reference]:
+    def find_references(self, recording_id: int) -> list[Reference]:
         """Return references as the live catalog does."""
-        return references_in(self.index, recording_id)
+        return read_references(self.index, recording_id)
 
-    def track(self, recording_id: int) -> PlayedTrack:
+    def find_track(self, recording_id: int) -> PlayedTrack:
         """Return a track as the live catalog does."""
         samples = self.known.get(recording_id)
         return PlayedTrack(

@@ -43,7 +43,7 @@ async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) 
             payload = {"build": build, "created_at": made_at}
             try:
                 # The first argument identifies the event: the store takes it once, however many workers send it.
-                await asyncio.to_thread(accounts.webhooks.tell_all, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
+                await asyncio.to_thread(accounts.webhooks.announce, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
                 # Only after success: a database that is away is tried again in the next round.
                 announced = snapshot
             except UnavailableError as error:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from account_store.clock import parsed_rfc3339
+from account_store.clock import parse_rfc3339
 from catalog_api.parameters import VISIBLE, raise_problems
 from catalog_api.problems import ApiError, ParameterProblem
 from outbound_http import InvalidAddressError, parse_target
@@ -211,7 +211,7 @@ class Members:
     def read_time(self, name: str) -> datetime | None:
         """Read an RFC 3339 time; None and a problem when it is none."""
         value = self.read_value(name)
-        found = parsed_rfc3339(value) if isinstance(value, str) else None
+        found = parse_rfc3339(value) if isinstance(value, str) else None
         if found is None and self._members is not None:
             self.add_problem(name, "a time such as 2026-11-21T12:00:00Z")
         return found

@@ -37,11 +37,11 @@ class OpenCatalog:
         self._index = None
         self._catalog.close()
 
-    def references(self, recording_id: int) -> list[Reference]:
+    def find_references(self, recording_id: int) -> list[Reference]:
         """Return the recording's fingerprints; an empty list when the index has none."""
-        return references_in(self._index, recording_id) if self._index else []
+        return read_references(self._index, recording_id) if self._index else []
 
-    def track(self, recording_id: int) -> PlayedTrack | None:
+    def find_track(self, recording_id: int) -> PlayedTrack | None:
         """Return the recording's names; None when the catalog has no such recording."""
         current = self._catalog.resolve_id(recording_id)
         body = None if current is None else self._catalog.track_body(current)
@@ -55,18 +55,18 @@ class LiveCatalog(LiveSnapshot[OpenCatalog]):
         """Follow `root`, a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers verify contents."""
         super().__init__(root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_build_absence, look_seconds=look_seconds)
 
-    def references(self, recording_id: int) -> list[Reference]:
+    def find_references(self, recording_id: int) -> list[Reference]:
         """Call the method of the live `OpenCatalog`."""
         with self.hold() as catalog:
-            return catalog.references(recording_id)
+            return catalog.find_references(recording_id)
 
-    def track(self, recording_id: int) -> PlayedTrack | None:
+    def find_track(self, recording_id: int) -> PlayedTrack | None:
         """Call the method of the live `OpenCatalog`."""
         with self.hold() as catalog:
-            return catalog.track(recording_id)
+            return catalog.find_track(recording_id)
 
 
-def references_in(index: Index, recording_id: int) -> list[Reference]:
+def read_references(index: Index, recording_id: int) -> list[Reference]:
     """Return all fingerprints of a recording in an index."""
     return [_read_reference(segment, int(at)) for segment in index.segments for at in np.flatnonzero(segment.ids == recording_id)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from account_store.clock import month_of
+from account_store.clock import format_month
 from account_store.streams.gaps import MONITOR, SOURCE, close_gap, open_gap, record_gap
 from account_store.streams.heard_months import record_heard_month
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STARTING
@@ -164,7 +164,7 @@ class Listener:
         self._tracker.begin_connection()
         before_ms = self._tracker.listened_ms
         try:
-            for samples in self._shared.decoders.sound(source, self._set_format):
+            for samples in self._shared.decoders.decode(source, self._set_format):
                 if self._stopping.is_set():
                     return
                 buffer.feed(samples)
@@ -196,7 +196,7 @@ class Listener:
 
     def _count(self, samples: int, now_ms: int) -> None:
         """Record the month once a second of its sound has come."""
-        month = month_of(_convert_time(now_ms))
+        month = format_month(_convert_time(now_ms))
         if month != self._heard_month:
             self._heard_month, self._heard_samples = month, 0
         before = self._heard_samples

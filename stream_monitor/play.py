@@ -75,18 +75,18 @@ class Play:
         if abs(anchor_ms - self.anchor_ms) > SAME_AIRING_MS:
             self.anchor_ms = anchor_ms
 
-    def hearing(self) -> Hearing:
+    def build_hearing(self) -> Hearing:
         """Return its present state in the form of the store."""
         return Hearing(self.anchor_ms, self.started_ms, max(self.heard_ms, self.started_ms), self.confidence, self.detections)
 
     def write_start(self, connection: Connection, stream_id: str) -> None:
         """Make its row, or find the one that it continues."""
-        self.airing_id = start(connection, stream_id, self.track, self.hearing())
+        self.airing_id = start(connection, stream_id, self.track, self.build_hearing())
 
     def write_progress(self, connection: Connection, _stream_id: str) -> None:
         """Extend its row to the last hearing."""
         if self.airing_id is not None:
-            extend(connection, self.airing_id, self.hearing())
+            extend(connection, self.airing_id, self.build_hearing())
 
     def write_end(self, connection: Connection, _stream_id: str) -> None:
         """End its row, which may have been extended too far."""

@@ -69,10 +69,10 @@ _NEAR_ITEMS = 80
 class Catalog(Protocol):
     """The part of the catalog that the tracker reads."""
 
-    def references(self, recording_id: int) -> list[Reference]:
+    def find_references(self, recording_id: int) -> list[Reference]:
         """Return the recording's fingerprints."""
 
-    def track(self, recording_id: int) -> PlayedTrack | None:
+    def find_track(self, recording_id: int) -> PlayedTrack | None:
         """Return the recording's names."""
 
 
@@ -135,7 +135,7 @@ class Tracker:
 
     def resume(self, airing: Airing) -> None:
         """Continue the last airing that was written."""
-        self.play = Play.of(airing, self._catalog.references(airing.track.recording_id))
+        self.play = Play.of(airing, self._catalog.find_references(airing.track.recording_id))
 
     def begin_connection(self) -> None:
         """Expect sound of another connection, with a buffer and a clock of its own."""
@@ -277,7 +277,7 @@ class Tracker:
 
     def _locate(self, match: Match, heard: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
         """Return the matched recording with its place in the connection; None when the catalog has no fingerprint of it (any more)."""
-        references = self._catalog.references(match.recording_id)
+        references = self._catalog.find_references(match.recording_id)
         shift = round(match.offset_seconds * ITEMS_PER_SECOND) - heard[0]
         found = [(place, one) for one in references if (place := one.find_place(heard, np.arange(shift - 2, shift + 3)))]
         if not found:
@@ -298,7 +298,7 @@ class Tracker:
 
     def _start(self, found: _Candidate, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Start a play that was not known before; return False when the catalog does not know the recording."""
-        track = self._catalog.track(found.match.recording_id)
+        track = self._catalog.find_track(found.match.recording_id)
         before, phase = self.play, found.place.phase
         matching = found.reference.find_matching_items(found.place, buffer.read_since(-found.place.shift))
         if before is not None:  # a few items match by chance while the play before was heard

@@ -99,7 +99,7 @@ class Worker:
             log.info("a stream was stopped or taken over", stream_id=lease.stream_id)
             self._shared.meters.lost_leases.inc()
         self._drop(gone)
-        self._release([one.lease for one in list(self._held.values())[: self._leases.surplus(len(self._held))]])
+        self._release([one.lease for one in list(self._held.values())[: self._leases.count_surplus(len(self._held))]])
         for lease in self._leases.claim(len(self._held)):
             self._take(lease)
 

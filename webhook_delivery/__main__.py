@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from account_store.accounts import Accounts
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.errors import AccountError, UnavailableError
 from catalog_store.log import log_json
 from webhook_delivery.deliverer import AT_ONCE, Deliverer
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
-    meters, sender = Meters(), Sender(accounts.outbound, utc_now, at_once=options.at_once)
+    meters, sender = Meters(), Sender(accounts.outbound, read_utc_time, at_once=options.at_once)
     deliverer = Deliverer(DeliveryQueue(accounts), sender, meters, at_once=options.at_once)
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, deliverer.stop)

@@ -113,7 +113,7 @@ class Deliverer:
     async def _send_all(self, endpoint_id: str) -> None:
         until = time.monotonic() + TURN_SECONDS
         while time.monotonic() < until and not self._stopping.is_set():
-            message = await asyncio.to_thread(self._queue.next, self._owner, endpoint_id)
+            message = await asyncio.to_thread(self._queue.find_next, self._owner, endpoint_id)
             if message is None:
                 return
             # Recorded after the answer: a crash in between sends the message twice rather than never.
@@ -138,7 +138,7 @@ class Deliverer:
         await asyncio.to_thread(self._queue.sweep)
 
     async def _watch(self) -> None:
-        self._meters.show(await asyncio.to_thread(self._queue.backlog))
+        self._meters.show(await asyncio.to_thread(self._queue.measure_backlog))
 
 
 async def _repeat(chore: Callable[[], Awaitable[None]], seconds: float) -> None:

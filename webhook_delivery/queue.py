@@ -1,7 +1,7 @@
 """The queue of due deliveries: deliverers lease endpoints and send the deliveries of each in order, one at a time.
 
     for endpoint_id in queue.claim(owner, 8):
-        while (message := queue.next(owner, endpoint_id)) and queue.record(owner, message, send(message)).may_go_on:
+        while (message := queue.find_next(owner, endpoint_id)) and queue.record(owner, message, send(message)).may_go_on:
             ...
         queue.release(owner, endpoint_id)
 
@@ -108,7 +108,7 @@ class DeliveryQueue:
             candidates = connection.scalars(found).all()
         return [endpoint_id for endpoint_id in candidates if self._lease(owner, endpoint_id, now)]
 
-    def next(self, owner: str, endpoint_id: str) -> Message | None:
+    def find_next(self, owner: str, endpoint_id: str) -> Message | None:
         """Return the oldest due delivery of an endpoint; None when there is none, or `owner` lost the lease. SealedError."""
         now = self._clock()
         query = (
@@ -156,7 +156,7 @@ class DeliveryQueue:
         with self._engine.begin() as connection:
             connection.execute(webhook_endpoint.update().where(is_ours).values(values))
 
-    def backlog(self) -> Backlog:
+    def measure_backlog(self) -> Backlog:
         """Return the present state of the queue."""
         column, now = webhook_delivery.c, self._clock()
         live = webhook_endpoint.c.deleted_at.is_(None)

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from account_store.clock import day_of
+from account_store.clock import format_day
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError
 from account_store.ledger.operations import Charge, Kind, Operation
 
@@ -99,7 +99,7 @@ class LedgerDatabase(ABC):
 
     def apply(self, operations: list[Operation], now: datetime) -> list[Charge | Exception]:
         """Apply all operations and commit; return their results in the same order."""
-        today = day_of(now)
+        today = format_day(now)
         for operation in operations:
             operation.day = operation.day or today
         with self.transaction():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from account_store.clock import end_of_month
+from account_store.clock import compute_month_end
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,7 +45,7 @@ class Charge(NamedTuple):
     @property
     def resets_at(self) -> datetime:
         """Start of the next month, when new credits are granted: aware, UTC."""
-        return end_of_month(self.day[:7])
+        return compute_month_end(self.day[:7])
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class SqliteLedger(LedgerDatabase):
 
     def _check_file(self) -> None:
         """Raise FileLostError when the commit went into a file that is no longer at its path."""
-        fault = self._file.fault()
+        fault = self._file.find_fault()
         if fault is not None:
             raise FileLostError(fault)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from account_store.clock import day_of
+from account_store.clock import format_day
 from account_store.database import get_new_id
 from account_store.streams import stream_events
 from account_store.streams.stream_tables import airing, airplay_day, stream
@@ -120,7 +120,7 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
 
 def _delete_packed_day(connection: Connection, stream_id: str, started_at: datetime) -> None:
     """Delete the packed day, so that reports read it anew: a monitor may write late, after the database was away for long."""
-    is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == day_of(started_at))
+    is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == format_day(started_at))
     connection.execute(airplay_day.delete().where(is_its))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
-from account_store.clock import beginning_of_month, end_of_month
+from account_store.clock import compute_month_end, compute_month_start
 from account_store.streams.stream_tables import airing, stream, stream_heard
 
 if TYPE_CHECKING:
@@ -24,6 +24,6 @@ def record_heard_month(connection: Connection, stream_id: str, month: str) -> No
 def is_heard_in(month: str) -> ColumnElement[bool]:
     """Return a condition on `stream`: it was heard in the month, or one of its airings began then (it was heard then, too)."""
     noted = select(stream_heard.c.month).where(stream_heard.c.stream_id == stream.c.stream_id, stream_heard.c.month == month)
-    began = (airing.c.started_at >= beginning_of_month(month)) & (airing.c.started_at < end_of_month(month))
+    began = (airing.c.started_at >= compute_month_start(month)) & (airing.c.started_at < compute_month_end(month))
     aired = select(airing.c.airing_id).where(airing.c.stream_id == stream.c.stream_id, began)
     return or_(noted.exists(), aired.exists())

@@ -1,7 +1,7 @@
 """Reads airings of streams: the log of a stream, the tracks that are on air now, and the gaps.
 
-    accounts.history.page(stream_id, limit=20)          # newest first
-    accounts.history.on_air([stream_id, ...])           # the present airing of each stream
+    accounts.history.read_page(stream_id, limit=20)          # newest first
+    accounts.history.find_on_air([stream_id, ...])           # the present airing of each stream
 
 Titles are those of the catalog at the time of the airing; the API adds present ones. The caller has checked the owner (registry.py). What
 must not live here: writing (airings.py, gaps.py), months of airings at once (report.py).
@@ -77,7 +77,7 @@ class History:
         self._engine = engine
         self._clock = clock
 
-    def page(
+    def read_page(
         self,
         stream_id: str,
         *,
@@ -98,7 +98,7 @@ class History:
         with connect_for_reads(self._engine) as connection:
             return [_build_airing(row) for row in connection.execute(query)]
 
-    def on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
+    def find_on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
         """Return the present airing by stream. A stream that plays nothing known, or that is not running, is absent."""
         heard_since = int(self._clock().timestamp() * 1000) - STILL_HEARD_SECONDS * 1000
         query = select(*_COLUMNS).join(stream, stream.c.stream_id == airing.c.stream_id)
@@ -107,7 +107,7 @@ class History:
             rows = [connection.execute(query.where(airing.c.stream_id.in_(some))).all() for some in _split_values(stream_ids)]
         return {row.stream_id: _build_airing(row) for part in rows for row in part}
 
-    def gaps(self, stream_id: str, since: datetime, until: datetime) -> list[Gap]:
+    def list_gaps(self, stream_id: str, since: datetime, until: datetime) -> list[Gap]:
         """Return the gaps that overlap the time from `since` to before `until`, oldest first."""
         query = select(*_GAP_COLUMNS).where(stream_gap.c.stream_id == stream_id, stream_gap.c.started_at < until)
         query = query.where(stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > since)).order_by(stream_gap.c.started_at)

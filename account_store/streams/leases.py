@@ -68,9 +68,9 @@ class Leases:
     def claim(self, held: int = 0) -> list[Lease]:
         """Claim free streams, longest waiting first, up to the share of a worker that has `held`. Marks the worker as alive."""
         with self._engine.begin() as connection:
-            now = now_ms(connection)
+            now = read_database_ms(connection)
             self._mark_alive(connection, now)
-            wanted = self._share(connection, now) - held
+            wanted = self._compute_share(connection, now) - held
             if wanted <= 0:
                 return []
             is_free = or_(stream.c.worker_id.is_(None), stream.c.lease_ends_ms < now)
@@ -84,16 +84,16 @@ class Leases:
             rows = connection.execute(select(*(stream.c[name] for name in names)).where(stream.c.stream_id.in_(ids))).all()
         return [Lease(*row) for row in rows]
 
-    def surplus(self, held: int) -> int:
+    def count_surplus(self, held: int) -> int:
         """Return by how many `held` streams exceed this worker's share: other workers have room for them."""
         with self._engine.begin() as connection:
-            return max(0, held - self._share(connection, now_ms(connection)))
+            return max(0, held - self._compute_share(connection, read_database_ms(connection)))
 
     def renew(self, leases: Iterable[Lease], listened_ms: Mapping[str, int] | None = None) -> list[Lease]:
         """Extend the leases; return the lost ones. `listened_ms`: end of listening of each stream."""
         leases = list(leases)
         with self._engine.begin() as connection:
-            now = now_ms(connection)
+            now = read_database_ms(connection)
             self._mark_alive(connection, now)
             is_mine = stream.c.worker_id == self._worker_id
             mine = connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine))
@@ -126,7 +126,7 @@ class Leases:
             dead = monitor_worker.c.alive_until_ms < now - 10 * self._milliseconds
             connection.execute(monitor_worker.delete().where(dead))
 
-    def _share(self, connection: Connection, now: int) -> int:
+    def _compute_share(self, connection: Connection, now: int) -> int:
         alive = monitor_worker.c.alive_until_ms >= now
         capacities = connection.scalar(select(func.sum(monitor_worker.c.capacity)).where(alive)) or self._capacity
         active = connection.scalar(select(func.count()).select_from(stream).where(stream.c.status == ACTIVE)) or 0
@@ -141,7 +141,7 @@ def hold(connection: Connection, lease: Lease) -> None:
         raise LeaseLostError(f"stream {lease.stream_id} was stopped or is another worker's")
 
 
-def now_ms(connection: Connection) -> int:
+def read_database_ms(connection: Connection) -> int:
     """Return the database's time in Unix milliseconds."""
     if connection.dialect.name == SQLITE:
         return int(connection.scalar(text("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")) or 0)

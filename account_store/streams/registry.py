@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
-from account_store.opaque_ids import new_opaque_id
+from account_store.opaque_ids import generate_opaque_id
 from account_store.schema import account
 from account_store.streams.airings import close_open
 from account_store.streams.gaps import close_gap
@@ -101,7 +101,7 @@ class Streams:
             raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
         if not url.strip() or len(url) > LONGEST_URL:
             raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
-        row = {"stream_id": new_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
+        row = {"stream_id": generate_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
         key = build_address_key(url.strip())
         with self._engine.begin() as connection:
             # The account's lock makes registrations count one after the other. On SQLite a transaction has the database to itself.
@@ -121,7 +121,7 @@ class Streams:
         with self._engine.connect() as connection:
             return _build_stream(_find_row(connection, account_id, stream_id))
 
-    def page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
+    def read_page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
         """Return at most `limit` streams of the account, newest first, after the stream `after`."""
         query = select(*_COLUMNS).where(stream.c.account_id == account_id)
         query = query.order_by(stream.c.created_at.desc(), stream.c.stream_id.desc()).limit(limit)

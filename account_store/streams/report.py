@@ -25,7 +25,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from account_store.clock import day_of
+from account_store.clock import format_day
 from account_store.database import IN_BINARY, POSTGRESQL, connect_for_reads
 from account_store.streams import day_packing
 from account_store.streams.day_packing import DAY_SECONDS
@@ -85,15 +85,15 @@ class Airplay:
         self.is_behind = threading.Event()
         """Set when a report had to read settled days that are not packed: `settle` has work to do."""
 
-    def streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
+    def list_streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
         """Return the account's streams that were active at any moment from `since` to before `until`, oldest first."""
         return self._find_active(since, until, stream.c.account_id == account_id)
 
-    def recordings(self, days: int) -> Iterator[npt.NDArray[np.int64]]:
+    def iterate_recordings(self, days: int) -> Iterator[npt.NDArray[np.int64]]:
         """Yield for each stream of all accounts the recordings of the last `days`, each once."""
         until = self._clock()
         since = until - timedelta(days=days)
-        for airings in self.airings(self._find_active(since, until), since, until):
+        for airings in self.iterate_airings(self._find_active(since, until), since, until):
             yield np.unique(airings.recording_ids)
 
     def _find_active(self, since: datetime, until: datetime, *those: ColumnElement[bool]) -> list[ReportedStream]:
@@ -102,7 +102,7 @@ class Airplay:
         with connect_for_reads(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
 
-    def airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
+    def iterate_airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
         """Yield the airings of each stream that began from `since` to before `until`. No connection is open between two streams."""
         first, last = _count_days(since), _count_days(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
@@ -112,7 +112,7 @@ class Airplay:
             for name in spans:
                 yield _cut_window(days.pop(name), since, until)
 
-    def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredNames]:
+    def find_aired_names(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredNames]:
         """Return the names of recordings when they last aired on the stream; recordings that never did are absent."""
         found: dict[int, AiredNames] = {}
         columns = (airing.c.recording_id, airing.c.title, airing.c.artist, airing.c.isrc)
@@ -218,7 +218,7 @@ def _convert_day(day: int) -> datetime:
 
 
 def _format(day: int) -> str:
-    return day_of(_convert_day(day))
+    return format_day(_convert_day(day))
 
 
 def _parse_day(text: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from account_store.clock import rfc3339
+from account_store.clock import format_rfc3339
 from account_store.streams.stream_tables import stream
 from account_store.webhooks import outbox
 from account_store.webhooks.event_types import STATUS_CHANGED, TRACK_ENDED, TRACK_STARTED
@@ -29,7 +29,7 @@ def emit_track_started(connection: Connection, airing: Row[Any]) -> None:
 
 def emit_track_ended(connection: Connection, airing: Row[Any]) -> None:
     """Emit the event of a row of `airing` that has ended."""
-    payload = {**_build_airing(airing), "ended_at": rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
+    payload = {**_build_airing(airing), "ended_at": format_rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
     _emit(connection, airing.stream_id, TRACK_ENDED, payload, airing.ended_at)
 
 
@@ -42,7 +42,7 @@ def emit_status_changed(connection: Connection, stream_id: str, before: str, cha
 
 def _build_airing(row: Row[Any]) -> dict[str, Any]:
     track = {"id": str(row.recording_id), "title": row.title, "isrc": row.isrc, "artist": row.artist, "duration": row.track_seconds}
-    return {"airing_id": str(row.airing_id), "track": track, "started_at": rfc3339(row.started_at), "confidence": row.confidence}
+    return {"airing_id": str(row.airing_id), "track": track, "started_at": format_rfc3339(row.started_at), "confidence": row.confidence}
 
 
 def _emit(connection: Connection, stream_id: str, event_type: str, payload: dict[str, Any], occurred_at: datetime) -> None:

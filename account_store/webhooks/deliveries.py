@@ -1,6 +1,6 @@
 """The log of an endpoint's deliveries, and its owner's actions: replay and ping.
 
-    accounts.deliveries.page(account_id, endpoint_id, status="failed")
+    accounts.deliveries.read_page(account_id, endpoint_id, status="failed")
     accounts.deliveries.replay_since(account_id, endpoint_id, moment)          # everything that did not arrive since then
     accounts.deliveries.ping(account_id, endpoint_id)
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from account_store.clock import rfc3339
+from account_store.clock import format_rfc3339
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.webhooks.endpoints import find_endpoint_row
 from account_store.webhooks.event_types import PING
@@ -92,7 +92,7 @@ class Deliveries:
         self._engine = engine
         self._clock = clock
 
-    def page(
+    def read_page(
         self, account_id: int, endpoint_id: str, *, status: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[Delivery]:
         """Return at most `limit` deliveries, newest first, with ids below `before`, of one status when given."""
@@ -108,7 +108,7 @@ class Deliveries:
             rows = connection.execute(wanted).all()
             return _add_attempts(connection, rows)
 
-    def one(self, account_id: int, endpoint_id: str, delivery_id: int) -> DeliveryDetail:
+    def get(self, account_id: int, endpoint_id: str, delivery_id: int) -> DeliveryDetail:
         """Return one delivery with its body and attempts."""
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             find_endpoint_row(connection, account_id, endpoint_id)
@@ -122,7 +122,7 @@ class Deliveries:
         now = self._clock()
         with self._engine.begin() as connection:
             endpoint = _lock_enabled(connection, account_id, endpoint_id)
-            payload = {"webhook_id": endpoint_id, "requested_at": rfc3339(now)}
+            payload = {"webhook_id": endpoint_id, "requested_at": format_rfc3339(now)}
             event_id = write_event(connection, account_id, PING, payload, now, [endpoint])
             [row] = connection.execute(_DELIVERY.where(webhook_delivery.c.event_id == event_id))
             return _build_delivery(row, None)

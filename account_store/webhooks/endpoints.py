@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
-from account_store.opaque_ids import new_opaque_id
+from account_store.opaque_ids import generate_opaque_id
 from account_store.webhooks.event_types import EVENT_TYPES
 from account_store.webhooks.outbox import HELD, announce
 from account_store.webhooks.webhook_tables import webhook_delivery, webhook_endpoint
@@ -104,7 +104,12 @@ class Endpoints:
         """
         values = self._build_values(url, event_types, description, is_vetted=is_vetted)
         secret = generate_secret()
-        row = {"endpoint_id": new_opaque_id(), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
+        row = {
+            "endpoint_id": generate_opaque_id(),
+            "account_id": account_id,
+            "created_at": self._clock(),
+            "secret": self._seal.close(secret),
+        }
         with self._engine.begin() as connection:
             # Two requests at once may pass this count together: it bounds floods and promises no exact number.
             mine = select(func.count()).select_from(webhook_endpoint).where(_is_owned_by(account_id))
@@ -113,7 +118,7 @@ class Endpoints:
             connection.execute(webhook_endpoint.insert().values({**row, **values}))
             return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
 
-    def all(self, account_id: int) -> list[Endpoint]:
+    def list_all(self, account_id: int) -> list[Endpoint]:
         """Return the account's endpoints, oldest first."""
         query = (
             select(webhook_endpoint).where(_is_owned_by(account_id)).order_by(webhook_endpoint.c.created_at, webhook_endpoint.c.endpoint_id)
@@ -121,7 +126,7 @@ class Endpoints:
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             return [_build_endpoint(row) for row in connection.execute(query)]
 
-    def one(self, account_id: int, endpoint_id: str) -> Endpoint:
+    def get(self, account_id: int, endpoint_id: str) -> Endpoint:
         """Return one endpoint of the account; UnknownError when it has none of that id."""
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             return _build_endpoint(find_endpoint_row(connection, account_id, endpoint_id))
@@ -179,7 +184,7 @@ class Endpoints:
             connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
         return _build_endpoint(found)
 
-    def tell_all(self, occasion: str, event_type: str, payload: Mapping[str, Any]) -> bool:
+    def announce(self, occasion: str, event_type: str, payload: Mapping[str, Any]) -> bool:
         """Emit an event to the endpoints of all accounts, once for the occasion over all processes; return whether this call did."""
         with self._engine.begin() as connection:
             return announce(connection, occasion, event_type, payload, occurred_at=self._clock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from account_store.clock import rfc3339
+from account_store.clock import format_rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,5 +22,5 @@ PING = "webhook.ping"
 
 def encode_event(event_type: str, occurred_at: datetime, payload: Mapping[str, Any]) -> str:
     """Return the body of a message: JSON without blanks. Exactly these bytes are signed and sent."""
-    body = {"type": event_type, "timestamp": rfc3339(occurred_at), "data": payload}
+    body = {"type": event_type, "timestamp": format_rfc3339(occurred_at), "data": payload}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -71,7 +71,7 @@ async def _keep_preloaded(service: Service, is_first: asyncio.Event) -> None:
 
 async def _preload(service: Service) -> None:
     known: set[int] = set()
-    streams = service.accounts.airplay.recordings(_DAYS)
+    streams = service.accounts.airplay.iterate_recordings(_DAYS)
     for _ in range(_MOST_STREAMS):
         # In a thread of its own: this read waits for the database, and reports must not wait with it.
         aired = await asyncio.to_thread(next, streams, None)

@@ -132,13 +132,13 @@ class Sheet:
 def read_sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]:
     """Read one sheet for each stream of the account that was active within the window, oldest first. Blocks; holds one at a time."""
     accounts, since, until = service.accounts, window.since, window.until
-    streams = accounts.airplay.streams(account_id, since, until)
+    streams = accounts.airplay.list_streams(account_id, since, until)
     # One stream at a time: the account's whole report may have millions of airings.
-    for stream, airings in zip(streams, accounts.airplay.airings(streams, since, until), strict=True):
+    for stream, airings in zip(streams, accounts.airplay.iterate_airings(streams, since, until), strict=True):
         ids, place = find_distinct(airings.recording_ids)
         tracks, number_of = _name_tracks(service, stream, ids.tolist())
         ranked = _rank_tracks(tracks, number_of, place)
-        gaps = accounts.history.gaps(stream.stream_id, since, until)
+        gaps = accounts.history.list_gaps(stream.stream_id, since, until)
         yield Sheet(stream, tracks, *ranked, airings.started_unix, airings.seconds, gaps)
 
 
@@ -155,7 +155,7 @@ def _name_tracks(service: Service, stream: ReportedStream, ids: list[int]) -> tu
         tracks, number_of = _NAMES.look_up(catalog, ids)
     gone = np.flatnonzero(number_of < 0).tolist()
     if gone:
-        as_aired = service.accounts.airplay.aired_as(stream.stream_id, [ids[place] for place in gone])
+        as_aired = service.accounts.airplay.find_aired_names(stream.stream_id, [ids[place] for place in gone])
         for place in gone:
             aired = as_aired[ids[place]]
             # Not cached by id: this name belongs to one stream, and another may have aired the track under another.

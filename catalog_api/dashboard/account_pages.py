@@ -13,7 +13,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from account_store.api_keys import NewKey
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.errors import InvalidValueError, StateError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
@@ -101,7 +101,7 @@ def _render_sign_in_page(visit: Visit, status: int = 200, *, email: str = "", ne
 def _render_sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems: dict[str, str] | None = None) -> Response[str]:
     is_open = visit.service.settings.dashboard_sign_up
     shortest, longest = PASSWORD_CHARACTERS
-    plan = visit.service.accounts.plans.plan("free")
+    plan = visit.service.accounts.plans.find_plan("free")
     return visit.render(
         "sign_up.html",
         status,
@@ -120,9 +120,9 @@ async def show_overview(visit: CurrentVisit) -> Response[Any]:
     """Plan, credits and rate of this month, and what was used by day and key."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     month, account, keys = await visit.context.store.run(
-        lambda: (accounts.usage.month_now(account_id), accounts.account(account_id), find_live_keys(accounts, account_id))
+        lambda: (accounts.usage.read_month_now(account_id), accounts.get(account_id), find_live_keys(accounts, account_id))
     )
-    plans = [accounts.plans.plan(name) for name in accounts.plans.plans]
+    plans = [accounts.plans.find_plan(name) for name in accounts.plans.plans]
     return visit.render("overview.html", month=month, plan=account.plan, is_yearly=account.is_yearly, keys=keys, plans=plans)
 
 
@@ -227,8 +227,8 @@ def _check_key_id(key_id: int) -> int:
 
 
 async def _render_keys_page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
-    summaries = await visit.context.store.run(visit.service.accounts.keys.summaries, visit.person.account_id)
-    now = utc_now()
+    summaries = await visit.context.store.run(visit.service.accounts.keys.list_summaries, visit.person.account_id)
+    now = read_utc_time()
     live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
     gone = [one for one in summaries if one not in live]
     return visit.render(

@@ -176,7 +176,7 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
             raise PermissionDeniedException(
                 "This form is not from a page of yours, or the page is too old. Go back, reload it, and try again."
             )
-    user = await context.store.run(context.service.accounts.users.signed_in, token) if token else None
+    user = await context.store.run(context.service.accounts.users.find_session_user, token) if token else None
     made = request.scope["state"][VISIT] = Visit(request, context, token, user, form)
     return made
 

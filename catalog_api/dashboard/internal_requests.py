@@ -16,7 +16,7 @@ import msgspec
 from litestar.exceptions import NotFoundException
 
 from account_store.api_keys import Caller, KeySummary
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message
@@ -65,14 +65,14 @@ def find_caller(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary
         return None
     # A rotated key may end before the page is read.
     key = max(summaries, key=lambda one: (one.revoked_at is None, one.key_id))
-    owner = accounts.account(account_id)
+    owner = accounts.get(account_id)
     return Caller(account_id, key.key_id, owner.plan, owner.has_card), key
 
 
 def find_live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
     """Return the account's valid keys, oldest first. Blocks."""
-    now = utc_now()
-    return [one for one in accounts.keys.summaries(account_id) if one.revoked_at is None or one.revoked_at > now]
+    now = read_utc_time()
+    return [one for one in accounts.keys.list_summaries(account_id) if one.revoked_at is None or one.revoked_at > now]
 
 
 def check_path_segment(text: str) -> str:

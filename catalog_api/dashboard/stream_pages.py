@@ -16,7 +16,7 @@ from litestar import Response, get, post
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.errors import UnknownError
 from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
 from catalog_api.airplay.report_formats import FORMATS, JSON_TYPE
@@ -58,7 +58,7 @@ async def show_streams(visit: CurrentVisit) -> Response[Any]:
     cursor = visit.request.query_params.get("cursor", "")
     answer = (await visit.request_api(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).raise_if_refused()
     caller, _ = await visit.find_caller()
-    month = await visit.context.store.run(visit.service.accounts.usage.month_now, caller.account_id)
+    month = await visit.context.store.run(visit.service.accounts.usage.read_month_now, caller.account_id)
     return visit.render("streams.html", answer=answer, has_card=caller.has_card, month=month, refresh=_choose_refresh_seconds(visit))
 
 
@@ -88,7 +88,7 @@ async def show_report_form(visit: CurrentVisit) -> Response[Any]:
         except ApiError as error:
             problems = {one.name: f"{one.message[0].upper()}{one.message[1:]}." for one in error.problems}
     is_made = bool(asked["from"] or asked["until"]) and not problems
-    today = utc_now().date()
+    today = read_utc_time().date()
     defaults = {"from": str(today.replace(day=1)), "until": str(today), "timezone": "UTC"}
     links = {name: f"{_PAGES}/report/file?" + urlencode({**asked, "form": media_type}) for media_type, name in FORMATS.items()}
     values = {"asked": {name: text or defaults[name] for name, text in asked.items()}, "problems": problems, "most_days": MOST_DAYS}
@@ -111,7 +111,7 @@ async def send_report_file(visit: CurrentVisit) -> Answer:
 async def show_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
     """A stream, and what aired on it on a day (UTC): today unless `day` says otherwise."""
     answer = (await visit.request_api(f"{_API}/{check_path_segment(stream_id)}")).raise_if_refused()
-    today = utc_now().date()
+    today = read_utc_time().date()
     day = _parse_date(visit.request.query_params.get("day", "")) or today
     aired, tracks, gaps = await visit.context.store.run(_read_day, visit, stream_id, day)
     values: dict[str, Any] = {
@@ -122,7 +122,15 @@ async def show_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response
     # A past day or a stopped stream does not change.
     refresh = _choose_refresh_seconds(visit) if day == today and answer.document["status"] == "active" else 0
     return visit.render(
-        "stream.html", stream=answer.document, aired=aired[::-1], tracks=tracks, gaps=gaps, refresh=refresh, now=utc_now(), **values, **days
+        "stream.html",
+        stream=answer.document,
+        aired=aired[::-1],
+        tracks=tracks,
+        gaps=gaps,
+        refresh=refresh,
+        now=read_utc_time(),
+        **values,
+        **days,
     )
 
 
@@ -170,8 +178,8 @@ def _read_day(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], di
     except UnknownError:
         raise NotFoundException("There is no such stream.") from None
     # The store lists airings newest first.
-    aired = accounts.history.page(stream_id, limit=MOST_AIRINGS, since=since, until=since + _DAY)[::-1]
-    gaps = accounts.history.gaps(stream_id, since, since + _DAY)
+    aired = accounts.history.read_page(stream_id, limit=MOST_AIRINGS, since=since, until=since + _DAY)[::-1]
+    gaps = accounts.history.list_gaps(stream_id, since, since + _DAY)
     with visit.service.live.hold() as catalog:
         return aired, describe_aired_tracks(catalog, aired), gaps
 
@@ -185,7 +193,7 @@ def _build_airing_bar(one: Airing, track: AiredTrack, day: date) -> Bar:
 
 def _build_gap_bar(gap: Gap, day: date) -> Bar:
     midnight = datetime.combine(day, time(), UTC)
-    end = min(gap.ended_at or utc_now(), midnight + _DAY)
+    end = min(gap.ended_at or read_utc_time(), midnight + _DAY)
     start = max(gap.started_at, midnight)
     minutes = (start - midnight).total_seconds() / 60
     return Bar(minutes, max((end - start).total_seconds() / 60, 0), f"{start:%H:%M} nobody listened")

@@ -103,7 +103,7 @@ async def show_genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[A
         raise NotFoundException("There is no such genre.")
     main = next((one for one in nodes if one.type == _MAIN and one.name == node.parent), None)
     below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
-    plan = (await visit.context.store.run(visit.service.accounts.account, visit.person.account_id)).plan
+    plan = (await visit.context.store.run(visit.service.accounts.get, visit.person.account_id)).plan
     values: dict[str, Any] = {"node": node, "main": main, "below": below, "plan": plan}
     # The tree is free; a request to /v1 would only be refused.
     if not plan.allows(_FEATURE):
@@ -134,7 +134,7 @@ async def show_suggestions(visit: CurrentVisit) -> Response[Any]:
     after = int(text) if text.isdecimal() and len(text) < 10 else 0  # noqa: PLR2004 - digits of an id in the store
     # One more than a page shows whether another page follows.
     found, account = await visit.context.store.run(
-        lambda: (accounts.suggestions.page(account_id=account_id, limit=_PAGE + 1, after=after), accounts.account(account_id))
+        lambda: (accounts.suggestions.read_page(account_id=account_id, limit=_PAGE + 1, after=after), accounts.get(account_id))
     )
     following = found[_PAGE - 1].suggestion_id if len(found) > _PAGE else None
     sent = visit.request.query_params.get("sent", "")

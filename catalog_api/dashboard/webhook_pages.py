@@ -11,7 +11,7 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from account_store.clock import rfc3339, utc_now
+from account_store.clock import format_rfc3339, read_utc_time
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION
 from account_store.webhooks.event_types import EVENT_TYPES
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
@@ -86,9 +86,9 @@ async def ping(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
 async def replay_missed(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
     """Send again the deliveries that were missed."""
     hours = visit.form.get("hours", "")
-    since = utc_now() - timedelta(hours=int(hours if hours in REPLAYS else 1))
+    since = read_utc_time() - timedelta(hours=int(hours if hours in REPLAYS else 1))
     return await _finish_change(
-        visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/replay", body={"since": rfc3339(since)})
+        visit, webhook_id, await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/replay", body={"since": format_rfc3339(since)})
     )
 
 

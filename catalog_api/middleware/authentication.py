@@ -55,7 +55,7 @@ class ApiKeyAuthentication:
                 try:
                     key = _read_key(scope)
                     # The cache is asked without a coroutine: it knows nearly every key, and awaiting costs as much as the look-up.
-                    caller = self._keys.remembered(key) or await self._find_caller(key, scope)
+                    caller = self._keys.find_cached_caller(key) or await self._find_caller(key, scope)
                 except (ApiError, UnavailableError) as error:
                     await render_problem(scope, error)(scope, receive, send)
                     return

@@ -95,7 +95,7 @@ def streams(values: ParameterValues) -> Question:
     async def work(service: Service, caller: Caller) -> Answer:
         query, cursor, limit = ("streams", str(caller.account_id)), values[CURSOR], values[LIMIT]
         after = None if cursor is None else place_to_uuid(_CURSORS.decode(query, cursor))
-        page = service.accounts.streams.page
+        page = service.accounts.streams.read_page
         try:
             # One more than the page shows whether another one follows.
             found = await asyncio.to_thread(page, caller.account_id, limit=limit + 1, after=after)
@@ -172,7 +172,7 @@ def stream_history(values: ParameterValues) -> Question:
             # The history does not ask whose stream it is.
             await asyncio.to_thread(service.accounts.streams.get, caller.account_id, stream_id)
         behind = None if cursor is None else _read_history_place(_CURSORS.decode(query, cursor, _LAST_AIRING))
-        found = await asyncio.to_thread(service.accounts.history.page, stream_id, limit=limit + 1, behind=behind)
+        found = await asyncio.to_thread(service.accounts.history.read_page, stream_id, limit=limit + 1, behind=behind)
         last = found[limit - 1] if len(found) > limit else None
         following = None if last is None else _CURSORS.encode(query, Place(last.started_at.timestamp(), 0, last.airing_id))
         tracks = _describe_tracks(service, found[:limit])
@@ -183,7 +183,7 @@ def stream_history(values: ParameterValues) -> Question:
 
 async def build_streams(service: Service, found: Sequence[StoredStream]) -> list[Stream]:
     """Return streams as the interface shows them, with what is on."""
-    on_air = await asyncio.to_thread(service.accounts.history.on_air, [one.stream_id for one in found])
+    on_air = await asyncio.to_thread(service.accounts.history.find_on_air, [one.stream_id for one in found])
     # The names of all streams are read in one call.
     tracks = _describe_tracks(service, list(on_air.values()))
     playing = {airing.stream_id: NowPlaying(tracks[airing.airing_id], format_timestamp(airing.started_at)) for airing in on_air.values()}

@@ -98,7 +98,7 @@ def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question
         query = ("suggestions", str(caller.account_id), str(track_id))
         cursor = values[CURSOR]
         after = 0 if cursor is None else _CURSORS.decode(query, cursor).id
-        page, limit = service.accounts.suggestions.page, values[LIMIT]
+        page, limit = service.accounts.suggestions.read_page, values[LIMIT]
         ids, unknown = ((), None) if track_id is None else _find_ids(service, track_id)
         found = await asyncio.to_thread(page, account_id=caller.account_id, track_ids=ids, limit=limit + 1, after=after)
         # A track that left the catalog keeps its suggestions; one that never was is a 404.

@@ -18,7 +18,7 @@ def usage(_values: ParameterValues) -> Question:
 
 
 async def _build_usage(service: Service, caller: Caller) -> Answer:
-    month = await service.accounts.usage.month(caller.account_id)
+    month = await service.accounts.usage.read_month(caller.account_id)
     plan = caller.plan
     days = [DayUse(one.day, one.key_prefix, one.credits, one.requests) for one in month.days]
     return encode_answer(

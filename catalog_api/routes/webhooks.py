@@ -85,13 +85,15 @@ def create_webhook(_values: ParameterValues, members: Members) -> Question:
 @get_route("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
 def webhooks(_values: ParameterValues) -> Question:
     """The account's webhooks, oldest first; at most 20."""
-    return _ask_accounts(lambda accounts, me: accounts.webhooks.all(me), lambda found: WebhookList([_build_webhook(one) for one in found]))
+    return _ask_accounts(
+        lambda accounts, me: accounts.webhooks.list_all(me), lambda found: WebhookList([_build_webhook(one) for one in found])
+    )
 
 
 @get_route("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
 def webhook(values: ParameterValues) -> Question:
     """Its events and its state."""
-    return _ask_accounts(lambda accounts, me: accounts.webhooks.one(me, values[WEBHOOK_ID]), _build_webhook)
+    return _ask_accounts(lambda accounts, me: accounts.webhooks.get(me, values[WEBHOOK_ID]), _build_webhook)
 
 
 @patch_route("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
@@ -173,7 +175,7 @@ def webhook_deliveries(values: ParameterValues) -> Question:
         return WebhookDeliveryPage([_build_delivery(one) for one in found[:limit]], following)
 
     return _ask_accounts(
-        lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), build_page
+        lambda accounts, me: accounts.deliveries.read_page(me, endpoint_id, status=status, limit=limit + 1, before=before), build_page
     )
 
 
@@ -182,7 +184,7 @@ def webhook_deliveries(values: ParameterValues) -> Question:
 )
 def webhook_delivery(values: ParameterValues) -> Question:
     """A delivery with its body and all its attempts."""
-    return _ask_accounts(lambda accounts, me: accounts.deliveries.one(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery_detail)
+    return _ask_accounts(lambda accounts, me: accounts.deliveries.get(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery_detail)
 
 
 @post_route_without_body(

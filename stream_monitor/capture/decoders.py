@@ -1,7 +1,7 @@
 """The worker's end of decoding: a confined process for each stream, forked by decoder_server.py. Its messages are not trusted.
 
     decoders = Decoders()                                       # one for a worker, for all threads
-    for samples in decoders.sound(source, on_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
+    for samples in decoders.decode(source, on_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
 
 A process that crashes, hangs or is killed ends its stream's connection with a DecoderError, and the stream reconnects as after any other
 failure. The worker and its other streams do not notice. What must not live here: decoding itself (sound.py, decoder_server.py).
@@ -81,11 +81,11 @@ class Decoders:
         with self._lock:
             self._stop()
 
-    def sound(self, source: Source, on_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
+    def decode(self, source: Source, on_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
         """Yield `int16[n]` pieces until the source ends. CaptureError: a fault of the source; DecoderError: its process ended or hung."""
         decoder = self._fork_decoder()
         try:
-            yield from decoder.sound(source, on_format)
+            yield from decoder.decode(source, on_format)
         finally:
             decoder.end()
 
@@ -168,7 +168,7 @@ class _Decoder:
         self._slowest_seconds = self._left = slowest_seconds
         self._undecoded = 0
 
-    def sound(self, source: Source, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
+    def decode(self, source: Source, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
         held = b""
         while True:
             message = self._receive()

@@ -59,6 +59,6 @@ def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
 def new_caller(accounts: Accounts, plan: str = "free", terms: Terms | None = None) -> Caller:
     """Return the caller of a new account with a new key."""
     account = accounts.create(f"account {next(_numbers)}", plan, terms)
-    caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
+    caller = accounts.keys.find_caller(accounts.keys.create(account.account_id).key)
     assert caller is not None
     return caller

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def test_new_account_is_on_the_free_plan_without_a_card(accounts: Accounts) -> None:
     made = accounts.create("Radio Ö")
     assert (made.plan.name, made.plan.credits, made.has_card, made.is_yearly) == ("free", 1000, False, False)
-    assert accounts.named("Radio Ö") == accounts.account(made.account_id) == made
-    assert made in accounts.all()
+    assert accounts.find_by_name("Radio Ö") == accounts.get(made.account_id) == made
+    assert made in accounts.list_all()
 
 
 def test_names_are_unique_and_not_blank(accounts: Accounts) -> None:
@@ -34,7 +34,7 @@ def test_names_are_unique_and_not_blank(accounts: Accounts) -> None:
         with pytest.raises(InvalidValueError, match="a name has"):
             accounts.create(blank)
     with pytest.raises(UnknownError, match="'nobody'"):
-        accounts.named("nobody")
+        accounts.find_by_name("nobody")
     with pytest.raises(UnknownError, match="no account 999999"):
         accounts.change_plan(999999, "growth")
 
@@ -50,7 +50,7 @@ def test_plan_is_changed_and_a_card_put_on_file(accounts: Accounts) -> None:
 def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(accounts: Accounts) -> None:
     terms = Terms(20_000_000, Decimal("799.50"), 500)
     made = accounts.create("label group", "custom", terms)
-    plan = accounts.account(made.account_id).plan
+    plan = accounts.get(made.account_id).plan
     assert (plan.credits, plan.price_eur, plan.requests_per_second, plan.burst) == (20_000_000, Decimal("799.50"), 500, 1000)
     assert plan.yearly_price_eur == Decimal("7675.20")
     assert plan.allows("identify")
@@ -89,10 +89,10 @@ def test_every_query_of_an_unreachable_database_fails_as_unavailable(
         with psycopg.connect(url.replace("/lost?", "/postgres?"), autocommit=True) as server:
             server.execute(b"DROP DATABASE lost WITH (FORCE)")
     for ask in (
-        lambda: accounts.keys.caller("mc_some_key_or_other"),
-        lambda: accounts.usage.month_now(caller.account_id),
+        lambda: accounts.keys.find_caller("mc_some_key_or_other"),
+        lambda: accounts.usage.read_month_now(caller.account_id),
         lambda: accounts.replays.get_now(caller.account_id, "k", "h"),
-        accounts.suggestions.page,
+        accounts.suggestions.read_page,
         lambda: await_result(accounts.ledger.charge, caller, 1),
     ):
         with pytest.raises(UnavailableError):

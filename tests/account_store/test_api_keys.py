@@ -54,23 +54,23 @@ def server(accounts: Accounts) -> Iterator[Server]:
 def test_key_names_its_caller_with_the_plan_of_the_account(accounts: Accounts) -> None:
     account = accounts.create("named", "growth")
     made = accounts.keys.create(account.account_id, label="player")
-    caller = accounts.keys.caller(made.key)
+    caller = accounts.keys.find_caller(made.key)
     assert caller is not None
     assert (caller.account_id, caller.key_id, caller.plan.name, caller.has_card) == (account.account_id, made.key_id, "growth", False)
     assert asyncio.run(accounts.keys.authenticate(made.key)) == caller
-    [listed] = accounts.keys.summaries(account.account_id)
+    [listed] = accounts.keys.list_summaries(account.account_id)
     assert (listed.key_id, listed.label, listed.prefix, listed.revoked_at) == (made.key_id, "player", made.key[:10], None)
 
 
 @pytest.mark.parametrize("key", ["", "mc_unknown", "x" * 201, "schlüssel", "\udcff", "a\0b"])
 def test_invalid_key_has_no_caller(accounts: Accounts, key: str) -> None:
-    assert accounts.keys.caller(key) is None
+    assert accounts.keys.find_caller(key) is None
     assert asyncio.run(accounts.keys.authenticate(key)) is None
 
 
 def test_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
     made = accounts.keys.create(accounts.create("secret").account_id)
-    accounts.keys.caller(made.key)
+    accounts.keys.find_caller(made.key)
     with accounts.engine.connect() as connection:
         dump = str(connection.exec_driver_sql("SELECT * FROM api_key").all())
     assert made.key not in dump
@@ -79,13 +79,13 @@ def test_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
 
 def test_revoked_key_is_refused_by_other_processes_within_the_stated_bound(accounts: Accounts, server: Server) -> None:
     made = accounts.keys.create(accounts.create("revoked").account_id)
-    assert server.keys.caller(made.key) is not None
+    assert server.keys.find_caller(made.key) is not None
     accounts.keys.revoke(made.key_id)
-    assert accounts.keys.caller(made.key) is None, "the process that revokes sees it at once"
+    assert accounts.keys.find_caller(made.key) is None, "the process that revokes sees it at once"
     server.seconds.now += KEY_CACHE_SECONDS - 0.01
-    assert server.keys.caller(made.key) is not None
+    assert server.keys.find_caller(made.key) is not None
     server.seconds.now += 0.01
-    assert server.keys.caller(made.key) is None
+    assert server.keys.find_caller(made.key) is None
     with pytest.raises(StateError, match="was revoked at 2026-11-21T12:00:00Z"):
         accounts.keys.revoke(made.key_id)
 
@@ -93,11 +93,11 @@ def test_revoked_key_is_refused_by_other_processes_within_the_stated_bound(accou
 def test_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(accounts: Accounts, server: Server) -> None:
     account = accounts.create("upgrades")
     made = accounts.keys.create(account.account_id)
-    assert server.keys.caller(made.key)
+    assert server.keys.find_caller(made.key)
     accounts.change_plan(account.account_id, "scale")
     accounts.set_card(account.account_id, has_card=True)
     server.seconds.now += KEY_CACHE_SECONDS
-    caller = server.keys.caller(made.key)
+    caller = server.keys.find_caller(made.key)
     assert caller is not None
     assert (caller.plan.name, caller.has_card) == ("scale", True)
 
@@ -105,13 +105,13 @@ def test_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(acc
 def test_rotated_key_stays_good_for_its_overlap_to_the_second(accounts: Accounts, server: Server, clock: HandClock) -> None:
     old = accounts.keys.create(accounts.create("rotates").account_id, label="player")
     new = accounts.keys.rotate(old.key_id, timedelta(seconds=3))
-    assert server.keys.caller(old.key) is not None
-    assert server.keys.caller(new.key) is not None
+    assert server.keys.find_caller(old.key) is not None
+    assert server.keys.find_caller(new.key) is not None
     clock.move(seconds=3)
     server.seconds.now += 3
-    assert server.keys.caller(old.key) is None, "although the bound of the memory has not passed"
-    assert server.keys.caller(new.key) is not None
-    assert [key.label for key in accounts.keys.summaries(server.keys.caller(new.key).account_id)] == ["player", "player"]  # type: ignore[union-attr]
+    assert server.keys.find_caller(old.key) is None, "although the bound of the memory has not passed"
+    assert server.keys.find_caller(new.key) is not None
+    assert [key.label for key in accounts.keys.list_summaries(server.keys.find_caller(new.key).account_id)] == ["player", "player"]  # type: ignore[union-attr]
 
 
 def test_only_the_owner_may_touch_a_key_when_an_owner_is_named(accounts: Accounts) -> None:
@@ -120,7 +120,7 @@ def test_only_the_owner_may_touch_a_key_when_an_owner_is_named(accounts: Account
     for touch in (accounts.keys.revoke, lambda key_id, account_id: accounts.keys.rotate(key_id, account_id=account_id)):
         with pytest.raises(UnknownError, match=f"no key {key.key_id}"):
             touch(key.key_id, other)
-    assert accounts.keys.caller(key.key) is not None
+    assert accounts.keys.find_caller(key.key) is not None
     with pytest.raises(UnknownError, match="no account 999999"):
         accounts.keys.create(999999)
 
@@ -151,12 +151,12 @@ def test_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_a_
     for _ in range(11):
         clock.move(seconds=5)
         server.seconds.now += 5
-        server.keys.caller(key)
-    assert accounts.keys.summaries(account_id)[0].last_used_at == first_use
+        server.keys.find_caller(key)
+    assert accounts.keys.list_summaries(account_id)[0].last_used_at == first_use
     clock.move(seconds=5)
     server.seconds.now += 5
-    server.keys.caller(key)
-    assert accounts.keys.summaries(account_id)[0].last_used_at == clock.now
+    server.keys.find_caller(key)
+    assert accounts.keys.list_summaries(account_id)[0].last_used_at == clock.now
 
 
 def test_key_in_steady_use_stays_cached_and_a_revoked_one_expires(accounts: Accounts, server: Server) -> None:
@@ -166,7 +166,7 @@ def test_key_in_steady_use_stays_cached_and_a_revoked_one_expires(accounts: Acco
     async def use(times: int) -> list[bool]:
         known = []
         for _ in range(times):
-            known.append(server.keys.remembered(made.key) is not None)
+            known.append(server.keys.find_cached_caller(made.key) is not None)
             await asyncio.gather(*server.keys._pending.values())
             server.seconds.now += 0.2
         return known
@@ -197,7 +197,7 @@ def test_failed_early_lookup_of_a_key_fails_requests_only_after_the_cache_expire
         known = []
         for _ in range(3):
             server.seconds.now += 0.4
-            known.append(server.keys.remembered(key) is not None)
+            known.append(server.keys.find_cached_caller(key) is not None)
             await asyncio.sleep(0.05)
         with pytest.raises(UnavailableError):
             await server.keys.authenticate(key)
@@ -211,15 +211,15 @@ def test_unknown_keys_are_cached_within_bounds_and_valid_once_created(
 ) -> None:
     monkeypatch.setattr(api_keys, "CACHED_UNKNOWN", 50)
     for number in range(200):
-        server.keys.caller(f"mc_guess_{number}")
+        server.keys.find_caller(f"mc_guess_{number}")
     assert len(server.keys._unknown) == 50
     server.statements = 0
-    server.keys.caller("mc_guess_199")
+    server.keys.find_caller("mc_guess_199")
     assert server.statements == 0, "remembered"
-    server.keys.caller("mc_guess_1")
+    server.keys.find_caller("mc_guess_1")
     assert server.statements == 1, "forgotten"
     account_id = accounts.create("late").account_id
     name = f"mc_known_late_{account_id}"
-    assert accounts.keys.caller(name) is None
+    assert accounts.keys.find_caller(name) is None
     accounts.keys.create(account_id, name)
-    assert accounts.keys.caller(name) is not None
+    assert accounts.keys.find_caller(name) is not None

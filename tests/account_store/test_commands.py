@@ -42,10 +42,10 @@ def test_operator_sets_up_an_account_and_its_key(ask: Ask, url: str) -> None:
     assert (grown["plan"], grown["credits"], grown["yearly_price_eur"], grown["is_yearly"]) == ("growth", 500_000, "950.40", True)
     [new] = ask("rotate-key", key["key_id"], "--overlap-hours", "24")
     opened = Accounts.open(url)
-    assert all(opened.keys.caller(one["key"]) for one in (key, new))
+    assert all(opened.keys.find_caller(one["key"]) for one in (key, new))
     assert ask("revoke-key", new["key_id"]) == [{"key_id": new["key_id"], "revoked": True}]
     opened.keys.forget()
-    assert opened.keys.caller(new["key"]) is None
+    assert opened.keys.find_caller(new["key"]) is None
     opened.close()
     assert "radio" in [one["name"] for one in ask("list-accounts")]
 
@@ -54,7 +54,7 @@ def test_statement_shows_the_month_by_day_and_key(ask: Ask, url: str) -> None:
     ask("create-account", "uses", "--plan", "custom", "--credits", "100", "--price-eur", "12.5", "--requests-per-second", "3")
     [key] = ask("create-key", "uses")
     opened = Accounts.open(url)
-    caller = opened.keys.caller(key["key"])
+    caller = opened.keys.find_caller(key["key"])
     assert caller is not None
     charge = await_result(opened.ledger.charge, caller, 40)
     opened.close()

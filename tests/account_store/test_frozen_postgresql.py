@@ -83,7 +83,7 @@ def hasty(server: FrozenServer, accounts: Accounts, monkeypatch: pytest.MonkeyPa
 
 def new_caller(accounts: Accounts) -> Caller:
     account = accounts.create(f"frozen {uuid.uuid4()}", "custom", Terms(10**9, 100, 1000))
-    caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
+    caller = accounts.keys.find_caller(accounts.keys.create(account.account_id).key)
     assert caller is not None
     return caller
 
@@ -214,15 +214,15 @@ def test_every_query_of_a_frozen_server_fails_and_recovers(server: FrozenServer,
     caller, accounts = new_caller(accounts), hasty
     with ThreadPoolExecutor(40) as threads:
         with server.frozen():
-            asked = [threads.submit(accounts.account, caller.account_id) for _ in range(40)]  # more than the pool has connections
+            asked = [threads.submit(accounts.get, caller.account_id) for _ in range(40)]  # more than the pool has connections
             for one in asked:
                 with pytest.raises(UnavailableError):
                     one.result(timeout=PATIENCE_SECONDS)
             with pytest.raises(UnavailableError):
-                accounts.keys.caller("unheard of")
+                accounts.keys.find_caller("unheard of")
             with pytest.raises(UnavailableError):
                 Accounts.open(server.url)
-        for waiting_ in [threads.submit(until, lambda: accounts.account(caller.account_id)) for _ in range(40)]:
+        for waiting_ in [threads.submit(until, lambda: accounts.get(caller.account_id)) for _ in range(40)]:
             waiting_.result(timeout=PATIENCE_SECONDS)
 
 

@@ -40,7 +40,7 @@ def accounts(file: Path) -> Iterator[Accounts]:
 def caller(accounts: Accounts, file: Path) -> Caller:
     """Return the caller of an account that has charged from a thread and from an event loop. `good` is a copy of the database from then."""
     key = accounts.keys.create(accounts.create("radio", "scale").account_id).key
-    caller = accounts.keys.caller(key)
+    caller = accounts.keys.find_caller(key)
     assert caller is not None
     assert await_result(accounts.ledger.charge, caller, 3).used == 3
     assert [charge.used for charge in charged(accounts, caller, 3)] == [4, 5, 6]
@@ -88,12 +88,12 @@ def test_lost_database_refuses_everything_until_a_good_one_is_back(
         with pytest.raises(UnavailableError):
             await_result(accounts.ledger.charge, caller, 1)
         with pytest.raises(UnavailableError):
-            accounts.account(caller.account_id)
+            accounts.get(caller.account_id)
         with pytest.raises(UnavailableError):
             accounts.create("another")
     assert any("accounts.db was" in record.getMessage() + str(record.exc_info) for record in caplog.records)
     put_back(file)
-    assert accounts.account(caller.account_id).name == "radio"
+    assert accounts.get(caller.account_id).name == "radio"
     used = [charge.used for charge in refused_once_at_most(lambda: charged(accounts, caller, 4))]
     assert used == [7, 8, 9, 10], "what was refused was charged, or what was charged before is lost"
     with closing(sqlite3.connect(file)) as connection:

@@ -67,9 +67,9 @@ def test_file_of_the_first_version_is_widened_and_its_keys_go_on_working(empty: 
     engine = open_engine(parse_url(empty))
     first_version(engine)
     accounts = Accounts.open(empty)
-    caller = accounts.keys.caller("mc_demo_key_of_old")
+    caller = accounts.keys.find_caller("mc_demo_key_of_old")
     assert caller is not None
-    assert (accounts.named("demo").account_id, caller.plan.name) == (1, "free")
+    assert (accounts.find_by_name("demo").account_id, caller.plan.name) == (1, "free")
     assert await_result(accounts.ledger.charge, caller, 1).used == 1
     assert accounts.create("next").account_id == 2
     with engine.connect() as connection:

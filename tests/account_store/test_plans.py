@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store.errors import InvalidValueError
-from account_store.plans import Terms, current_plans, load_plans
+from account_store.plans import Terms, load_current_plans, load_plans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ PLAN = "{credits: 10, price_eur: 0, requests_per_second: 1, burst: 2}"
      ("scale", 5_000_000, "249", "2390.40", 200)],
 )  # fmt: skip
 def test_shipped_plans_are_those_of_the_specification(name: str, credits_: int, price: str, yearly: str, rate: int) -> None:
-    plan = load_plans().plan(name)
+    plan = load_plans().find_plan(name)
     assert (plan.credits, plan.price_eur, plan.yearly_price_eur) == (credits_, Decimal(price), Decimal(yearly))
     assert (plan.requests_per_second, plan.burst) == (rate, 2 * rate)
 
@@ -28,10 +28,10 @@ def test_shipped_plans_are_those_of_the_specification(name: str, credits_: int, 
 def test_free_plan_excludes_paid_features() -> None:
     table = load_plans()
     for feature in ("identify", "browse", "new_releases", "suggestions"):
-        assert not table.plan("free").allows(feature)
-        assert table.plan("starter").allows(feature)
-    assert table.plan("free").allows("search")
-    assert not table.plan("custom", Terms(1, Decimal(0), 1)).allows("identify"), "a custom plan that costs nothing is a free one"
+        assert not table.find_plan("free").allows(feature)
+        assert table.find_plan("starter").allows(feature)
+    assert table.find_plan("free").allows("search")
+    assert not table.find_plan("custom", Terms(1, Decimal(0), 1)).allows("identify"), "a custom plan that costs nothing is a free one"
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_operators_own_table_takes_the_place_of_the_shipped_one(tmp_path: Path, 
     file = tmp_path / "plans.yaml"
     file.write_text(f"yearly_discount: 0.5\npaid_only: []\nplans: {{free: {PLAN}, solo: {PLAN.replace('price_eur: 0', 'price_eur: 10')}}}")
     monkeypatch.setenv("ACCOUNT_PLANS", str(file))
-    current_plans.cache_clear()
+    load_current_plans.cache_clear()
     try:
-        assert current_plans().names == ("free", "solo")
-        assert current_plans().plan("solo").yearly_price_eur == 60
+        assert load_current_plans().names == ("free", "solo")
+        assert load_current_plans().find_plan("solo").yearly_price_eur == 60
     finally:
-        current_plans.cache_clear()
+        load_current_plans.cache_clear()
 
 
 @pytest.mark.parametrize("terms", [(0, 1, 1), (1, -1, 1), (1, 1, 0)])
@@ -81,4 +81,4 @@ def test_terms_that_cannot_be_meant_are_refused(terms: tuple[int, int, int]) -> 
 
 def test_unknown_plan_error_lists_the_plans() -> None:
     with pytest.raises(InvalidValueError, match="no plan 'gold'; there are free, starter, growth, scale, custom"):
-        load_plans().plan("gold")
+        load_plans().find_plan("gold")

@@ -32,7 +32,7 @@ def test_database_and_all_beside_it_are_the_owners_alone(tmp_path: Path, umask: 
     folder = tmp_path / "new"
     accounts = Accounts.open(f"sqlite:///{folder}/accounts.db")
     account = accounts.create("radio")
-    caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
+    caller = accounts.keys.find_caller(accounts.keys.create(account.account_id).key)
     assert caller is not None
     await_result(accounts.ledger.charge, caller, 1)
     found = {path.name: oct(mode(path)) for path in folder.iterdir()}

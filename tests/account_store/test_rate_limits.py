@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def caller(key_id: int, rate: int = 5) -> Caller:
-    return Caller(1, key_id, load_plans().plan("custom", Terms(1000, Decimal(1), rate)), has_card=False)
+    return Caller(1, key_id, load_plans().find_plan("custom", Terms(1000, Decimal(1), rate)), has_card=False)
 
 
 class Seconds:

@@ -34,7 +34,7 @@ def test_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, cl
     assert accounts.replays.get_now(new_caller(accounts).account_id, "k", "hash") is None, "keys belong to an account"
     clock.move(hours=24)
     assert asyncio.run(request()) is None
-    assert accounts.usage.month_now(caller.account_id).used == 10
+    assert accounts.usage.read_month_now(caller.account_id).used == 10
 
 
 def test_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Accounts) -> None:

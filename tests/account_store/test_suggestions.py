@@ -34,7 +34,7 @@ def test_suggestion_is_pending_until_an_operator_decides(accounts: Accounts, clo
         "faster than that",
     )
     assert decided.decided_at == clock.now
-    assert accounts.suggestions.one(made.suggestion_id) == decided
+    assert accounts.suggestions.get(made.suggestion_id) == decided
 
 
 @pytest.mark.parametrize(("before", "after"), [(before, after) for before in STATUSES for after in (APPROVED, REJECTED)])
@@ -47,7 +47,7 @@ def test_only_the_stated_changes_of_status_are_possible(accounts: Accounts, befo
     else:
         with pytest.raises(StateError, match=f"is {before} and cannot become {after}"):
             accounts.suggestions.decide(made.suggestion_id, after)
-        assert accounts.suggestions.one(made.suggestion_id).status == before
+        assert accounts.suggestions.get(made.suggestion_id).status == before
 
 
 def test_invalid_suggestions_are_refused(accounts: Accounts) -> None:
@@ -61,21 +61,21 @@ def test_invalid_suggestions_are_refused(accounts: Accounts) -> None:
         accounts.suggestions.decide(1, PENDING)
     with pytest.raises(UnknownError, match="no suggestion 999999"):
         accounts.suggestions.decide(999999, APPROVED)
-    assert accounts.suggestions.page(account_id=account_id) == []
+    assert accounts.suggestions.read_page(account_id=account_id) == []
 
 
 def test_pages_hold_the_callers_own_oldest_first(accounts: Accounts) -> None:
     mine, other = new_account(accounts), new_account(accounts)
     made = [accounts.suggestions.create(owner, track, "title", "T").suggestion_id for track in (1, 2, 3) for owner in (mine, other)]
-    assert [one.suggestion_id for one in accounts.suggestions.page(account_id=mine)] == made[::2]
-    first = accounts.suggestions.page(account_id=mine, limit=2)
-    rest = accounts.suggestions.page(account_id=mine, limit=2, after=first[-1].suggestion_id)
+    assert [one.suggestion_id for one in accounts.suggestions.read_page(account_id=mine)] == made[::2]
+    first = accounts.suggestions.read_page(account_id=mine, limit=2)
+    rest = accounts.suggestions.read_page(account_id=mine, limit=2, after=first[-1].suggestion_id)
     assert [one.track_id for one in first + rest] == [1, 2, 3]
     accounts.suggestions.decide(made[0], REJECTED)
-    assert [one.track_id for one in accounts.suggestions.page(account_id=mine, status=PENDING)] == [2, 3]
-    assert [one.account_id for one in accounts.suggestions.page(track_ids=(2,))][-2:] == [mine, other]
+    assert [one.track_id for one in accounts.suggestions.read_page(account_id=mine, status=PENDING)] == [2, 3]
+    assert [one.account_id for one in accounts.suggestions.read_page(track_ids=(2,))][-2:] == [mine, other]
     with pytest.raises(InvalidValueError, match="no status 'open'"):
-        accounts.suggestions.page(status="open")
+        accounts.suggestions.read_page(status="open")
 
 
 def test_only_approved_genres_are_handed_to_a_build_with_awkward_texts_intact(accounts: Accounts) -> None:
@@ -85,11 +85,11 @@ def test_only_approved_genres_are_handed_to_a_build_with_awkward_texts_intact(ac
     for suggestion_id in made[:3]:
         accounts.suggestions.decide(suggestion_id, APPROVED)
     accounts.suggestions.decide(made[3], REJECTED)
-    exported = list(csv.DictReader(io.StringIO(accounts.suggestions.exported(), newline="")))
+    exported = list(csv.DictReader(io.StringIO(accounts.suggestions.export(), newline="")))
     ours = [row for row in exported if int(row["suggestion_id"]) in made]
     assert [(row["entity_kind"], int(row["entity_id"]), row["genre"]) for row in ours] == [
         ("recording", 2**53, values[0][1]),
         ("recording", 2**53 + 1, values[1][1]),
     ]
     accounts.suggestions.decide(made[0], REJECTED)
-    assert values[0][1] not in accounts.suggestions.exported(), "an approval taken back is gone from the next build"
+    assert values[0][1] not in accounts.suggestions.export(), "an approval taken back is gone from the next build"

@@ -38,20 +38,20 @@ def new_email() -> str:
 def test_sign_up_makes_an_account_on_the_free_plan(accounts: Accounts, users: Users, clock: HandClock) -> None:
     email = new_email()
     user = users.sign_up(f"  {email.upper()} ", PASSWORD)
-    assert (user.email, accounts.account(user.account_id).plan.name) == (email, "free")
+    assert (user.email, accounts.get(user.account_id).plan.name) == (email, "free")
     session = users.sign_in(email.title(), PASSWORD)
-    assert users.signed_in(session.token) == user
+    assert users.find_session_user(session.token) == user
     clock.move(seconds=SESSION_LASTS.total_seconds())
-    assert users.signed_in(session.token) is None
+    assert users.find_session_user(session.token) is None
 
 
 def test_signing_out_ends_one_session_and_another_password_ends_all(users: Users) -> None:
     user = users.sign_up(new_email(), PASSWORD)
     one, two = users.sign_in(user.email, PASSWORD), users.sign_in(user.email, PASSWORD)
     users.sign_out(one.token)
-    assert (users.signed_in(one.token), users.signed_in(two.token)) == (None, user)
+    assert (users.find_session_user(one.token), users.find_session_user(two.token)) == (None, user)
     users.change_password(user.user_id, "another password")
-    assert users.signed_in(two.token) is None
+    assert users.find_session_user(two.token) is None
     with pytest.raises(WrongPasswordError):
         users.sign_in(user.email, PASSWORD)
     assert users.sign_in(user.email, "another password").user == user
@@ -167,7 +167,7 @@ def test_operator_lets_a_person_into_an_account_and_in_again_who_lost_the_passwo
         with pytest.raises(WrongPasswordError):
             users.sign_in(user.email, "lost")
     _, second = users.reset_password(user.email.upper())
-    assert users.signed_in(session.token) is None
+    assert users.find_session_user(session.token) is None
     assert users.sign_in(user.email, second).user == user
     with pytest.raises(UnknownError):
         users.reset_password("nobody@example.org")

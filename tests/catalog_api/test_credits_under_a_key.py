@@ -53,24 +53,24 @@ def failing_first(price: int, failures: int = 1) -> PrepaidQuestion:
 @pytest.mark.parametrize("failures", [1, 3])
 def test_failed_request_under_a_key_keeps_its_credits_for_the_repeat_which_is_charged_once(accounts: Accounts, failures: int) -> None:
     account = accounts.create("radio")
-    caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
+    caller = accounts.keys.find_caller(accounts.keys.create(account.account_id).key)
     question = failing_first(7, failures)
     for _ in range(failures):
         with pytest.raises(ApiError):
             asked(accounts, question, caller, "one")
-        assert accounts.usage.month_now(account.account_id).used == 7, "they wait for the repeat"
+        assert accounts.usage.read_month_now(account.account_id).used == 7, "they wait for the repeat"
     answer = asked(accounts, question, caller, "one")
-    assert (answer.headers["x-credits-used"], accounts.usage.month_now(account.account_id).used) == ("0", 7)
+    assert (answer.headers["x-credits-used"], accounts.usage.read_month_now(account.account_id).used) == ("0", 7)
     assert asked(accounts, question, caller, "one").headers["idempotency-replayed"] == "true"
-    assert accounts.usage.month_now(account.account_id).used == 7, "once, however often it is sent"
+    assert accounts.usage.read_month_now(account.account_id).used == 7, "once, however often it is sent"
 
 
 def test_failed_request_without_a_key_gives_its_credits_back(accounts: Accounts) -> None:
     account = accounts.create("radio")
-    caller = accounts.keys.caller(accounts.keys.create(account.account_id).key)
+    caller = accounts.keys.find_caller(accounts.keys.create(account.account_id).key)
     question = failing_first(7)
     with pytest.raises(ApiError):
         asked(accounts, question, caller, None)
-    assert accounts.usage.month_now(account.account_id).used == 0
+    assert accounts.usage.read_month_now(account.account_id).used == 0
     assert asked(accounts, question, caller, None).headers["x-credits-used"] == "7"
-    assert accounts.usage.month_now(account.account_id).used == 7
+    assert accounts.usage.read_month_now(account.account_id).used == 7

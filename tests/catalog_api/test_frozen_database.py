@@ -60,7 +60,7 @@ def test_requests_are_refused_with_503_while_the_database_is_frozen_and_nothing_
         with served_with_log(place, f'2>"{log}"', **settings) as served:
             caller_id = accounts.create("radio", "scale").account_id
             key = accounts.keys.create(caller_id).key
-            caller = accounts.keys.caller(key)
+            caller = accounts.keys.find_caller(key)
             assert caller is not None
             paths = [FOUND] * ASKED_AT_ONCE
             granted = sum(answer(served, path, key)[0] == 200 for path in paths)

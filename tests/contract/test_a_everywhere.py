@@ -116,7 +116,7 @@ def test_a3_a_revoked_key_is_refused_and_use_is_noted(api: Api) -> None:
     account = api.accounts.create("revoked" + api.key[-8:]).account_id
     made = api.accounts.keys.create(account)
     assert api.get("/v1/genres", key=made.key).status_code == 200
-    assert api.accounts.keys.summaries(account)[0].last_used_at is not None
+    assert api.accounts.keys.list_summaries(account)[0].last_used_at is not None
     api.accounts.keys.revoke(made.key_id)
     assert problem(api.get("/v1/genres", key=made.key)) == (401, "invalid_api_key", [])
 
@@ -180,7 +180,7 @@ STREAMS, WEBHOOKS, RESOLVE = "/v1/streams", "/v1/webhooks", "/v1/tracks/resolve"
     ],
 )
 def test_a5_a_body_is_judged_whole_where_its_addresses_lead_too(api: Api, path: str, body: object, names: set[str]) -> None:
-    for account in api.accounts.all():
+    for account in api.accounts.list_all():
         api.accounts.set_card(account.account_id, has_card=True)
     status, code, found = problem(api.post(path, body, headers={"idempotency-key": "not one"}))
     expected = names | ({"Idempotency-Key"} if path != WEBHOOKS else set())
@@ -311,7 +311,7 @@ def test_a7_unknown_parameters_are_ignored_unless_strict_handling_is_preferred(a
 def test_a7_unknown_members_of_a_body_are_ignored_unless_strict_handling_is_preferred(
     api: Api, path: str, body: dict[str, object], names: list[str]
 ) -> None:
-    for account in api.accounts.all():
+    for account in api.accounts.list_all():
         api.accounts.set_card(account.account_id, has_card=True)
     for wish in ("handling=strict", 'respond-async, Handling = "strict"; x=1'):
         assert problem(api.post(path, body, headers={"prefer": wish})) == (400, "invalid_parameter", names)
@@ -423,7 +423,7 @@ def test_a11_what_exceeds_the_credits_is_429_and_does_nothing(server: Api) -> No
     suggested = caller.post("/v1/tracks/19/suggestions", {"field": "genre", "value": "House"})
     assert problem(suggested)[1] == "quota_exceeded"
     assert caller.ask("/v1/usage")["credits_used"] == 2
-    assert server.accounts.suggestions.page(track_ids=(19,)) == []
+    assert server.accounts.suggestions.read_page(track_ids=(19,)) == []
 
 
 def test_a12_credits_are_exact_under_concurrency(server: Api) -> None:

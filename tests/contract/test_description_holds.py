@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_store.plans import current_plans
+from account_store.plans import load_current_plans
 from catalog_api.description import build_description
 from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
@@ -73,7 +73,7 @@ def test_patterns_mean_the_same_to_callers_as_here() -> None:
 
     U+001C was a valid title by the description, and was refused.
     """
-    document = build_description(list_declared_routes(ROUTES), current_plans())
+    document = build_description(list_declared_routes(ROUTES), load_current_plans())
     told = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]
     assert len(told) > 20
     assert [pattern for pattern in told if re.search(r"\\[sSwWdDbB]", pattern)] == []

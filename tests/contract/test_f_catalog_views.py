@@ -171,7 +171,7 @@ def test_f6_a_suggestion_is_taken_listed_and_decided_by_an_operator(server: Api)
         assert [one["id"] for one in caller.ask(f"/v1/tracks/{track_id}/suggestions")["results"]] == [body["id"], of_merged["id"]]
     server.accounts.suggestions.decide(body["id"], "approved")
     assert caller.ask("/v1/suggestions")["results"][0]["status"] == "approved"
-    assert f"{body['id']},recording,1,Acid House" in server.accounts.suggestions.exported()
+    assert f"{body['id']},recording,1,Acid House" in server.accounts.suggestions.export()
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_f6_an_operator_decides_from_the_command_line(server: Api) -> None:
     made = server.as_caller().post("/v1/tracks/2/suggestions", {"field": "genre", "value": "Techno"}).json()
     url = server.accounts.engine.url.render_as_string(hide_password=False)
     run_module("account_store", "--accounts", url, "reject-suggestion", str(made["id"]))
-    assert server.accounts.suggestions.one(made["id"]).status == "rejected"
+    assert server.accounts.suggestions.get(made["id"]).status == "rejected"

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from sqlalchemy import func, select
 
-from account_store.clock import month_of
+from account_store.clock import format_month
 from account_store.streams import airings, gaps, runtime
 from account_store.streams.airings import Hearing, PlayedTrack
 from account_store.streams.heard_months import record_heard_month
@@ -55,7 +55,7 @@ def radio(server: Api) -> Api:
 
 
 def account_of(caller: Api) -> int:
-    found = caller.accounts.keys.caller(caller.key)
+    found = caller.accounts.keys.find_caller(caller.key)
     assert found is not None
     return found.account_id
 
@@ -424,13 +424,13 @@ def test_g1_a_stream_that_was_never_heard_is_not_billed(radio: Api) -> None:
     silent, before, aired, running = (new_stream(radio) for _ in range(4))
     for stream_id in (silent, before, aired, running):
         began(radio, stream_id, NOON - timedelta(days=70))
-    heard(radio, before, month_of(NOON - timedelta(days=65)))
+    heard(radio, before, format_month(NOON - timedelta(days=65)))
     air(radio, aired, 1, NOON - timedelta(days=65))
     assert radio.ask("/v1/usage")["stream_months"] == 0, "heard months ago is not heard this month"
-    heard(radio, running, month_of(datetime.now(UTC)))
+    heard(radio, running, format_month(datetime.now(UTC)))
     usage = radio.ask("/v1/usage")
     assert (usage["stream_months"], usage["stream_price_eur"]) == (1, 29)
-    earlier = radio.accounts.usage.month_now(account_of(radio), month_of(NOON - timedelta(days=65)))
+    earlier = radio.accounts.usage.read_month_now(account_of(radio), format_month(NOON - timedelta(days=65)))
     assert earlier.stream_months == 2, "an airing was heard by somebody"
 
 
@@ -559,7 +559,7 @@ def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_and_heard_in(r
     assert (usage["stream_months"], usage["stream_month_price_eur"], usage["stream_price_eur"]) == (0, 29, 0)
     kept, stopped, earlier = (new_stream(radio) for _ in range(3))
     began(radio, kept, NOON - timedelta(days=70))
-    now, then = month_of(datetime.now(UTC)), month_of(NOON - timedelta(days=69))
+    now, then = format_month(datetime.now(UTC)), format_month(NOON - timedelta(days=69))
     for stream_id in (kept, stopped, earlier):
         heard(radio, stream_id, now, then)
     for stream_id in (stopped, earlier):
@@ -569,9 +569,9 @@ def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_and_heard_in(r
         connection.execute(stream.update().where(stream.c.stream_id == earlier).values(long_ago))
     usage = radio.ask("/v1/usage")
     assert (usage["stream_months"], usage["stream_price_eur"]) == (2, 58), "one that was stopped within the month counts, once"
-    name = radio.accounts.account(account_of(radio)).name
+    name = radio.accounts.get(account_of(radio)).name
     url = radio.accounts.engine.url.render_as_string(hide_password=False)
-    month = month_of(NOON - timedelta(days=69))
+    month = format_month(NOON - timedelta(days=69))
     shown = run_module("account_store", "--accounts", url, "usage", name, "--month", month)
     assert re.search(r"stream_months +2\n", shown.stdout), shown.stdout
     assert re.search(r"stream_price_eur +58\.00\n", shown.stdout), shown.stdout

@@ -199,7 +199,7 @@ def test_g8_an_operators_decision_is_told(server: Api, receiver: Receiver) -> No
 def test_g8_events_are_filtered_and_anothers_are_not_told(server: Api, receiver: Receiver) -> None:
     caller, other = server.as_caller(), server.as_caller()
     webhook = made(caller, receiver.url, event_types=[TRACK_STARTED])
-    owner = server.accounts.keys.caller(caller.key)
+    owner = server.accounts.keys.find_caller(caller.key)
     assert owner is not None
     made(other, receiver.url)
     with server.accounts.engine.begin() as connection:

@@ -41,7 +41,7 @@ def charge_all(folder: Path) -> list[str]:
     (folder / "answered.json").write_text("[]")
     accounts = open_accounts(folder)
     try:
-        caller = accounts.keys.caller((folder / "key").read_text())
+        caller = accounts.keys.find_caller((folder / "key").read_text())
         assert caller is not None
         for number in range(CHARGES):
             await_result(accounts.ledger.charge, caller, 1, idempotency_key=f"request-{number}")
@@ -63,7 +63,7 @@ def require_exact(folder: Path, answered: list[str]) -> None:
     """Ask everything again: earlier answers are replayed, and in the end each key was charged once."""
     accounts = open_accounts(folder)
     try:
-        caller = accounts.keys.caller((folder / "key").read_text())
+        caller = accounts.keys.find_caller((folder / "key").read_text())
         assert caller is not None, "the account or its key is lost"
         for number in range(CHARGES):
             charge = await_result(accounts.ledger.charge, caller, 1, idempotency_key=f"request-{number}")
@@ -75,7 +75,7 @@ def require_exact(folder: Path, answered: list[str]) -> None:
         with accounts.engine.begin() as connection:  # reservations of a process that died are given back later
             held = connection.exec_driver_sql("SELECT coalesce(sum(credits), 0) FROM credit_reservation").scalar()
             assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
-        used = accounts.usage.month_now(caller.account_id).used - int(held or 0)
+        used = accounts.usage.read_month_now(caller.account_id).used - int(held or 0)
         assert used == CHARGES + 5, f"{used} credits are charged for {CHARGES + 5}"
     finally:
         accounts.close()

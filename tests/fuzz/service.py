@@ -22,7 +22,7 @@ from unittest import mock
 import msgspec
 
 from account_store.accounts import Accounts
-from account_store.plans import Terms, current_plans
+from account_store.plans import Terms, load_current_plans
 from account_store.streams import airings
 from audio_recognition.matcher_process.live_index import LiveIndex
 from audio_recognition.matcher_process.meters import Meters
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = {route.name: route for route in list_declared_routes(ROUTES)}
 """Operations of the interface, by their names in the description."""
-_DOCUMENT = build_description(list(OPERATIONS.values()), current_plans())
+_DOCUMENT = build_description(list(OPERATIONS.values()), load_current_plans())
 _TIMELY = {"too_slow", "recognition_unavailable"}
 """Codes of refusals that a busy machine brings about."""
 _UNHURRIED = Terms(credits=10**12, price_eur=Decimal(1), requests_per_second=10**6)

@@ -15,7 +15,7 @@ from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
-from stream_monitor.catalog import references_in
+from stream_monitor.catalog import read_references
 from stream_monitor.clock import SampleClock
 from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.trace import Trace
@@ -58,10 +58,10 @@ class Songs:
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    def references(self, recording_id: int) -> list[Reference]:
-        return references_in(self.index, recording_id)
+    def find_references(self, recording_id: int) -> list[Reference]:
+        return read_references(self.index, recording_id)
 
-    def track(self, recording_id: int) -> PlayedTrack | None:
+    def find_track(self, recording_id: int) -> PlayedTrack | None:
         return track(recording_id, LENGTHS.get(recording_id, 30.0))
 
 

@@ -174,8 +174,8 @@ def test_fingerprint_of_the_beginning_alone_is_enough_unless_something_else_begi
     def short(recording_id: int) -> list[Reference]:
         return [replace(one, stored=one.stored[: 9 * 8]) for one in whole_references(recording_id)]
 
-    whole_references = heard.catalog.references
-    heard.catalog.references = short  # type: ignore[method-assign]
+    whole_references = heard.catalog.find_references
+    heard.catalog.find_references = short  # type: ignore[method-assign]
     parts = [SONG[3], Part(TALK, 6), Part(5, 28), SONG[4], Part(TALK, 15)]
     heard.hear(samples(*parts), 0)
     assert agrees(heard.aired(), parts), heard.aired()
@@ -216,7 +216,7 @@ def test_airing_ends_also_when_nothing_is_heard_any_more(heard: Heard) -> None:
 
 
 def test_recording_that_the_catalog_does_not_know_is_no_airing(heard: Heard) -> None:
-    heard.catalog.track = lambda _recording_id: None  # type: ignore[method-assign]
+    heard.catalog.find_track = lambda _recording_id: None  # type: ignore[method-assign]
     heard.hear(samples(SONG[1]), 0)
     assert heard.rows() == []
 

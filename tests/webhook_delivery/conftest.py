@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from tests.account_store.conftest import clock, url
 from tests.account_store.webhooks.conftest import accounts
 from webhook_delivery.deliverer import Deliverer
@@ -25,7 +25,7 @@ def deliver(opened: Accounts, deadline_seconds: float = LONG_SECONDS) -> Meters:
     """Run one round of deliveries: send all that is due by the accounts' clock, signed with the real time."""
 
     async def round_() -> Meters:
-        sender, meters = Sender(opened.outbound, utc_now, at_once=8, deadline_seconds=deadline_seconds), Meters()
+        sender, meters = Sender(opened.outbound, read_utc_time, at_once=8, deadline_seconds=deadline_seconds), Meters()
         await Deliverer(DeliveryQueue(opened), sender, meters).run_once()
         await sender.close()
         return meters

@@ -52,7 +52,7 @@ def test_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts:
     before = log_of(accounts, made.endpoint)
     assert [(one.status, one.attempt_count) for one in before] == [(PENDING, 1), (PENDING, 0), (PENDING, 0)], "it rests after a failure"
     assert "ConnectError" in str(before[0].last_error)
-    endpoint = accounts.webhooks.one(made.endpoint.account_id, made.endpoint.endpoint_id)
+    endpoint = accounts.webhooks.get(made.endpoint.account_id, made.endpoint.endpoint_id)
     assert endpoint.failing_since == clock.now
     with receiving(port=port) as receiver:
         clock.move(seconds=10)
@@ -60,7 +60,7 @@ def test_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts:
     assert [one.verified(made.secret)["data"]["value"] for one in receiver.received] == ["A", "B", "C"]
     assert [one.event_id for one in receiver.received] == [one.event_id for one in before]
     assert {one.status for one in log_of(accounts, made.endpoint)} == {DELIVERED}
-    assert accounts.webhooks.one(endpoint.account_id, endpoint.endpoint_id).failing_since is None
+    assert accounts.webhooks.get(endpoint.account_id, endpoint.endpoint_id).failing_since is None
 
 
 def test_address_that_resolves_to_our_network_by_now_is_not_called(accounts: Accounts, url: str, clock: HandClock) -> None:
@@ -112,7 +112,7 @@ def test_410_ends_it_until_its_owner_enables_it_again(accounts: Accounts, clock:
         account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
         decide(accounts, account_id, "A", "B")
         deliver(accounts)
-        endpoint = accounts.webhooks.one(account_id, endpoint_id)
+        endpoint = accounts.webhooks.get(account_id, endpoint_id)
         assert (endpoint.is_enabled, endpoint.disabled_reason, endpoint.disabled_at) == (False, "gone", clock.now)
         decide(accounts, account_id, "C")
         clock.move(days=1)
@@ -135,7 +135,7 @@ def test_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts
             decide(accounts, made.endpoint.account_id, "A")
             deliver(accounts)
             clock.move(days=1)
-        endpoint = accounts.webhooks.one(made.endpoint.account_id, made.endpoint.endpoint_id)
+        endpoint = accounts.webhooks.get(made.endpoint.account_id, made.endpoint.endpoint_id)
         assert (endpoint.disabled_reason, len(receiver.received)) == ("failing", 6)
         assert endpoint.failing_since == clock.now - timedelta(days=7)
         assert {one.status for one in log_of(accounts, endpoint)} == {HELD}
@@ -203,14 +203,14 @@ def test_endpoint_of_a_dead_deliverer_is_claimed_when_its_lease_ends(accounts: A
         decide(accounts, made.endpoint.account_id, "A")
         queue = DeliveryQueue(accounts)
         assert endpoint_id in queue.claim("dies", 100)
-        lost = queue.next("dies", endpoint_id)
+        lost = queue.find_next("dies", endpoint_id)
         assert lost is not None
         assert endpoint_id not in queue.claim("lives", 100)
-        assert queue.next("lives", endpoint_id) is None
+        assert queue.find_next("lives", endpoint_id) is None
         deliver(accounts)
         assert receiver.received == []
         clock.now += LEASE + timedelta(seconds=1)
-        assert queue.next("dies", endpoint_id) is None, "a lease that ended is no licence"
+        assert queue.find_next("dies", endpoint_id) is None, "a lease that ended is no licence"
         deliver(accounts)
     [one] = receiver.received
     assert one.event_id == lost.event_id

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.webhooks.endpoints import DISABLED_REASONS, generate_secret
 from account_store.webhooks.event_types import EVENT_TYPES, PING
 from account_store.webhooks.sealing import KEYS_VARIABLE
@@ -57,7 +57,7 @@ def posted(url: str, headers: dict[str, str], body: str) -> int:
 
 def test_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
     url, secret, printed = told
-    headers = sign_headers("msg_1", BODY, utc_now(), [generate_secret(), secret])
+    headers = sign_headers("msg_1", BODY, read_utc_time(), [generate_secret(), secret])
     assert posted(url, headers, BODY) == 204
     assert posted(url, headers, BODY) == 204
     assert posted(url, headers, BODY.replace("ü", "x")) == 400
@@ -68,7 +68,7 @@ def test_check_by_hand_of_the_page_agrees_with_the_library() -> None:
     names: dict[str, Any] = {}
     exec(BY_HAND, names)  # noqa: S102 -- our own page
     is_ours, secret = names["is_ours"], generate_secret()
-    headers = sign_headers("msg_1", BODY, utc_now(), [generate_secret(), secret])
+    headers = sign_headers("msg_1", BODY, read_utc_time(), [generate_secret(), secret])
     assert is_ours(secret, headers, BODY.encode())
     assert not is_ours(generate_secret(), headers, BODY.encode())
     assert not is_ours(secret, headers, BODY.encode() + b" ")

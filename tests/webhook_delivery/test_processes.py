@@ -130,7 +130,7 @@ def test_stopped_deliverer_finishes_its_pending_attempts(on_sqlite: Accounts, tm
             may_answer.set()
             assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert [one.attempt_count for one in log_of(really, made.endpoint)] == [1, 0], "the one under way was recorded, the next not begun"
-    assert [one.endpoint_id for one in really.webhooks.all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
+    assert [one.endpoint_id for one in really.webhooks.list_all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
     assert made.endpoint.endpoint_id in DeliveryQueue(really).claim("next", 100), "nobody need wait for a lease"
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     names = {

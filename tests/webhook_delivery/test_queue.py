@@ -49,12 +49,12 @@ def test_event_written_while_its_endpoint_was_being_disabled_is_held(accounts: A
 
 
 def test_backlog_counts_waiting_deliveries(accounts: Accounts, clock: HandClock) -> None:
-    before = DeliveryQueue(accounts).backlog()
+    before = DeliveryQueue(accounts).measure_backlog()
     assert (before.pending, before.oldest_due_seconds) == (0, 0.0)
     endpoint = hooked(accounts, NOWHERE).endpoint
     decide(accounts, endpoint.account_id, "A", "B")
     clock.move(seconds=90)
-    now = DeliveryQueue(accounts).backlog()
+    now = DeliveryQueue(accounts).measure_backlog()
     assert (now.pending, now.oldest_due_seconds, now.disabled_endpoints - before.disabled_endpoints) == (2, 90.0, 0)
     accounts.webhooks.change(endpoint.account_id, endpoint.endpoint_id, is_enabled=False)
-    assert DeliveryQueue(accounts).backlog().disabled_endpoints == before.disabled_endpoints + 1
+    assert DeliveryQueue(accounts).measure_backlog().disabled_endpoints == before.disabled_endpoints + 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.webhooks.outbox import DELIVERED, PENDING
 from tests.account_store.webhooks.conftest import decide, hooked, log_of
 from tests.webhook_delivery.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, deliver
@@ -71,7 +71,7 @@ def test_delivery_without_a_whole_2xx_is_sent_again_with_the_same_id(accounts: A
     assert len({one.event_id for one in receiver.received}) == 1
     assert len({one.body for one in receiver.received}) == 1
     assert receiver.received[-1].verified(made.secret)
-    attempts = accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, then.delivery_id).attempts
+    attempts = accounts.deliveries.get(made.endpoint.account_id, made.endpoint.endpoint_id, then.delivery_id).attempts
     assert [(one.status_code, one.error is None) for one in attempts] == [(status, False), (200, True)]
     assert attempts[-1].response_excerpt == "thanks"
 
@@ -94,7 +94,7 @@ def test_2xx_counts_whatever_the_length_of_its_body(accounts: Accounts, answer: 
         deliver(accounts)
     [delivery] = log_of(accounts, made.endpoint)
     assert delivery.status == DELIVERED, delivery
-    [attempt] = accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id).attempts
+    [attempt] = accounts.deliveries.get(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id).attempts
     assert attempt.response_excerpt is not None
     assert len(attempt.response_excerpt) <= EXCERPT_CHARACTERS
     assert "\0" not in attempt.response_excerpt
@@ -127,7 +127,7 @@ RESTS: dict[str, tuple[int, str, float]] = {
 def test_retry_after_of_a_receiver_delays_the_next_attempt(accounts: Accounts, clock: HandClock, kind: str) -> None:
     status, retry_after, rest = RESTS[kind]
     if retry_after == IN_AN_HOUR:
-        retry_after = format_datetime(utc_now() + timedelta(hours=1), usegmt=True)
+        retry_after = format_datetime(read_utc_time() + timedelta(hours=1), usegmt=True)
     with receiving(answers(status, b"later", f"Retry-After: {retry_after}")) as receiver:
         made = hooked(accounts, receiver.url)
         decide(accounts, made.endpoint.account_id, "A", "B")

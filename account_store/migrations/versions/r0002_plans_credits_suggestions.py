@@ -13,13 +13,13 @@ depends_on = None
 
 def upgrade() -> None:
     """Put accounts of the first version on the free plan; keep their keys."""
-    _widen()
-    _credits()
-    _suggestions()
-    _users()
+    _widen_accounts_and_keys()
+    _create_credit_tables()
+    _create_suggestions()
+    _create_users()
 
 
-def _widen() -> None:
+def _widen_accounts_and_keys() -> None:
     for column in (
         sa.Column("plan", sa.String(40), nullable=False, server_default="free"),
         sa.Column("is_yearly", sa.Boolean, nullable=False, server_default=sa.false()),
@@ -32,21 +32,21 @@ def _widen() -> None:
     op.add_column("api_key", sa.Column("label", sa.String(100), nullable=False, server_default=""))
 
 
-def _account_id(**options: bool) -> sa.Column[int]:
+def _build_account_id(**options: bool) -> sa.Column[int]:
     return sa.Column("account_id", sa.Integer, sa.ForeignKey("account.account_id"), nullable=False, **options)  # type: ignore[arg-type]
 
 
-def _credits() -> None:
+def _create_credit_tables() -> None:
     op.create_table(
         "credit_month",
-        _account_id(primary_key=True),
+        _build_account_id(primary_key=True),
         sa.Column("month", sa.String(7), primary_key=True),
         sa.Column("used", sa.BigInteger, nullable=False),
         sa.Column("allowed", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "credit_day",
-        _account_id(primary_key=True),
+        _build_account_id(primary_key=True),
         sa.Column("day", sa.String(10), primary_key=True),
         sa.Column("key_id", sa.Integer, primary_key=True),
         sa.Column("credits", sa.BigInteger, nullable=False),
@@ -55,7 +55,7 @@ def _credits() -> None:
     op.create_table(
         "credit_reservation",
         sa.Column("reservation_id", sa.String(32), primary_key=True),
-        _account_id(),
+        _build_account_id(),
         sa.Column("key_id", sa.Integer, nullable=False),
         sa.Column("day", sa.String(10), nullable=False),
         sa.Column("credits", sa.BigInteger, nullable=False),
@@ -63,7 +63,7 @@ def _credits() -> None:
     )
     op.create_table(
         "replay",
-        _account_id(primary_key=True),
+        _build_account_id(primary_key=True),
         sa.Column("idempotency_key", sa.String(255), primary_key=True),
         sa.Column("request_hash", sa.String(64), nullable=False),
         sa.Column("granted", sa.BigInteger, nullable=False),
@@ -75,11 +75,11 @@ def _credits() -> None:
     )
 
 
-def _suggestions() -> None:
+def _create_suggestions() -> None:
     op.create_table(
         "suggestion",
         sa.Column("suggestion_id", sa.Integer, primary_key=True),
-        _account_id(index=True),
+        _build_account_id(index=True),
         sa.Column("track_id", sa.BigInteger, nullable=False, index=True),
         sa.Column("field", sa.String(40), nullable=False),
         sa.Column("value", sa.String(500), nullable=False),
@@ -93,11 +93,11 @@ def _suggestions() -> None:
     )
 
 
-def _users() -> None:
+def _create_users() -> None:
     op.create_table(
         "dashboard_user",
         sa.Column("user_id", sa.Integer, primary_key=True),
-        _account_id(index=True),
+        _build_account_id(index=True),
         sa.Column("email", sa.String(254), nullable=False, unique=True),
         sa.Column("password_hash", sa.String(200), nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),

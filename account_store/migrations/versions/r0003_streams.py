@@ -15,12 +15,12 @@ _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 def upgrade() -> None:
     """Make the five tables."""
-    _streams()
-    _airings()
+    _create_streams()
+    _create_airings()
     op.create_table(
         "stream_gap",
         sa.Column("gap_id", _ROW_NUMBER, primary_key=True),
-        _stream_id(),
+        _build_stream_id(),
         sa.Column("started_at", sa.DateTime, nullable=False),
         sa.Column("ended_at", sa.DateTime),
         sa.Column("cause", sa.String(20), nullable=False),
@@ -42,11 +42,11 @@ def upgrade() -> None:
     )
 
 
-def _stream_id() -> sa.Column[str]:
+def _build_stream_id() -> sa.Column[str]:
     return sa.Column("stream_id", sa.String(36), sa.ForeignKey("stream.stream_id"), nullable=False)
 
 
-def _streams() -> None:
+def _create_streams() -> None:
     op.create_table(
         "stream",
         sa.Column("stream_id", sa.String(36), primary_key=True),
@@ -69,11 +69,11 @@ def _streams() -> None:
     )
 
 
-def _airings() -> None:
+def _create_airings() -> None:
     op.create_table(
         "airing",
         sa.Column("airing_id", _ROW_NUMBER, primary_key=True),
-        _stream_id(),
+        _build_stream_id(),
         sa.Column("recording_id", sa.BigInteger, nullable=False),
         sa.Column("isrc", sa.String(12)),
         sa.Column("title", sa.Text, nullable=False),

@@ -15,9 +15,9 @@ _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 def upgrade() -> None:
     """Make the five tables."""
-    _endpoints()
-    _events()
-    _deliveries()
+    _create_endpoints()
+    _create_events()
+    _create_deliveries()
     op.create_table(
         "webhook_announcement",
         sa.Column("occasion", sa.String(200), primary_key=True),
@@ -25,7 +25,7 @@ def upgrade() -> None:
     )
 
 
-def _endpoints() -> None:
+def _create_endpoints() -> None:
     op.create_table(
         "webhook_endpoint",
         sa.Column("endpoint_id", sa.String(36), primary_key=True),
@@ -48,7 +48,7 @@ def _endpoints() -> None:
     )
 
 
-def _events() -> None:
+def _create_events() -> None:
     op.create_table(
         "webhook_event",
         sa.Column("event_id", sa.String(40), primary_key=True),
@@ -59,7 +59,7 @@ def _events() -> None:
     )
 
 
-def _deliveries() -> None:
+def _create_deliveries() -> None:
     op.create_table(
         "webhook_delivery",
         sa.Column("delivery_id", _ROW_NUMBER, primary_key=True),

@@ -34,12 +34,12 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     known = connection.execute(sa.select(stream).where(stream.c.listened_ms.is_not(None))).all()
-    rows = [{"stream_id": row.stream_id, "month": month} for row in known for month in _months(row.created_at, row.listened_ms)]
+    rows = [{"stream_id": row.stream_id, "month": month} for row in known for month in _list_months(row.created_at, row.listened_ms)]
     if rows:
         connection.execute(heard.insert(), rows)
 
 
-def _months(created_at: datetime, listened_ms: int) -> list[str]:
+def _list_months(created_at: datetime, listened_ms: int) -> list[str]:
     last = max(datetime.fromtimestamp(listened_ms / 1000, UTC).replace(tzinfo=None), created_at)
     count = 12 * (last.year - created_at.year) + last.month - created_at.month + 1
     numbers = [12 * created_at.year + created_at.month - 1 + place for place in range(count)]

@@ -73,7 +73,7 @@ def doubts(monkeypatch: pytest.MonkeyPatch) -> Doubts:
 def charged(accounts: Accounts, caller: Caller) -> int:
     """Return the used credits once all doubts are over. The next order at the latest gives owed credits back."""
     await_result(accounts.ledger.charge, caller, 1)
-    statement = accounts.usage.month_now(caller.account_id)
+    statement = accounts.usage.read_month_now(caller.account_id)
     assert sum(day.credits for day in statement.days) == statement.used
     await_result(accounts.ledger.release, await_result(accounts.ledger.charge, caller, 1))
     return statement.used - 1

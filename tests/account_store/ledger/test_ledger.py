@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def used(accounts: Accounts, account_id: int, month: str | None = None) -> int:
-    statement = accounts.usage.month_now(account_id, month)
+    statement = accounts.usage.read_month_now(account_id, month)
     assert sum(day.credits for day in statement.days) == statement.used, "days and month must agree"
     return statement.used
 
@@ -50,12 +50,12 @@ def test_charge_beyond_the_plan_takes_nothing_and_a_partial_one_takes_the_rest(a
     assert await_result(accounts.ledger.charge, caller, 100, partial=True).granted == 0
     assert await_result(accounts.ledger.charge, caller, 0).used == 1000, "what costs nothing is never refused"
     assert used(accounts, caller.account_id) == 1000
-    assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [2], "those that took credits"
+    assert [day.requests for day in accounts.usage.read_month_now(caller.account_id).days] == [2], "those that took credits"
 
 
 def test_charge_of_zero_credits_counts_as_no_request(accounts: Accounts) -> None:
     caller = new_caller(accounts)
-    assert (await_result(accounts.ledger.charge, caller, 0).remaining, accounts.usage.month_now(caller.account_id).days) == (1000, [])
+    assert (await_result(accounts.ledger.charge, caller, 0).remaining, accounts.usage.read_month_now(caller.account_id).days) == (1000, [])
 
 
 def test_first_charge_beyond_the_plan_is_refused(accounts: Accounts) -> None:
@@ -83,7 +83,7 @@ def test_released_charge_can_be_taken_again(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     charge = await_result(accounts.ledger.charge, caller, 1000)
     assert await_result(accounts.ledger.release, charge).remaining == 1000
-    statement = accounts.usage.month_now(caller.account_id)
+    statement = accounts.usage.read_month_now(caller.account_id)
     assert (statement.used, [(day.credits, day.requests) for day in statement.days]) == (0, [(0, 0)])
     assert await_result(accounts.ledger.charge, caller, 1000).granted == 1000
 
@@ -98,14 +98,14 @@ def test_credits_reset_with_the_utc_month_and_a_release_goes_to_its_own_month(ac
     assert await_result(accounts.ledger.charge, caller, 1).used == 1
     await_result(accounts.ledger.release, old)
     assert (used(accounts, caller.account_id, "2026-12"), used(accounts, caller.account_id, "2027-01")) == (0, 1)
-    assert accounts.usage.month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
+    assert accounts.usage.read_month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
 
 
 def test_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -> None:
     key = accounts.keys.create(accounts.create("moves").account_id).key
 
     def caller():  # type: ignore[no-untyped-def]  # noqa: ANN202
-        return accounts.keys.caller(key)
+        return accounts.keys.find_caller(key)
 
     await_result(accounts.ledger.charge, caller(), 1000)
     accounts.change_plan(caller().account_id, "starter")
@@ -138,7 +138,7 @@ def test_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keeps_
     assert await_result(accounts.ledger.charge, caller, 3, idempotency_key="whole").granted == 0
     assert await_result(accounts.ledger.charge, caller, 3, partial=True, idempotency_key="partly").granted == 2
     accounts.change_plan(caller.account_id, "starter")
-    grown = accounts.keys.caller(accounts.keys.create(caller.account_id).key)
+    grown = accounts.keys.find_caller(accounts.keys.create(caller.account_id).key)
     assert grown is not None
     assert await_result(accounts.ledger.charge, grown, 3, idempotency_key="whole").granted == 3
     again = await_result(accounts.ledger.charge, grown, 3, partial=True, idempotency_key="partly")
@@ -155,7 +155,7 @@ def test_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> No
     assert other is not None
     assert await_result(accounts.ledger.reserve, caller, 1) is None
     assert await_result(accounts.ledger.settle, other, 0).used == 14
-    assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(14, 2)]
+    assert [(day.credits, day.requests) for day in accounts.usage.read_month_now(caller.account_id).days] == [(14, 2)]
     with pytest.raises(ValueError, match="cannot be settled"):
         await_result(accounts.ledger.settle, held, 111)
 
@@ -170,7 +170,7 @@ def test_expired_reservation_is_given_back_and_charged_when_settled_late(account
     clock.move(seconds=1)
     assert expire_reservations(accounts.engine, clock()) == 2
     assert used(accounts, caller.account_id) == 0
-    assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
+    assert [day.requests for day in accounts.usage.read_month_now(caller.account_id).days] == [0]
     assert await_result(accounts.ledger.settle, late, 20).used == 20
     assert used(accounts, caller.account_id) == 20
 
@@ -214,7 +214,7 @@ def test_concurrent_requests_under_one_idempotency_key_are_charged_once(accounts
     assert again is not None, "it was paid for before the month's credits were used up"
     with pytest.raises(IdempotencyKeyReusedError):
         await_result(ledger.reserve, caller, 11, idempotency_key="a", request_hash="another")
-    assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(1000, 2)]
+    assert [(day.credits, day.requests) for day in accounts.usage.read_month_now(caller.account_id).days] == [(1000, 2)]
     clock.move(hours=24, seconds=1)
     assert await_result(ledger.reserve, caller, 11, **named) is None
     assert used(accounts, caller.account_id) == 1000

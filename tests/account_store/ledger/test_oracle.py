@@ -144,6 +144,6 @@ def test_ledger_gives_the_results_of_the_oracle(accounts: Accounts, ledger: Ledg
         for operation, result in zip(operations, results, strict=True):
             client.keep(operation, result)
     for (account_id, month), total in oracle.used.items():
-        statement = accounts.usage.month_now(account_id, month)
+        statement = accounts.usage.read_month_now(account_id, month)
         assert statement.used == total == sum(day.credits for day in statement.days)
         assert 0 <= total <= ALLOWED

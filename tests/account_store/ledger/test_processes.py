@@ -34,7 +34,7 @@ def test_four_processes_of_64_clients_each_get_exactly_the_thousand_credits_of_o
     answers = [line.split()[0] for process in processes for line in process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()]
     assert [process.returncode for process in processes] == [0] * 4
     assert (answers.count("granted"), answers.count("refused")) == (1000, 200)
-    statement = accounts.usage.month_now(account.account_id)
+    statement = accounts.usage.read_month_now(account.account_id)
     assert (statement.used, [(day.credits, day.requests) for day in statement.days]) == (1000, [(1000, 1000)])
     accounts.close()
 
@@ -50,10 +50,10 @@ def test_killed_process_loses_no_answered_charge_and_a_repeat_pays_once(url: str
     answered |= {int(line.split()[1]) for line in process.stdout if line.endswith("\n")}
     process.wait(timeout=PATIENCE_SECONDS)
     process.stdout.close()
-    booked = accounts.usage.month_now(account.account_id).used
+    booked = accounts.usage.read_month_now(account.account_id).used
     assert len(answered) <= booked < 5000, "what was answered is on disk; what was on its way may be, too"
 
-    caller = accounts.keys.caller(key)
+    caller = accounts.keys.find_caller(key)
     assert caller is not None
 
     async def repeat_all() -> list[Charge]:
@@ -64,22 +64,23 @@ def test_killed_process_loses_no_answered_charge_and_a_repeat_pays_once(url: str
     repeated = asyncio.run(repeat_all())
     assert all(repeated[number].is_replay for number in answered)
     assert sum(not charge.is_replay for charge in repeated) == 100
-    assert accounts.usage.month_now(account.account_id).used == booked + 100
+    assert accounts.usage.read_month_now(account.account_id).used == booked + 100
     accounts.close()
 
 
 def test_process_killed_with_a_reservation_in_hand_costs_nothing_in_the_end(url: str, clock: HandClock) -> None:
-    code = "import asyncio,os,signal,sys; from account_store import Accounts; a=Accounts.open(sys.argv[1]); c=a.keys.caller(sys.argv[2])\n"
+    code = "import asyncio,os,signal,sys; from account_store import Accounts\n"
+    code += "a=Accounts.open(sys.argv[1]); c=a.keys.find_caller(sys.argv[2])\n"
     code += "assert asyncio.run(a.ledger.reserve(c, 110)); os.kill(os.getpid(), signal.SIGKILL)"
     accounts = Accounts.open(url)
     account = accounts.create("reserved")
     key = accounts.keys.create(account.account_id).key
     assert subprocess.run([sys.executable, "-c", code, url, key], cwd=ROOT, check=False).returncode == -signal.SIGKILL
-    month = accounts.usage.month_now(account.account_id)
+    month = accounts.usage.read_month_now(account.account_id)
     assert month.used == 110
     accounts.close()
     clock.move(days=365 * 50)
     later = Accounts.open(url, clock=clock)
     later.ledger.sweep()
-    assert later.usage.month_now(account.account_id, month.month).used == 0
+    assert later.usage.read_month_now(account.account_id, month.month).used == 0
     later.close()

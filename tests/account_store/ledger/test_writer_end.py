@@ -70,7 +70,7 @@ def in_a_thread(charge: Callable[[], Charge]) -> Charge | Exception | None:
 
 
 def used(accounts: Accounts, caller: Caller) -> int:
-    return accounts.usage.month_now(caller.account_id).used
+    return accounts.usage.read_month_now(caller.account_id).used
 
 
 def test_charge_fails_when_the_writer_ends_and_the_next_one_is_charged(accounts: Accounts, fatal_clock: FatalClock) -> None:

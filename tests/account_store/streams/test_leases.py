@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_store.streams.leases import Lease, LeaseLostError, Leases, hold, now_ms
+from account_store.streams.leases import Lease, LeaseLostError, Leases, hold, read_database_ms
 from account_store.streams.registry import ACTIVE
 from account_store.streams.stream_tables import monitor_worker, stream
 from tests.account_store.conftest import new_caller
@@ -27,7 +27,7 @@ def account_id(accounts: Accounts) -> Iterator[int]:
     """Yield an account whose streams are the only active ones during the test."""
     made = new_caller(accounts).account_id
     yield made
-    for one in accounts.streams.page(made, status=ACTIVE):
+    for one in accounts.streams.read_page(made, status=ACTIVE):
         accounts.streams.stop(made, one.stream_id)
     with accounts.engine.begin() as connection:
         connection.execute(monitor_worker.delete())
@@ -44,7 +44,9 @@ def worker(accounts: Accounts, capacity: int = 100, seconds: float = SECONDS) ->
 def expire(accounts: Accounts, lease: Lease) -> None:
     """Let its time be over, as if nobody had renewed it."""
     with accounts.engine.begin() as connection:
-        connection.execute(stream.update().where(stream.c.stream_id == lease.stream_id).values(lease_ends_ms=now_ms(connection) - 1))
+        connection.execute(
+            stream.update().where(stream.c.stream_id == lease.stream_id).values(lease_ends_ms=read_database_ms(connection) - 1)
+        )
 
 
 def ids(leases: list[Lease]) -> set[str]:
@@ -97,10 +99,10 @@ def test_workers_share_by_capacity_and_a_late_one_gets_its_part(accounts: Accoun
     held = large.claim()
     assert len(held) == 9
     assert small.claim() == []
-    assert large.surplus(len(held)) == 3
+    assert large.count_surplus(len(held)) == 3
     large.release(held[:3])
     assert ids(small.claim()) == ids(held[:3])
-    assert (large.surplus(6), small.surplus(3)) == (0, 0)
+    assert (large.count_surplus(6), small.count_surplus(3)) == (0, 0)
     assert large.claim(6) == []
 
 
@@ -139,4 +141,4 @@ def test_workers_that_claim_at_once_never_get_the_same_stream(accounts: Accounts
 
 def test_lease_time_is_the_databases(accounts: Accounts) -> None:
     with accounts.engine.begin() as connection:
-        assert abs(now_ms(connection) - time.time() * 1000) < 5000
+        assert abs(read_database_ms(connection) - time.time() * 1000) < 5000

@@ -29,7 +29,7 @@ def test_stream_belongs_to_its_account_and_waits_for_a_worker(accounts: Accounts
     for ask in (accounts.streams.get, accounts.streams.stop):
         with pytest.raises(UnknownError):
             ask(other, made.stream_id)
-    assert accounts.streams.page(other) == []
+    assert accounts.streams.read_page(other) == []
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_pages_hold_the_newest_first_without_repeating_or_skipping(accounts: Acc
         made.append(accounts.streams.create(mine, f"https://radio.example/{number}", f"Radio {number}"))
     accounts.streams.stop(mine, made[3].stream_id)
     seen, after = [], None
-    while page := accounts.streams.page(mine, limit=2, after=after):
+    while page := accounts.streams.read_page(mine, limit=2, after=after):
         seen += page
         after = page[-1].stream_id
     assert [one.name for one in seen] == [one.name for one in reversed(made)]
-    assert len(accounts.streams.page(mine, status=ACTIVE)) == 6
+    assert len(accounts.streams.read_page(mine, status=ACTIVE)) == 6
 
 
 def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Accounts, clock: HandClock) -> None:

@@ -32,12 +32,12 @@ def new_stream(accounts: Accounts, *, created_at: datetime = NOW - timedelta(day
     made = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example.org/live", "Radio")
     with accounts.engine.begin() as connection:
         connection.execute(stream.update().where(stream.c.stream_id == made.stream_id).values(created_at=created_at))
-    [reported] = accounts.airplay.streams(made.account_id, created_at, NOW + timedelta(days=1))
+    [reported] = accounts.airplay.list_streams(made.account_id, created_at, NOW + timedelta(days=1))
     return reported
 
 
 def rows(accounts: Accounts, one: ReportedStream, since: datetime, until: datetime) -> list[tuple[int, int, int]]:
-    [found] = accounts.airplay.airings([one], since, until)
+    [found] = accounts.airplay.iterate_airings([one], since, until)
     return list(zip(found.recording_ids.tolist(), found.started_unix.tolist(), found.seconds.tolist(), strict=True))
 
 
@@ -151,7 +151,7 @@ def test_report_separates_streams_with_packed_and_unpacked_days(accounts: Accoun
             for more in (1, 0):
                 air(accounts, one.stream_id, track(100 * number + more), midnight(day) + timedelta(seconds=60 * number + more), 30)
     alone = [rows(accounts, one, midnight(19), NOW) for one in streams]
-    together = lambda: [len(one.seconds) for one in accounts.airplay.airings(streams, midnight(19), NOW)]  # noqa: E731
+    together = lambda: [len(one.seconds) for one in accounts.airplay.iterate_airings(streams, midnight(19), NOW)]  # noqa: E731
     assert together() == [len(one) for one in alone] == [6, 0] * 3
     accounts.airplay.settle()
     with accounts.engine.begin() as connection:
@@ -168,13 +168,13 @@ def test_streams_of_a_report_were_active_in_its_time(accounts: Accounts, clock: 
     clock.move(days=1)
     second = accounts.streams.create(account_id, "https://radio.example.org/2", "Second")
     accounts.streams.stop(account_id, first.stream_id)
-    names = lambda since, until: [one.name for one in accounts.airplay.streams(account_id, since, until)]  # noqa: E731
+    names = lambda since, until: [one.name for one in accounts.airplay.list_streams(account_id, since, until)]  # noqa: E731
     assert names(NOW - timedelta(days=9), NOW) == [], "before it began"
     assert names(NOW, NOW + timedelta(seconds=1)) == ["First"]
     assert names(NOW, NOW + timedelta(days=9)) == ["First", "Second"]
     assert names(NOW + timedelta(days=1, seconds=1), NOW + timedelta(days=9)) == ["Second"]
     assert second.account_id == account_id
-    assert accounts.airplay.streams(account_id + 1000, NOW, NOW + timedelta(days=9)) == []
+    assert accounts.airplay.list_streams(account_id + 1000, NOW, NOW + timedelta(days=9)) == []
 
 
 @pytest.mark.parametrize("count", [1, 1200])
@@ -183,5 +183,5 @@ def test_recording_has_the_names_of_its_last_airing(accounts: Accounts, count: i
     air(accounts, one.stream_id, track(5, isrc="GBAYE2600100"), midnight(3), 10)
     renamed = track(5)
     air(accounts, one.stream_id, type(renamed)(5, "Renamed", "Artist 5", None, 200), midnight(2), 10)
-    found = accounts.airplay.aired_as(one.stream_id, [5, *range(10_000, 10_000 + count)])
+    found = accounts.airplay.find_aired_names(one.stream_id, [5, *range(10_000, 10_000 + count)])
     assert found == {5: ("Renamed", "Artist 5", None)}

@@ -28,8 +28,8 @@ def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
     opened = Accounts.open(url, clock=clock, outbound=OUTBOUND)
     yield opened
     # The next test's deliverer must not send the deliveries that are still due from this test.
-    for account in opened.all():
-        for endpoint in opened.webhooks.all(account.account_id):
+    for account in opened.list_all():
+        for endpoint in opened.webhooks.list_all(account.account_id):
             opened.webhooks.delete(account.account_id, endpoint.endpoint_id)
     opened.close()
 
@@ -52,4 +52,4 @@ def decide(accounts: Accounts, account_id: int, *values: str) -> None:
 
 def log_of(accounts: Accounts, endpoint: Endpoint) -> list[Delivery]:
     """Its deliveries, oldest first."""
-    return accounts.deliveries.page(endpoint.account_id, endpoint.endpoint_id)[::-1]
+    return accounts.deliveries.read_page(endpoint.account_id, endpoint.endpoint_id)[::-1]

@@ -24,7 +24,7 @@ NOWHERE = "http://127.0.0.1:9/hook"
 def test_endpoint_keeps_what_it_was_made_with(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
     made = accounts.webhooks.create(account_id, "HTTP://127.0.0.1:9?x", [TRACK_ENDED, TRACK_STARTED, TRACK_ENDED], "the player")
-    one = accounts.webhooks.one(account_id, made.endpoint.endpoint_id)
+    one = accounts.webhooks.get(account_id, made.endpoint.endpoint_id)
     assert one == made.endpoint
     assert (one.url, one.event_types, one.description) == ("http://127.0.0.1:9/?x", (TRACK_STARTED, TRACK_ENDED), "the player")
     assert (one.created_at, one.is_enabled, one.disabled_reason, one.failing_since) == (clock.now, True, None, None)
@@ -55,7 +55,7 @@ def test_invalid_endpoint_values_are_refused(accounts: Accounts) -> None:
     with pytest.raises(InvalidValueError, match="0 to 168 hours"):
         accounts.webhooks.rotate(account_id, made.endpoint_id, LONGEST_OVERLAP + timedelta(seconds=1))
     with pytest.raises(InvalidValueError, match=f"there are {', '.join(DELIVERY_STATUSES)}"):
-        accounts.deliveries.page(account_id, made.endpoint_id, status="lost")
+        accounts.deliveries.read_page(account_id, made.endpoint_id, status="lost")
     accounts.webhooks._outbound = strict
     with pytest.raises(RefusedAddressError):
         accounts.webhooks.change(account_id, made.endpoint_id, url=NOWHERE)
@@ -69,22 +69,22 @@ def test_account_sees_its_own_endpoints_up_to_a_limit(accounts: Accounts) -> Non
     every = [accounts.webhooks.create(mine, NOWHERE).endpoint for _ in range(MOST_ENDPOINTS)]
     with pytest.raises(TooManyEndpointsError, match="at most 20"):
         accounts.webhooks.create(mine, NOWHERE)
-    assert {one.endpoint_id for one in accounts.webhooks.all(mine)} == {one.endpoint_id for one in every}
+    assert {one.endpoint_id for one in accounts.webhooks.list_all(mine)} == {one.endpoint_id for one in every}
     accounts.webhooks.delete(mine, every[0].endpoint_id)
     accounts.webhooks.create(mine, NOWHERE)
     strange = (mine, others.endpoint_id)
     for ask in (
-        lambda: accounts.webhooks.one(*strange),
+        lambda: accounts.webhooks.get(*strange),
         lambda: accounts.webhooks.change(*strange, description="x"),
         lambda: accounts.webhooks.rotate(*strange),
         lambda: accounts.webhooks.delete(*strange),
-        lambda: accounts.deliveries.page(*strange),
+        lambda: accounts.deliveries.read_page(*strange),
         lambda: accounts.deliveries.ping(*strange),
-        lambda: accounts.webhooks.one(mine, every[0].endpoint_id),
+        lambda: accounts.webhooks.get(mine, every[0].endpoint_id),
     ):
         with pytest.raises(UnknownError):
             ask()
-    assert accounts.webhooks.one(others.account_id, others.endpoint_id) == others
+    assert accounts.webhooks.get(others.account_id, others.endpoint_id) == others
 
 
 def test_disabled_it_holds_what_happens_until_it_is_replayed(accounts: Accounts, clock: HandClock) -> None:
@@ -118,8 +118,8 @@ def test_log_has_pages_newest_first(accounts: Accounts) -> None:
     other = accounts.webhooks.create(made.account_id, NOWHERE).endpoint
     sent = [accounts.deliveries.ping(made.account_id, made.endpoint_id).delivery_id for _ in range(5)]
     accounts.deliveries.ping(made.account_id, other.endpoint_id)
-    page = accounts.deliveries.page(made.account_id, made.endpoint_id, limit=2)
+    page = accounts.deliveries.read_page(made.account_id, made.endpoint_id, limit=2)
     assert [one.delivery_id for one in page] == sent[:2:-1]
-    rest = accounts.deliveries.page(made.account_id, made.endpoint_id, before=page[-1].delivery_id)
+    rest = accounts.deliveries.read_page(made.account_id, made.endpoint_id, before=page[-1].delivery_id)
     assert [one.delivery_id for one in rest] == sent[2::-1]
-    assert accounts.deliveries.page(made.account_id, made.endpoint_id, status=HELD) == []
+    assert accounts.deliveries.read_page(made.account_id, made.endpoint_id, status=HELD) == []

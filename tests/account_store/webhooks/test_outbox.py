@@ -32,7 +32,7 @@ def test_event_is_committed_together_with_its_cause(accounts: Accounts, clock: H
         event_id = emit(connection, made.endpoint.account_id, TRACK_STARTED, {"title": "Ünï"}, occurred_at=clock.now)
     [delivery] = log_of(accounts, made.endpoint)
     assert (delivery.event_id, delivery.event_type, delivery.occurred_at) == (event_id, TRACK_STARTED, clock.now)
-    detail = accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id)
+    detail = accounts.deliveries.get(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id)
     assert detail.body == '{"type":"stream.track_started","timestamp":"2026-11-21T12:00:00Z","data":{"title":"Ünï"}}'
 
 
@@ -65,7 +65,7 @@ def test_every_change_of_a_decision_emits_an_event(accounts: Accounts) -> None:
     accounts.suggestions.decide(suggested.suggestion_id, "approved", value="House", note="a slip")
     accounts.suggestions.decide(suggested.suggestion_id, "rejected")
     told = [
-        json.loads(accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, one.delivery_id).body)["data"]
+        json.loads(accounts.deliveries.get(made.endpoint.account_id, made.endpoint.endpoint_id, one.delivery_id).body)["data"]
         for one in log_of(accounts, made.endpoint)
     ]
     assert told[0] == {
@@ -85,7 +85,7 @@ def test_announcement_reaches_each_account_once_over_all_processes(accounts: Acc
     opened = [Accounts.open(url, clock=clock, outbound=OUTBOUND) for _ in range(4)]
     for build in ("b-1", "b-2"):
         with ThreadPoolExecutor(4) as threads:
-            tell = [threads.submit(one.webhooks.tell_all, f"published {build}", CATALOG_PUBLISHED, {"build": build}) for one in opened]
+            tell = [threads.submit(one.webhooks.announce, f"published {build}", CATALOG_PUBLISHED, {"build": build}) for one in opened]
             assert sorted(one.result() for one in tell) == [False, False, False, True]
     for one in opened:
         one.close()

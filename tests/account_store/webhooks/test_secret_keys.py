@@ -146,7 +146,7 @@ def test_lost_key_is_logged_with_the_remedy_and_not_replaced(database: str, tmp_
     assert "replace-secret-key" in caplog.text
     with pytest.raises(SealedError, match="is not there"):
         accounts.webhooks.create(account_id, ADDRESS)
-    assert accounts.webhooks.one(account_id, endpoint_id).is_enabled, "all else goes on"
+    assert accounts.webhooks.get(account_id, endpoint_id).is_enabled, "all else goes on"
     accounts.close()
     shutil.move(tmp_path / "backup", file)
     accounts = opened(database)

@@ -26,7 +26,7 @@ def test_a_server_packs_what_was_left_before_it_takes_requests(tmp_path: Path) -
     key = published(tmp_path)
     accounts = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
     began = datetime.now(UTC) - timedelta(days=40)
-    caller = accounts.keys.caller(key)
+    caller = accounts.keys.find_caller(key)
     assert caller is not None
     one = accounts.streams.create(caller.account_id, "https://radio.example.org/live", "Radio").stream_id
     with accounts.engine.begin() as connection:

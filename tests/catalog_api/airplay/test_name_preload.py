@@ -58,7 +58,7 @@ def aired(place: Path) -> str:
     """A published catalog and an account on whose two streams AIRED aired, and one recording so long ago that no report has it; its key."""
     key = published(place)
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
-    caller, now = accounts.keys.caller(key), datetime.now(UTC)
+    caller, now = accounts.keys.find_caller(key), datetime.now(UTC)
     assert caller is not None
     streams = [accounts.streams.create(caller.account_id, f"https://radio.example.org/{n}", "Radio").stream_id for n in range(2)]
     with accounts.engine.begin() as connection:

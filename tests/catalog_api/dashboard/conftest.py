@@ -12,7 +12,7 @@ import httpx
 import pytest
 from argon2 import PasswordHasher
 
-from account_store.clock import utc_now
+from account_store.clock import read_utc_time
 from account_store.users import Users
 from catalog_store.publisher import publish
 from catalog_store.tables import TABLES
@@ -158,7 +158,7 @@ def new_user(accounts: Accounts, plan: str = "free") -> tuple[User, str]:
 
     The user signs up past the limits of addresses, with a quick hash.
     """
-    users = Users(accounts.engine, utc_now, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    users = Users(accounts.engine, read_utc_time, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     user = users.sign_up(f"kim{next(_names)}@example.org", PASSWORD)
     if plan != "free":
         accounts.change_plan(user.account_id, plan)

@@ -45,7 +45,7 @@ def test_who_signs_up_is_signed_in_and_has_the_free_plan(visitor: httpx.Client, 
     answer = visitor.post("/dashboard/sign-up", data={"form_token": token, "email": "New@Example.org", "password": PASSWORD})
     assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard")
     assert "new@example.org" in visitor.get("/dashboard").text
-    assert server.accounts.named("new@example.org").plan.name == "free"
+    assert server.accounts.find_by_name("new@example.org").plan.name == "free"
     with httpx.Client(base_url=server.base) as other:
         token = token_of(other.get("/dashboard/sign-up").text)
         taken = other.post("/dashboard/sign-up", data={"form_token": token, "email": "new@example.org", "password": PASSWORD})
@@ -111,7 +111,7 @@ def test_signing_in_anew_and_signing_out_end_the_session_on_the_server(browser: 
     token = browser.form_token()
     browser.http.post("/dashboard/sign-in", data={"form_token": token, "email": other.email, "password": PASSWORD})
     second = browser.http.cookies["dashboard"]
-    assert server.accounts.users.signed_in(first) is None
+    assert server.accounts.users.find_session_user(first) is None
     assert browser.post("/dashboard/sign-out").headers["location"] == "/dashboard/sign-in"
     for ended in (first, second):
         assert httpx.get(f"{server.base}/dashboard", cookies={"dashboard": ended}).status_code == 303
@@ -176,7 +176,7 @@ def test_another_password_needs_the_present_one_and_ends_other_sessions(browser:
     done = browser.post("/dashboard/password", {"present": PASSWORD, "following": "another password"})
     assert done.status_code == 303
     assert browser.http.get("/dashboard").status_code == 200
-    assert server.accounts.users.signed_in(elsewhere) is None
+    assert server.accounts.users.find_session_user(elsewhere) is None
     assert server.accounts.users.sign_in(browser.user.email, "another password").user == browser.user
 
 

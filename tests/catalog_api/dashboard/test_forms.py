@@ -45,14 +45,14 @@ def test_a_form_without_our_token_or_from_elsewhere_is_refused(browser: Browser,
     ]
     assert [answer.status_code for answer in refused] == [403] * len(refused)
     assert all("<h1>Forbidden</h1>" in answer.text for answer in refused)
-    assert browser.accounts.users.signed_in(browser.http.cookies["dashboard"]) == browser.user
-    assert browser.accounts.keys.summaries(browser.user.account_id) == []
+    assert browser.accounts.users.find_session_user(browser.http.cookies["dashboard"]) == browser.user
+    assert browser.accounts.keys.list_summaries(browser.user.account_id) == []
 
 
 def test_a_form_from_our_own_page_is_taken(browser: Browser, server: Api) -> None:
     answer = browser.post("/dashboard/keys", headers={"origin": server.base})
     assert answer.status_code == 200
-    assert len(browser.accounts.keys.summaries(browser.user.account_id)) == 1
+    assert len(browser.accounts.keys.list_summaries(browser.user.account_id)) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_what_no_form_of_ours_holds_is_refused_and_nothing_is_made(browser: Brow
     answer = browser.http.post("/dashboard/keys", content=content, headers={"content-type": "application/x-www-form-urlencoded"})
     assert answer.status_code == status
     assert answer.headers["content-type"].startswith("text/html")
-    assert browser.accounts.keys.summaries(browser.user.account_id) == []
+    assert browser.accounts.keys.list_summaries(browser.user.account_id) == []

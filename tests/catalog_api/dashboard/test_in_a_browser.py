@@ -131,7 +131,7 @@ def test_a_key_holders_day(chromium: Browser, server: Api, width: int, colours: 
     sign_up(visitor, email)
     make_and_lose_keys(visitor, server)
     find_a_track(visitor)
-    server.accounts.change_plan(server.accounts.named(email).account_id, "starter")
+    server.accounts.change_plan(server.accounts.find_by_name(email).account_id, "starter")
     suggest_a_genre(visitor)
     monitor_a_stream(visitor, server, email)
     be_told_of_events(visitor)
@@ -166,7 +166,7 @@ def make_and_lose_keys(visitor: Visitor, server: Api) -> None:
     assert server.get("/v1/usage", key=page.inner_text("#new-key")).status_code == 200
     page.click("article:has(dt:text-is('Ends')) >> summary:has-text('Revoke')")
     visitor.click("article:has(dt:text-is('Ends')) >> button", "key_revoked")
-    assert server.accounts.keys.caller(key) is None
+    assert server.accounts.keys.find_caller(key) is None
 
 
 def find_a_track(visitor: Visitor) -> None:
@@ -199,7 +199,7 @@ def suggest_a_genre(visitor: Visitor) -> None:
 
 def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
     page, accounts = visitor.page, server.accounts
-    account_id = accounts.named(email).account_id
+    account_id = accounts.find_by_name(email).account_id
     visitor.click("nav >> text=Streams", "streams_none")
     visitor.click("text=Monitor a stream", "stream_without_card")
     assert visitor.reads("no payment card")
@@ -210,7 +210,7 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
     assert visitor.reads("loopback")
     visitor.fill(name="Radio Amber", url=PUBLIC)
     visitor.click("main button.main", "stream_starting")
-    [made] = accounts.streams.page(account_id)
+    [made] = accounts.streams.read_page(account_id)
     assert page.url.endswith(f"/dashboard/streams/{made.stream_id}")
     today = broadcast(accounts, made.stream_id)
     visitor.go(f"/dashboard/streams/{made.stream_id}", "stream")

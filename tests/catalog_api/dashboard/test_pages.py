@@ -24,7 +24,7 @@ SEARCH = {"artist": "velvet foxes", "title": "midnight runing"}
 
 
 def used(browser: Browser) -> int:
-    return browser.accounts.usage.month_now(browser.user.account_id).used
+    return browser.accounts.usage.read_month_now(browser.user.account_id).used
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_keys_of_others_are_not_there(browser: Browser, server: Api, action: str
         answer = browser.post(f"/dashboard/keys/{key_id}/{action}", {"overlap": "0"})
         assert answer.status_code == 404, key_id
     assert server.get("/v1/usage", key=key.key).status_code == 200
-    assert browser.accounts.keys.summaries(browser.user.account_id) == []
+    assert browser.accounts.keys.list_summaries(browser.user.account_id) == []
 
 
 def test_live_keys_of_an_account_are_bounded(browser: Browser) -> None:
     for _ in range(MOST_KEYS):
         browser.key()
-    last = browser.accounts.keys.summaries(browser.user.account_id)[-1].key_id
+    last = browser.accounts.keys.list_summaries(browser.user.account_id)[-1].key_id
     assert browser.post("/dashboard/keys").status_code == 409
     assert browser.post(f"/dashboard/keys/{last}/rotate", {"overlap": "24"}).status_code == 409
-    assert len(browser.accounts.keys.summaries(browser.user.account_id)) == MOST_KEYS
+    assert len(browser.accounts.keys.list_summaries(browser.user.account_id)) == MOST_KEYS
     assert browser.post(f"/dashboard/keys/{last}/rotate", {"overlap": "0"}).status_code == 200
 
 
@@ -112,7 +112,7 @@ def test_a_search_is_that_of_the_api_under_the_newest_key_for_one_credit(browser
     assert used(browser) == 1
     results = server.get("/v1/tracks/search", key=key, **SEARCH).json()["results"]
     assert re.findall(r'<a href="/dashboard/tracks/(\d+)"', page.text) == [str(one["id"]) for one in results]
-    assert [day.key_prefix for day in browser.accounts.usage.month_now(browser.user.account_id).days] == [key[:10]]
+    assert [day.key_prefix for day in browser.accounts.usage.read_month_now(browser.user.account_id).days] == [key[:10]]
     overview = browser.http.get("/dashboard").text
     assert '<progress max="1000" value="2"' in overview
     assert "<strong>998</strong> of 1,000 left" in overview
@@ -200,7 +200,7 @@ def test_suggestions_are_for_paying_accounts(browser: Browser) -> None:
     assert "part of the paid plans" in browser.http.get("/dashboard/tracks/1/suggestions").text
     answer = browser.post("/dashboard/tracks/1/suggestions", {"field": "genre", "value": "Techno"})
     assert answer.status_code == 403
-    assert browser.accounts.suggestions.page(account_id=browser.user.account_id) == []
+    assert browser.accounts.suggestions.read_page(account_id=browser.user.account_id) == []
 
 
 def test_a_suggestion_sent_twice_is_one_and_its_fate_is_told(paying: Browser) -> None:
@@ -210,7 +210,7 @@ def test_a_suggestion_sent_twice_is_one_and_its_fate_is_told(paying: Browser) ->
         answer = paying.post("/dashboard/tracks/1/suggestions", form)
         assert answer.status_code == 303
     assert used(paying) == 1
-    (made,) = paying.accounts.suggestions.page(account_id=paying.user.account_id)
+    (made,) = paying.accounts.suggestions.read_page(account_id=paying.user.account_id)
     assert (made.track_id, made.value, made.note, made.source_url) == (1, "Acid House", HOSTILE, None)
     page = paying.http.get(answer.headers["location"]).text
     assert "pending" in page

@@ -57,7 +57,7 @@ def test_sign_up_can_be_switched_off(tmp_path: Path, accounts_url: str) -> None:
 
     asyncio.run(scene())
     with closing(Accounts.open(accounts_url)) as accounts:
-        assert accounts.all() == []
+        assert accounts.list_all() == []
 
 
 def test_the_dashboard_can_be_switched_off(tmp_path: Path, accounts_url: str) -> None:

@@ -47,9 +47,9 @@ def test_a_form_sent_twice_is_one_stream(radio: Browser) -> None:
     for _ in range(2):
         answer = radio.post("/dashboard/streams", FORM)
         assert answer.status_code == 303
-    [made] = radio.accounts.streams.page(radio.user.account_id)
+    [made] = radio.accounts.streams.read_page(radio.user.account_id)
     assert answer.headers["location"] == f"/dashboard/streams/{made.stream_id}"
-    assert radio.accounts.usage.month_now(radio.user.account_id).used == 0
+    assert radio.accounts.usage.read_month_now(radio.user.account_id).used == 0
 
 
 def test_without_a_card_nothing_is_monitored_and_the_page_says_why(browser: Browser) -> None:
@@ -57,7 +57,7 @@ def test_without_a_card_nothing_is_monitored_and_the_page_says_why(browser: Brow
     assert "no payment card" in browser.http.get("/dashboard/streams/new").text
     answer = browser.post("/dashboard/streams", FORM)
     assert (answer.status_code, "no payment card" in answer.text) == (403, True)
-    assert browser.accounts.streams.page(browser.user.account_id) == []
+    assert browser.accounts.streams.read_page(browser.user.account_id) == []
 
 
 def test_what_was_wrong_stands_at_its_field(radio: Browser) -> None:
@@ -151,7 +151,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(radio: Browser) -> None:
     )
     shown = re.search(r'id="new-secret">(whsec_[^<]+)<', answer.text)
     assert shown
-    [made] = radio.accounts.webhooks.all(radio.user.account_id)
+    [made] = radio.accounts.webhooks.list_all(radio.user.account_id)
     assert (made.url, made.event_types) == ("https://93.184.215.14/hook", ("catalog.published",))
     for path in ("/dashboard/webhooks", f"/dashboard/webhooks/{made.endpoint_id}"):
         page = radio.http.get(path).text
@@ -190,4 +190,4 @@ def test_webhooks_of_others_are_not_there(radio: Browser, server: Api) -> None:
             answer = radio.post(f"/dashboard/webhooks/{place}/{action}", {"status": "disabled", "hours": "1"})
             assert answer.status_code in {400, 404}, (place, action)
     assert radio.http.get(f"/dashboard/webhooks/{mine.endpoint_id}/deliveries/{sent.delivery_id}").status_code == 404
-    assert server.accounts.webhooks.one(other.account_id, theirs.endpoint_id).is_enabled
+    assert server.accounts.webhooks.get(other.account_id, theirs.endpoint_id).is_enabled

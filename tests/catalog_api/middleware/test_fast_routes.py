@@ -121,7 +121,7 @@ async def refusals(place: Path, key: str) -> list[tuple[int, bytes]]:
             said.append((head["status"], body))
         await asked(app, "GET", "/v1/usage", key)  # is remembered from now on
         elsewhere = Accounts.open(f"sqlite:///{place}/accounts.db")
-        elsewhere.keys.revoke(keys.remembered(key).key_id)
+        elsewhere.keys.revoke(keys.find_cached_caller(key).key_id)
         elsewhere.close()
         head, body = await asked(app, "GET", path, key)
         said.append((head["status"], body))
