@@ -106,6 +106,7 @@ class Accounts:
         try:
             with self.engine.begin() as connection:
                 made = connection.execute(account.insert().values(row))
+        # The unique index decides, not a look beforehand: two processes may create the name at once.
         except IntegrityError:
             raise TakenError(f"there is an account named {name!r} already") from None
         return self.get(get_new_id(made))
@@ -142,10 +143,12 @@ class Accounts:
     def _change(self, account_id: int, **values: object) -> Account:
         with self.engine.begin() as connection:
             connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
+        # Cached callers carry the plan and the card. Other processes see the change when their entries expire.
         self.keys.forget()
         return self.get(account_id)
 
     def _build_plan_columns(self, plan: str, terms: Terms | None) -> dict[str, object]:
+        # For its errors: an unknown plan or missing terms are refused before anything is written.
         self.plans.find_plan(plan, terms)
         return {
             "plan": plan,

@@ -107,9 +107,11 @@ class ApiKeys:
             with self._engine.begin() as connection:
                 made = connection.execute(api_key.insert().values(**row, created_at=self._clock()))
         except IntegrityError as error:
+            # SQLAlchemy has one class for both violations; the messages of both drivers name the kind.
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this key is in use already") from None
+        # A key that was tried before it existed is cached as unknown for up to KEY_CACHE_SECONDS.
         self._unknown.pop(_digest(key), None)
         return NewKey(get_new_id(made), key)
 
@@ -165,6 +167,7 @@ class ApiKeys:
         known = self._known.get(digest)
         if known is None or known[0] <= now:
             return None
+        # Asked ahead of time. Otherwise, once a second, all requests of a busy key would wait for the database.
         if known[0] - now < ASK_AHEAD_SECONDS and digest not in self._pending:
             self._look_up_in_thread(digest)
         return known[1]
@@ -178,15 +181,18 @@ class ApiKeys:
         if found:
             return caller
         waiting = self._pending.get(digest) or self._look_up_in_thread(digest)
-        return await asyncio.shield(waiting)  # a client that goes away must not cancel the look-up of the others
+        # A client that goes away must not cancel the look-up of the others.
+        return await asyncio.shield(waiting)
 
     def _look_up_in_thread(self, digest: bytes) -> asyncio.Future[Caller | None]:
         """Look a key up in a thread."""
 
         def finish(looked: asyncio.Future[Caller | None]) -> None:
             self._pending.pop(digest, None)
+            # Those who wait get the error. An early look-up has nobody who waits: asyncio would log its error as never
+            # retrieved.
             if not looked.cancelled():
-                looked.exception()  # those who wait get the error; marked as seen when nobody does
+                looked.exception()
 
         waiting = self._pending[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
         waiting.add_done_callback(finish)
@@ -200,7 +206,8 @@ class ApiKeys:
         return self._unknown.get(digest, now) > now, None
 
     def _look_up(self, digest: bytes) -> Caller | None:
-        stale = self._seconds() + KEY_CACHE_SECONDS  # from before the query: a change during it is not missed
+        # Counted from before the query: a change that is committed during it is seen KEY_CACHE_SECONDS later at most.
+        stale = self._seconds() + KEY_CACHE_SECONDS
         now = self._clock()
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             row = connection.execute(_CALLER.where(api_key.c.key_hash == digest.hex())).one_or_none()
@@ -227,6 +234,7 @@ _CALLER = select(
 
 
 def _cache(memory: dict[bytes, V], most: int, digest: bytes, value: V) -> None:
+    # Removed first, so that the new entry goes to the end: the first one of a dictionary is the oldest.
     memory.pop(digest, None)
     while len(memory) >= most:
         memory.pop(next(iter(memory)), None)  # the oldest entry

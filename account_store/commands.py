@@ -147,7 +147,7 @@ def _parse_price(text: str) -> Decimal:
     try:
         return Decimal(text).quantize(Decimal("0.01"))
     except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is no price; write it as 49.90") from None
 
 
 def _replace(file: Path, text: str) -> None:
@@ -156,6 +156,7 @@ def _replace(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=file.parent, prefix=f".{file.name}.", delete=False) as part:
             part.write(text)
+        # A temporary file is 0600: a build that runs as another user could not read the dump.
         Path(part.name).chmod(0o644)
         os.replace(part.name, file)  # noqa: PTH105 -- a name, not a Path
     except OSError as error:

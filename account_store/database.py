@@ -73,6 +73,7 @@ def open_engine(url: URL) -> Engine:
     else:
         path = str(url.database)
         _keep_private(Path(path))
+        # hide_parameters: errors reach logs, and parameters hold e-mails and hashes.
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})
         event.listen(engine, "do_connect", lambda _dialect, _record, _address, options: connect_existing(path, **options))
         # The order matters: the file is recorded before any statement could make a log.
@@ -89,6 +90,7 @@ def _open_postgresql(url: URL) -> Engine:
 
     seconds, outage = postgresql.read_answer_seconds(), postgresql.Outage()
     pool = postgresql.build_pool_class(outage, seconds)
+    # pool_pre_ping: a restarted server leaves dead connections in the pool, which the first requests would get.
     engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, poolclass=pool, pool_timeout=seconds)
 
     def connect(_dialect: object, _record: object, address: tuple[str, ...], parameters: dict[str, Any]) -> postgresql.BoundedConnection:
@@ -124,8 +126,11 @@ def _request_binary(
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # the driver's own BEGIN comes too late and is deferred
+    # The driver's own BEGIN comes before the first write only, and is deferred (see `_begin_sqlite`).
+    connection.isolation_level = None
     _enable_write_ahead_log(connection)
+    # SQLite checks foreign keys only where a connection asks for it. FULL: with NORMAL, a write-ahead log loses the last
+    # commits in a power loss.
     for pragma in ("foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -134,6 +139,7 @@ def _check_file(_connection: object, record: ConnectionPoolEntry, _proxy: object
     fault = record.info["file"].find_fault()
     if fault is not None:
         log.error("the database of the accounts is opened anew: %s", fault)
+        # SQLAlchemy then drops this connection and opens another one, which finds the good file or fails.
         raise DisconnectionError(fault)
 
 
@@ -152,6 +158,7 @@ def _enable_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
+    # A deferred transaction that reads first fails at once, without waiting, if another one has written meanwhile.
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
@@ -198,6 +205,7 @@ def _upgrade(engine: Engine) -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
+    # `%` starts an interpolation in the configuration parser that Alembic uses.
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with engine.begin() as connection:  # on SQLite this takes the write lock: a second process finds nothing to do
         connection = connection.execution_options(**{ANSWER_SECONDS: _MIGRATION_SECONDS})  # noqa: PLW2901 - the same one

@@ -63,12 +63,14 @@ class Outage:
 
     def admit(self, seconds: float) -> None:
         """Admit an attempt of at most `seconds`; UnavailableError at once while another one runs, or just failed."""
+        # Read without the lock, because every use of a connection comes here. A stale value admits one attempt too many at most.
         if self._again_at is None:
             return
         now = time.monotonic()
         with self._lock:
             if self._again_at is not None and now < self._again_at:
                 raise UnavailableError("the database of the accounts does not answer: it is tried again in a moment")
+            # Set before the attempt: all others are refused until it answers, or its time and the pause are over.
             self._again_at, self.is_silent = now + seconds + PAUSE_SECONDS, False
 
     def note_silence(self) -> None:
@@ -94,6 +96,7 @@ class BoundedConnection(psycopg.Connection[Any]):
         try:
             answer = super().wait(_limit(gen, self.answer_seconds), interval, timeout)
         except _SilenceError:
+            # A late answer would otherwise be read as the answer to the next statement.
             self.pgconn.finish()
             if self.outage is not None:
                 self.outage.note_silence()
@@ -132,9 +135,11 @@ def connect(outage: Outage | None, seconds: float, *address: str, **parameters: 
     """
     if outage is not None and outage.is_silent:
         raise UnavailableError("the database of the accounts does not answer")
-    said = psycopg.conninfo.conninfo_to_dict(*address, **parameters)
+    named = psycopg.conninfo.conninfo_to_dict(*address, **parameters)
+    # Two cases that no answer limits: unacknowledged data (tcp_user_timeout), and a peer that vanishes from an idle
+    # connection (keepalives: 10 s, then 3 times 5 s).
     limits = {"connect_timeout": max(round(seconds), _LEAST_CONNECT_SECONDS), "tcp_user_timeout": round(seconds * 1000), **_KEEPALIVES}
-    ours = {name: value for name, value in limits.items() if name not in said}
+    ours = {name: value for name, value in limits.items() if name not in named}
     try:
         connection = BoundedConnection.connect(*address, **{**parameters, **ours})
     except psycopg.OperationalError:

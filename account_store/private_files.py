@@ -25,12 +25,14 @@ _OTHERS: Final = 0o077
 def make_private_file(file: Path) -> None:
     """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible."""
     try:
+        # O_EXCL tells a new file from an existing one, whose rights are narrowed and logged.
         made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
         narrow(file)
     else:
         try:
-            os.fchmod(made, FILE_MODE)  # a umask may take the owner's rights, too
+            # A umask may take the owner's rights, too.
+            os.fchmod(made, FILE_MODE)
         finally:
             os.close(made)
 

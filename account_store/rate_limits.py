@@ -41,7 +41,8 @@ REDIS_PAUSE_SECONDS = 2.0
 """A machine counts for itself for so long before it asks Redis again."""
 
 # KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Returns {allowed, seconds until full}, the seconds as text.
-# It reads Redis' own clock, because machines with different clocks share a bucket.
+# It reads Redis' own clock, because machines with different clocks share a bucket. A full bucket and an absent one mean the same, so the
+# key expires when the bucket is full. 0.000001 s of slack: sums of steps are not exact in floating point.
 _TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1000000
@@ -109,6 +110,7 @@ class RateLimiter:
 
 def _build_allowance(plan: Plan, is_allowed: bool, full_after: float) -> Allowance:  # noqa: FBT001 - a bucket's result
     rate, burst = plan.requests_per_second, plan.burst
+    # The slack of `take`, in tokens: without it 0.9999999 would show as no request left.
     room = burst - full_after * rate + 1e-6
     wait = 0 if is_allowed else max(math.ceil((1 + 1e-6 - room) / rate), 1)
     return Allowance(is_allowed, rate, burst, int(room) if room > 0 else 0, wait, full_after)
@@ -180,7 +182,8 @@ class RedisBuckets:
             try:
                 allowed, full_after = await self._take(keys=[self._storage.bridge.prefixed_key(str(key_id))], args=[step, burst])
                 return bool(allowed), float(full_after)
-            # A request is not refused because Redis is away: this machine counts alone for a while.
+            # A request is not refused because Redis is away: this machine counts alone for a while. The pause spares
+            # other requests the wait of REDIS_SECONDS.
             except self._storage.base_exceptions as error:
                 log.warning("rate limits: Redis does not answer, this machine counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS

@@ -32,7 +32,9 @@ _SLOT: Final = struct.Struct("<qd")
 _MIX: Final = 0x9E3779B97F4A7C15
 """Spreads consecutive keys over the sets (Fibonacci hashing)."""
 _SLACK_SECONDS: Final = 1e-6
+"""Rounding of sums of steps."""
 _FAR_SECONDS: Final = 1e-3
+"""A bucket fuller than its plan allows by more than this is not a bucket of this plan and this boot."""
 
 
 class SharedBuckets:
@@ -56,6 +58,7 @@ class SharedBuckets:
 
     def take_now(self, key: int, step: float, burst: int) -> tuple[bool, float]:
         """Take a token of bucket `key` (1 to 2^63 - 1); return whether there was one, and the seconds until the bucket is full."""
+        # The upper 13 bits of the 64-bit product number the 8192 sets: in multiplicative hashing they are mixed best.
         place = ((key * _MIX & 0xFFFFFFFFFFFFFFFF) >> 51) * _SLOTS.size
         is_locked = self._lock(place)
         try:
@@ -75,6 +78,7 @@ class SharedBuckets:
             if full > now + burst * step + _FAR_SECONDS:  # written before a reboot, or under another plan
                 full = now
         else:
+            # A free slot holds 0, the earliest moment of all. Otherwise the bucket nearest to full loses least.
             slot = min(range(WAYS), key=slots[1::2].__getitem__)
             full = now
         if full + step > now + burst * step + _SLACK_SECONDS:
@@ -93,6 +97,7 @@ class SharedBuckets:
                 until = until or now + LOCK_WAIT_SECONDS
                 if now > until:
                     return False
+                # The holder needs some microseconds: a sleep would last longer than the wait.
                 os.sched_yield()
             else:
                 return True

@@ -43,6 +43,7 @@ class OpenFile:
             happened = "was deleted" if found is None else "was replaced by another file"
             return f"{self._path} {happened} under the server: what was written since is lost; put a good one in its place"
         log = _stat_file(self._path + LOG_SUFFIX)
+        # The log appears with the first write, which may be another connection's.
         if self._log is None:
             self._log = log
         elif log != self._log:
@@ -52,6 +53,7 @@ class OpenFile:
 
 def connect_existing(path: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - the driver's
     """Connect to an existing file; sqlite3.OperationalError when there is none."""
+    # mode=rw makes no file where none is. `quote`: a path may hold `?` and `#`, which mean something in an address.
     address = f"file:{quote(os.path.abspath(path))}?mode=rw"  # noqa: PTH100 - symbolic links stay
     connection: sqlite3.Connection = sqlite3.connect(address, uri=True, **options)
     return connection

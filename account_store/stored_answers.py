@@ -68,6 +68,7 @@ class StoredAnswers:
 
     def put_now(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:
         """Put, blocking."""
+        # Two repeats may do the work at once. The first answer stays, so that all later repeats get the same one.
         values = {"status": answer.status, "media_type": answer.media_type, "body": answer.body}
         with self._engine.begin() as connection:
             connection.execute(replay.update().where(self._is_live(account_id, idempotency_key), replay.c.body.is_(None)).values(values))

@@ -117,6 +117,7 @@ class Suggestions:
         if status not in (APPROVED, REJECTED):
             raise InvalidValueError(f"a decision is {APPROVED} or {REJECTED}, not {status!r}")
         with self._engine.begin() as connection:
+            # Locked: of two operators who decide at once, the second one sees the decision of the first.
             found = select(suggestion).where(suggestion.c.suggestion_id == suggestion_id).with_for_update()
             row = connection.execute(found).one_or_none()
             if row is None:
@@ -138,6 +139,7 @@ class Suggestions:
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(EXPORT_COLUMNS)
+        # Callers wrote these values: a spreadsheet must not run one as a formula.
         writer.writerows((row.suggestion_id, "recording", row.track_id, neutralise(row.value)) for row in rows)
         return text.getvalue()
 

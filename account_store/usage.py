@@ -89,6 +89,7 @@ class Usage:
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
+            # Days compare as text, and `-99` lies behind every day of the month.
             days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
             stream_months = self._count_stream_months(connection, account_id, month)
         used = row.used if row else 0
@@ -101,6 +102,7 @@ class Usage:
     def _count_stream_months(self, connection: Connection, account_id: int, month: str) -> int:
         """Count heard streams. One that begins as the month ends counts for the next; one stopped as a month begins counts for it, too."""
         begins, ends = compute_month_start(month), compute_month_end(month)
+        # Active streams have no end, so they would count for months ahead.
         if begins > self._clock():
             return 0
         was_active = (stream.c.created_at < ends) & (stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= begins))

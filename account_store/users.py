@@ -143,6 +143,7 @@ class Users:
         now = self._clock()
         limits = {f"email:{email}": ATTEMPTS, **({f"address:{address[:100]}": ATTEMPTS_OF_ADDRESS} if address else {})}
         with self._engine.connect() as connection:
+            # Before the password is verified: whoever guesses must not learn during the waiting time that a guess is right.
             for subject, most in limits.items():
                 _limit_attempts(connection, subject, most, now)
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
@@ -155,8 +156,10 @@ class Users:
             raise WrongPasswordError("e-mail and password do not belong together")
         with self._engine.begin() as connection:
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
+            # Nothing else deletes old failures and sessions.
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.failed_at < now - ATTEMPT_WINDOW))
             connection.execute(delete(dashboard_session).where(dashboard_session.c.expires_at <= now))
+            # The only moment at which the password is known.
             if self._hasher.check_needs_rehash(stored):
                 renewed = {"password_hash": self._hasher.hash(password)}
                 connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == row.user_id).values(renewed))
@@ -196,6 +199,7 @@ class Users:
             connection.execute(sign_in_failure.insert().values(subject=subject, failed_at=now))
 
     def _verify(self, stored: str, password: str) -> bool:
+        # No stored password is so long, so the answer needs no hash.
         if len(password) > PASSWORD_CHARACTERS[1]:
             return False
         try:

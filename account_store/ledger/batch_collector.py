@@ -54,6 +54,7 @@ class BatchCollector:
 
     def _start_looking(self) -> None:
         self._is_busy = True
+        # `call_soon` runs after every callback that is ready now: each round lets requests that have arrived reach their charge.
         self.loop.call_soon(self._submit_when_quiet, 0, 0, time.monotonic() + LONGEST_SECONDS)
 
     def _submit_when_quiet(self, last_count: int, quiet_rounds: int, until: float) -> None:
@@ -62,9 +63,11 @@ class BatchCollector:
         if quiet_rounds < QUIET_ROUNDS and count < LARGEST_BATCH and time.monotonic() < until:
             self.loop.call_soon(self._submit_when_quiet, count, quiet_rounds, until)
             return
+        # `_is_busy` stays set until the results arrive: operations that come meanwhile form the next batch.
         batch, self._pending = self._pending, []
         try:
             self._writer.submit([operation for operation, _ in batch], lambda results: self._receive(batch, results))
+        # The store is closed, or no thread could start. Without an answer the callers would wait for ever.
         except UnavailableError as error:
             self._deliver(batch, [error] * len(batch))
 
@@ -72,7 +75,8 @@ class BatchCollector:
         """Pass the results on to the loop. Called by the writer's thread."""
         try:
             self.loop.call_soon_threadsafe(self._deliver, batch, results)
-        except RuntimeError:  # the loop was closed: nobody waits any more
+        # A closed loop refuses callbacks: nobody waits for these results any more, but the charges are committed.
+        except RuntimeError:
             log.warning("%d charges were booked for an event loop that is gone", len(batch))
 
     def _deliver(self, batch: list[Pending], results: Sequence[Charge | Exception]) -> None:
@@ -80,7 +84,7 @@ class BatchCollector:
             try:
                 on_result(result)
             except Exception:  # the other callers of the batch still get their results
-                log.exception("a charge could not be told")
+                log.exception("the result of a charge could not be delivered")
         self._is_busy = False
         if self._pending:
             self._start_looking()

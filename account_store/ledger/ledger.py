@@ -60,10 +60,12 @@ class Ledger:
         Under an `idempotency_key` (<= 255 characters, of this account) the same request is charged once in 24 hours, whatever crashed
         in between. IdempotencyKeyReusedError: `request_hash` differs from the first time.
         """
+        # The future itself, no coroutine around it: every metered request charges, and each call on that path costs CPU.
         return self._apply(_build_charge(caller, price, partial, idempotency_key, request_hash))
 
     async def release(self, charge: Charge) -> Charge:
         """Give all of a charge back to its month. Call it once per charge; not for a charge under an idempotency key."""
+        # A charge under a key is recorded with its grant. After a refund a repeated request would still count as paid.
         return await self._apply(_build_refund(charge))
 
     async def reserve(
@@ -82,6 +84,7 @@ class Ledger:
 
         Of several requests under one idempotency key the first to settle is charged; the others get `is_replay` and their credits back.
         """
+        # A replay has set nothing aside (see `reserve`), so there is nothing to settle.
         return reservation.charge if reservation.charge.is_replay else await self._apply(_build_settle(reservation, price))
 
     def _apply(self, operation: Operation) -> asyncio.Future[Charge]:
@@ -100,7 +103,8 @@ class Ledger:
 
 
 def _resolve(future: asyncio.Future[Charge], result: Charge | Exception) -> None:
-    if future.done():  # the client of its request went away
+    # A client that went away cancelled its future; setting a result on it would raise.
+    if future.done():
         return
     if isinstance(result, Exception):
         future.set_exception(result)
@@ -122,12 +126,13 @@ def _build_charge(caller: Caller, price: int, is_partial: bool, idempotency_key:
 
 
 def _build_refund(charge: Charge) -> Operation:
+    # The refund carries the day of its charge: credits go back to that month, even when the next one has begun.
     return Operation(Kind.REFUND, charge.account_id, charge.key_id, charge.granted, charge.allowed, day=charge.day)
 
 
 def _build_reserve(caller: Caller, price: int, idempotency_key: str | None, request_hash: str) -> Operation:
     if price < 1:
-        raise ValueError(f"{price} credits cannot be reserved")
+        raise ValueError(f"{price} credits cannot be reserved; a reservation has at least 1")
     operation = _build_charge(caller, price, False, idempotency_key, request_hash)
     operation.kind, operation.reservation_id = Kind.RESERVE, uuid.uuid4().hex
     return operation
@@ -142,7 +147,7 @@ def _build_reservation(operation: Operation, charge: Charge) -> Reservation | No
 def _build_settle(reservation: Reservation, price: int) -> Operation:
     held = reservation.charge
     if not 0 <= price <= held.granted:
-        raise ValueError(f"{price} credits cannot be settled from a reservation of {held.granted}")
+        raise ValueError(f"{price} credits cannot be settled from a reservation of {held.granted}; settle 0 to {held.granted}")
     return Operation(
         Kind.SETTLE,
         held.account_id,

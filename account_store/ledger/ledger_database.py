@@ -99,6 +99,7 @@ class LedgerDatabase(ABC):
 
     def apply(self, operations: list[Operation], now: datetime) -> list[Charge | Exception]:
         """Apply all operations and commit; return their results in the same order."""
+        # A refund or a settlement brings the day of its charge. Other operations count to the day of their commit.
         today = format_day(now)
         for operation in operations:
             operation.day = operation.day or today
@@ -108,6 +109,7 @@ class LedgerDatabase(ABC):
             revoked = self.find_revoked(taking, f"{now:%Y-%m-%d %H:%M:%S}") if taking else set()
             if not revoked:
                 return self._apply(operations, now)
+            # Results are matched to operations by position, so a refused one keeps its place.
             is_refused = [operation.kind in _TAKING and operation.key_id in revoked for operation in operations]
             allowed = [operation for operation, refused in zip(operations, is_refused, strict=True) if not refused]
             results = iter(self._apply(allowed, now))
@@ -117,6 +119,7 @@ class LedgerDatabase(ABC):
         try:
             results = self._add_plain(operations)
         except InDoubtError as doubt:
+            # Only charges: the writer keeps the refunds of the batch itself, and repeats them if the commit does not hold.
             charges = [operation for operation in operations if _is_plain(operation) and operation.kind is Kind.CHARGE]
             doubt.refunds = [_build_refund(operation, operation.credits) for operation in charges]
             raise
@@ -125,9 +128,11 @@ class LedgerDatabase(ABC):
             try:
                 decided = self._decide_under_locks([operations[place] for place in rest], int(now.timestamp()))
             except Exception as error:
+                # With one transaction for everything, the plain charges are rolled back, too. The same error then answers all.
                 if not self.commits_plain_first or len(rest) == len(operations):
                     raise
-                decided = [error] * len(rest)  # the plain charges are committed: their callers must get their results
+                # The plain charges are committed: their callers must get their results.
+                decided = [error] * len(rest)
             for place, result in zip(rest, decided, strict=True):
                 results[place] = result
         return results  # type: ignore[return-value]
@@ -140,6 +145,7 @@ class LedgerDatabase(ABC):
         except InDoubtError as doubt:
             doubt.refunds = [
                 _build_refund(operation, result.granted)
+                # An operation under an idempotency key stays: a repeated request finds the record of the key and pays once.
                 for operation, result in zip(operations, decided, strict=True)
                 if isinstance(result, Charge) and operation.kind in _FINAL and operation.idempotency_key is None and result.granted
             ]
@@ -158,9 +164,11 @@ class LedgerDatabase(ABC):
                 continue
             month, amount = known
             sums[month] += amount
+            # Callers of one account may hold plans up to a second apart (KEY_CACHE_SECONDS): the last operation counts.
             allowed[month] = operation.allowed
             place = (operation.account_id, operation.day, operation.key_id)
             credits_by_day[place] += amount
+            # A refund takes back the request of its charge. A charge of 0 only asks for the balance and is no request.
             requests_by_day[place] += (amount > 0) - (amount < 0)
         if not sums:
             return [None] * len(operations)
@@ -172,6 +180,8 @@ class LedgerDatabase(ABC):
         running = {month: used[month] - sums[month] for month in used}
         results: list[Charge | Exception | None] = []
         for operation, known in zip(operations, plain, strict=True):
+            # No room for the whole sum: its operations are decided one by one. That includes refunds of an account
+            # that moved to a smaller plan, because `used` stays above `allowed` there.
             if known is None or known[0] not in running:
                 results.append(None)
                 continue
@@ -182,6 +192,7 @@ class LedgerDatabase(ABC):
 
     def _decide_all(self, operations: list[Operation], unix: int) -> list[Charge | Exception]:
         balances = {}
+        # All writers lock months in ascending order: two batches never wait for each other in a circle.
         for month, allowed in sorted({(one.account_id, one.month): one.allowed for one in operations}.items()):
             used = self._lock_month(month, allowed)
             balances[month] = _Balance(used, allowed, used)
@@ -196,6 +207,7 @@ class LedgerDatabase(ABC):
             place = (operation.account_id, operation.day, operation.key_id)
             days[place] += balance.used - before
             requests[place] += _count_requests(operation, result)
+        # One UPDATE for each month, however many operations changed it. The lock keeps `used` as it was read.
         changed = [(month, balance) for month, balance in balances.items() if balance.used != balance.before]
         if changed:
             rows = [{"account_id": a, "month": m, "used": b.used, "allowed": b.allowed} for (a, m), b in changed]
@@ -235,17 +247,21 @@ class LedgerDatabase(ABC):
         granted = min(operation.credits, left) if operation.is_partial else operation.credits * (operation.credits <= left)
         balance.used += granted
         is_granted = granted == operation.credits or operation.is_partial
+        # A reservation records its idempotency key when it is settled: only then is the price known.
         if is_granted and operation.kind is Kind.RESERVE:
             self.execute(_ADD_RESERVATION, _build_row(operation, granted, unix))
+        # A refused charge leaves its key free: the same request may pass after a change of plan.
         if is_granted and operation.idempotency_key is not None and operation.kind is Kind.CHARGE:
             self.execute(_ADD_KEY, _build_row(operation, granted, unix + IDEMPOTENCY_SECONDS))
         return operation.build_charge(granted, balance.used)
 
     def _settle(self, operation: Operation, balance: _Balance, unix: int) -> Charge | Exception:
         held = self.execute("DELETE FROM credit_reservation WHERE reservation_id = :id RETURNING credits", {"id": operation.reservation_id})
-        balance.used -= int(held[0][0]) if held else 0  # an expired reservation was given back, but its work was done all the same
+        # An expired reservation was given back already. Its work was done all the same and is charged.
+        balance.used -= int(held[0][0]) if held else 0
         if operation.idempotency_key is not None and operation.credits:
             # The same request may have been settled while this one was worked on: it is charged once.
+            # A settlement for 0 records nothing, so its key stays free for another attempt.
             earlier = self._find_earlier(operation, balance, unix)
             if earlier is not None:
                 return earlier
@@ -308,6 +324,7 @@ def _count_requests(operation: Operation, result: Charge | Exception) -> int:
     if operation.kind is Kind.REFUND:
         return -1 if operation.credits else 0
     is_free = isinstance(result, Exception) or result.is_replay or not result.granted
+    # The reservation was counted as a request when it was made; one that turns out to be free takes it back.
     if operation.kind is Kind.SETTLE:
         return -1 if is_free else 0
     return 0 if is_free else 1

@@ -58,6 +58,7 @@ class Reservation:
     request_hash: str = ""
 
 
+# Not frozen: the commit sets `day` (`LedgerDatabase.apply`), and a charge becomes a reservation (`_build_reserve`).
 @dataclass(slots=True)
 class Operation:
     """One change of an account's credits. `credits` >= 0; the final price for SETTLE."""

@@ -54,6 +54,7 @@ class PostgresqlLedger(LedgerDatabase):
     def __init__(self, url: URL) -> None:
         """Connect to the server; its tables exist. `synchronous_commit` is on whatever the server's default."""
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        # Autocommit: this class sends BEGIN and COMMIT itself, so that BEGIN shares a round trip with the statement.
         self._connection = connect(None, read_answer_seconds(), address, autocommit=True)
         self._connection.execute("SET synchronous_commit = on")
 
@@ -94,6 +95,7 @@ class PostgresqlLedger(LedgerDatabase):
         """Ask the server, which remembers millions of transactions; a stand-by that took over may not know the last ones."""
         try:
             ((status,),) = self._connection.execute("SELECT pg_xact_status(%s::xid8)", (transaction,)).fetchall()
+        # "Transaction ID is in the future": a stand-by took over that never received this transaction.
         except psycopg.errors.InvalidParameterValue:
             return False
         return None if status == "in progress" else status == "committed"
@@ -104,6 +106,7 @@ class PostgresqlLedger(LedgerDatabase):
             yield
         except BaseException:
             if not self._connection.closed:
+                # The first error is the one to report. The writer closes the connection after it.
                 with suppress(psycopg.Error):
                     self._connection.execute("ROLLBACK")
             raise
@@ -112,7 +115,8 @@ class PostgresqlLedger(LedgerDatabase):
         try:
             self._connection.execute("COMMIT")
         except psycopg.OperationalError as error:
-            if not transaction:  # it wrote nothing
+            # Without a number it wrote nothing, so there is nothing to doubt.
+            if not transaction:
                 raise
             raise InDoubtError(transaction) from error
 
@@ -133,4 +137,5 @@ class PostgresqlLedger(LedgerDatabase):
 
 @cache
 def _convert_parameters(statement: str) -> bytes:
+    # Hazard: a cast (`::text`) would match, too. The statements of `ledger_database` have none.
     return re.sub(r":(\w+)", r"%(\1)s", statement).encode()

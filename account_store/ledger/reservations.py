@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 RESERVATION_SECONDS = 15 * 60
-"""Far longer than any request may take."""
+"""Far longer than any request may take: a live request still finds its reservation when it settles."""
 
 
 def expire_reservations(engine: Engine, now: datetime) -> int:

@@ -92,7 +92,8 @@ class Writer:
         thread = threading.Thread(target=self._run, name="credit-writer", daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # the system has no more threads
+        # The system has no more threads, or no memory for another stack.
+        except RuntimeError as error:
             raise UnavailableError(f"the credit writer cannot start: {error}") from error
         return thread
 
@@ -107,6 +108,7 @@ class Writer:
         """Deliver `failure` to everything that waits; keep its refunds for the next thread."""
         # Under the lock no operation can be queued between the last look and the end of this thread.
         with self._lock:
+            # Refunds of the batch are pending already (`_connect` and `_commit` keep them). Those of the queue are kept below.
             self._thread = None
             batch, self._batch = self._batch, deque()
             with suppress(queue.Empty):
@@ -123,6 +125,7 @@ class Writer:
         is_open = True
         try:
             while is_open:
+                # With debts it wakes every RETRY_SECONDS, also when nobody charges: they end with this process.
                 seconds = max(sweep_at - time.monotonic(), 0.0)
                 is_open = self._fill_batch(min(seconds, RETRY_SECONDS) if self._pending_refunds or self._doubts else seconds)
                 operations = [operation for submitted, _ in self._batch for operation in submitted]
@@ -133,7 +136,8 @@ class Writer:
                     if any(type(result) is UnavailableError for result in results):
                         _close(database)
                         database = None
-                except Exception as error:  # the callers get the error, and the thread goes on
+                # The callers get the error, and the thread goes on. A connection that failed once is not used again.
+                except Exception as error:
                     log.exception("credits could not be booked", exc_info=error)
                     results = [UnavailableError(f"credits cannot be booked: {error}")] * len(operations)
                     _close(database)
@@ -184,12 +188,14 @@ class Writer:
             self._pending_refunds += failed_refunds
         if pending:
             log.warning("%d credits that were owed are given back", sum(refund.credits for refund in pending))
+        # Nobody waits for the results of pending refunds.
         return [_convert_error(result) for result in results[len(pending) :]]
 
     def _resolve_doubts(self, database: LedgerDatabase) -> None:
         """Ask whether each commit in doubt holds: if so its charges are given back, if not its refunds are repeated."""
         doubts, self._doubts = self._doubts, []
         while doubts:
+            # A doubt leaves the list only after an answer: an error keeps this one and all before it.
             doubt, refunds = doubts[-1]
             try:
                 holds = database.has_committed(doubt.transaction)
@@ -221,8 +227,9 @@ class Writer:
     def _sweep_now(self) -> None:
         try:
             self._sweep()
-        except Exception as error:  # tried again in some minutes
-            log.exception("lapsed reservations could not be returned", exc_info=error)
+        # A failed sweep loses nothing: the next one finds the same rows.
+        except Exception as error:
+            log.exception("expired reservations could not be given back; the next sweep tries again", exc_info=error)
 
 
 def connect_ledger(url: URL) -> LedgerDatabase:

@@ -69,9 +69,11 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
     Another open airing of the stream ends at its last detection.
     """
     same = _find_same(connection, stream_id, track.recording_id, hearing.anchor_ms)
+    # Before the insert: the index `airing_open` allows one open airing of a stream.
     close_open(connection, stream_id, but=same.airing_id if same else None)
     if same is not None:
-        extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))  # the first anchor stays, or it would drift
+        # The first anchor stays. If each find moved it, it could drift out of SAME_AIRING_MS step by step.
+        extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))
         return int(same.airing_id)
     columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
     values = {**columns, "track_seconds": track.seconds, "started_at": _convert_time(hearing.started_ms), **_build_columns(hearing)}
@@ -84,6 +86,7 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
 def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
     """Extend an airing. One that had ended (a long talk-over) opens again; nothing is announced twice."""
     row = _read_row(connection, airing_id)
+    # A worker that took the stream over may know less than the row: what was heard never shrinks here.
     heard_ms = max(hearing.heard_ms, row.heard_ms)
     confidence = max(hearing.confidence, row.confidence)
     values = {"anchor_ms": hearing.anchor_ms, "heard_ms": heard_ms, "confidence": confidence, "ended_at": None}

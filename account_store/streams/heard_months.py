@@ -17,6 +17,7 @@ def record_heard_month(connection: Connection, stream_id: str, month: str) -> No
     """Record that a second of sound was received in `month` (`2026-11`). The caller's transaction holds the stream's row."""
     row = {"stream_id": stream_id, "month": month}
     known = select(stream_heard.c.month).where(stream_heard.c.stream_id == stream_id, stream_heard.c.month == month)
+    # The lock on the stream keeps others from inserting between the look and the insert.
     if connection.execute(known).first() is None:
         connection.execute(stream_heard.insert().values(row))
 

@@ -123,6 +123,7 @@ class Leases:
         if not connection.execute(monitor_worker.update().where(is_me).values(values)).rowcount:
             started_at = datetime.fromtimestamp(now // 1000, UTC)
             connection.execute(monitor_worker.insert().values(worker_id=self._worker_id, started_at=started_at, **values))
+            # Only a worker that starts deletes dead ones: renewals come every few seconds and stay short.
             dead = monitor_worker.c.alive_until_ms < now - 10 * self._milliseconds
             connection.execute(monitor_worker.delete().where(dead))
 
@@ -144,7 +145,9 @@ def hold(connection: Connection, lease: Lease) -> None:
 def read_database_ms(connection: Connection) -> int:
     """Return the database's time in Unix milliseconds."""
     if connection.dialect.name == SQLITE:
+        # Julian day 2440587.5 is the beginning of 1970.
         return int(connection.scalar(text("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")) or 0)
+    # Not now(): it stands still from the beginning of the transaction.
     return int(connection.scalar(text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")) or 0)
 
 

@@ -142,6 +142,7 @@ class Streams:
             if found.status == ACTIVE:
                 close_open(connection, stream_id)
                 close_gap(connection, stream_id, now)
+                # A higher token shuts the worker out: it finds at its next write that its lease does not hold.
                 fence = {"worker_id": None, "lease_ends_ms": None, "lease_token": stream.c.lease_token + 1}
                 values = {"status": STOPPED, "stopped_at": now, "runtime_status": STOPPED, **fence}
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))

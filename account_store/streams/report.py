@@ -110,6 +110,7 @@ class Airplay:
             spans = {one.stream_id: (max(first, _count_days(one.created_at)), min(last, _get_last_day(one))) for one in some}
             days = self._read_packed_days(spans)
             for name in spans:
+                # Popped: the days of a stream are freed when its reader is done, not with the last of the group.
                 yield _cut_window(days.pop(name), since, until)
 
     def find_aired_names(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredNames]:
@@ -167,6 +168,7 @@ class Airplay:
         opened = select(airing.c.stream_id, airing.c.started_at).where(airing.c.stream_id.in_(spans), airing.c.ended_at.is_(None))
         known = select(airplay_day.c.stream_id, airplay_day.c.day).where(airplay_day.c.stream_id.in_(spans))
         with self._engine.begin() as connection:
+            # In ascending order, so that two processes that pack never wait for each other in a circle.
             connection.execute(select(stream.c.stream_id).where(is_one).order_by(stream.c.stream_id).with_for_update())
             goes_on = {name: _count_days(moment) for name, moment in connection.execute(opened)}
             packed = {(name, _parse_day(day)) for name, day in connection.execute(known)}

@@ -42,6 +42,7 @@ def save_traces(connection: Connection, traces: Iterable[tuple[Lease, StoredTrac
         return
     is_held = (stream.c.stream_id == bindparam("one", type_=String)) & (stream.c.lease_token == bindparam("token", type_=BigInteger))
     values = (bindparam("at", type_=BigInteger), bindparam("heard", type_=LargeBinary))
+    # The SELECT finds no row for a lost lease, so one statement both checks the leases and writes.
     held = select(stream.c.stream_id).add_columns(*values).where(is_held, stream.c.status == ACTIVE)
     insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
     upsert = insert(stream_trace).from_select(["stream_id", "first_ms", "heard"], held)

@@ -170,6 +170,7 @@ def _find_delivery(connection: Connection, endpoint_id: str, delivery_id: int) -
 def _add_attempts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Delivery]:
     ids = [row.delivery_id for row in rows]
     column = webhook_attempt.c
+    # One query for the page: the count of attempts and the last one of each delivery.
     count = func.count().over(partition_by=column.delivery_id).label("attempt_count")
     rank = func.row_number().over(partition_by=column.delivery_id, order_by=column.attempt_id.desc()).label("rank")
     made = select(column.delivery_id, column.status_code, column.error, count, rank).where(column.delivery_id.in_(ids)).subquery()

@@ -168,6 +168,7 @@ class Endpoints:
         with self._engine.begin() as connection:
             found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             previous = {"previous_secret": found.secret, "previous_secret_until": self._clock() + overlap}
+            # A secret that nobody can read cannot sign, and every delivery of the endpoint would fail on it.
             if not overlap or not self._seal.can_open(found.secret):
                 previous = dict.fromkeys(previous)
             changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
@@ -180,6 +181,7 @@ class Endpoints:
         with self._engine.begin() as connection:
             found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             disable(connection, endpoint_id, BY_OWNER, now)
+            # Deliveries go later, in small steps of the deliverer. The secrets go now.
             values = {"deleted_at": now, "secret": "", "previous_secret": None, "previous_secret_until": None}
             connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
         return _build_endpoint(found)
@@ -213,6 +215,7 @@ class Endpoints:
             values["event_types"] = " ".join(one for one in EVENT_TYPES if one in event_types)
         if url is not None:
             if not is_vetted:
+                # A name server that fails for a moment must not refuse an endpoint: each delivery resolves and checks the name again.
                 with suppress(UnreachableError):
                     self._outbound.check(url, https_only=True)
             values["url"] = parse_target(url).url

@@ -45,6 +45,8 @@ def emit(connection: Connection, account_id: int, event_type: str, payload: Mapp
 def announce(connection: Connection, occasion: str, event_type: str, payload: Mapping[str, Any], *, occurred_at: datetime) -> bool:
     """Emit an event to all accounts, once for the occasion (<= 200 characters) over all processes; return whether this call did."""
     try:
+        # The primary key decides between processes. A savepoint, because PostgreSQL refuses all further statements of a
+        # transaction in which one failed.
         with connection.begin_nested():
             connection.execute(webhook_announcement.insert().values(occasion=occasion, announced_at=occurred_at))
     except IntegrityError:

@@ -67,10 +67,12 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
     if keys:
         Seal(keys)
         with connect_for_reads(engine) as connection:
+            # The common start: nothing to write, so no write lock is taken.
             if _read_fingerprint(connection) in _compute_fingerprints(keys) and not _has_unsealed(connection):
                 return Seal(keys)
     with engine.begin() as connection:
         _lock(connection)
+        # Read again under the lock: another process may have made the key meanwhile.
         keys = keys or _read_keys(file)
         if not keys:
             if (lost := _explain_loss(connection, file)) is not None:
@@ -144,6 +146,7 @@ def _make_key(file: Path) -> str:
             os.link(fresh, file)
     finally:
         fresh.unlink()
+    # The folder, too: without it a power loss may take the name of a key that has sealed secrets already.
     folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

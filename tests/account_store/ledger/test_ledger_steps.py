@@ -715,7 +715,7 @@ def test_each_caller_hears_its_result_and_what_came_meanwhile_is_the_next_batch(
     assert loop.ready == []
     deliver(collector, loop, submissions, [result(1), result(2)])
     assert heard == [result(2)]
-    assert [record.getMessage() for record in caplog.records] == ["a charge could not be told"]
+    assert [record.getMessage() for record in caplog.records] == ["the result of a charge could not be delivered"]
     deliver(collector, loop, submissions, [result(9)])
     assert heard == [result(2), result(9)]
     assert (loop.ready, collector._is_busy) == ([], False)
