@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Monitor until stopped; return the exit code."""
     options = _build_parser().parse_args(arguments)
     log_json(options.log_level)
+    # Applies to threads that start later, so it comes before the first listener.
     threading.stack_size(_STACK_BYTES)
     restrict_to_core(options.core)
     stopping = threading.Event()
@@ -90,7 +91,12 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--matcher-socket", metavar="FILE", type=Path, required=True, help="Unix socket of the matcher process")
     parser.add_argument("--capacity", metavar="N", type=_parse_count, default=CAPACITY, help="streams at most (default %(default)s)")
     parser.add_argument(
-        "--core", metavar="N", type=int, default=os.getpid(), help="the core it stays on, counted from 0 and round (default: by chance)"
+        # The process number spreads workers over the cores without any agreement between them.
+        "--core",
+        metavar="N",
+        type=int,
+        default=os.getpid(),
+        help="the core it stays on, counted from 0 and round (default: by chance)",
     )
     parser.add_argument(
         "--lease-seconds", metavar="S", type=float, default=LEASE_SECONDS, help="another takes over after so long (default %(default)s)"
@@ -104,7 +110,7 @@ def _build_parser() -> argparse.ArgumentParser:
 def _parse_count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of streams")
+        raise argparse.ArgumentTypeError(f"{text} is no number of streams; name at least 1")
     return number
 
 

@@ -77,8 +77,10 @@ def _build_absence() -> NoSnapshotError:
 
 def _read_reference(segment: Segment, at: int) -> Reference:
     start, end = int(segment.store_starts[at]), int(segment.store_starts[at + 1])
-    stored = segment.store[start:end].copy()  # a view would hold the snapshot's map for as long as the track plays
+    # A copy: a view would keep the snapshot mapped for as long as the track plays.
+    stored = segment.store[start:end].copy()
     reference = Reference(int(segment.ids[at]), stored, float(segment.seconds[at]))
+    # The recorded length may be shorter than the sound itself. A play would then end before its fingerprint does.
     return (
         reference
         if reference.seconds >= reference.covered_seconds

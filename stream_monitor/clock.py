@@ -25,6 +25,7 @@ class AirClock:
 
     def note_arrival(self, samples: int, now_ms: int) -> None:
         """Note that `samples` samples in all have arrived by `now_ms`."""
+        # A late arrival gives a later origin. Only stalls and buffers delay sound, so the earliest origin is nearest to the truth.
         origin = now_ms - samples * 1000 / SAMPLE_RATE
         span = now_ms // _SPAN_MS
         # One entry a second bounds the memory for any number of packets.

@@ -27,6 +27,7 @@ class FingerprintBuffer:
     def __init__(self) -> None:
         """Start empty."""
         self._phases = [Incremental(phase) for phase in PHASES]
+        # Twice the kept items: they are moved once in five minutes, not at each feed.
         self._items = np.zeros((len(PHASES), 2 * KEPT_ITEMS), np.uint32)
         self._counts = [0] * len(PHASES)
         self._pending: list[NDArray[np.int16]] = []
@@ -47,7 +48,8 @@ class FingerprintBuffer:
         return min(self._counts)
 
     def _fingerprint_pending(self) -> None:
-        # Some seconds at once cost half of the same sound in pieces of half a second: nothing is done before somebody reads.
+        # Seconds of sound at once cost half as much CPU as the same sound in pieces of half a second. So nothing is done
+        # until somebody reads.
         if not self._pending:
             return
         samples, self._pending = np.concatenate(self._pending), []

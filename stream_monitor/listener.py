@@ -132,10 +132,11 @@ class Listener:
             except CaptureError as error:
                 failure = error
             except NoSnapshotError as error:
-                failure = CaptureError(f"not monitored: {error}")
+                failure = CaptureError(f"the stream is not monitored: {error}")
             except Exception:
+                # A bug must not end the thread: the stream would stay leased and silent.
                 log.exception("listening to a stream failed", stream_id=self._lease.stream_id)
-                failure = CaptureError("monitoring failed inside; the log of the monitor tells why")
+                failure = CaptureError("the monitor failed on this stream; its log has the reason")
             finally:
                 self._source = None
             if self._stopping.is_set():
@@ -160,6 +161,7 @@ class Listener:
         buffer, clock = FingerprintBuffer(), self._shared.new_clock()
         connected_at = time.monotonic()
         next_look = next_trace = TICK_SECONDS * SAMPLE_RATE
+        # Known to `stop` from here on: it closes the source, which ends a read that waits.
         self._source = source = open_source(self._shared.outbound, self._lease.url)
         self._tracker.begin_connection()
         before_ms = self._tracker.listened_ms
@@ -187,12 +189,14 @@ class Listener:
                     self._keep_trace()
                 self.late_seconds = max(0.0, (now_ms - clock.at(buffer.samples)) / 1000)
                 ahead = buffer.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
+                # A server that sends a file gives hours at once. Waiting here fills the socket, so TCP slows the server down.
                 if ahead > self._shared.most_ahead_seconds:
                     self._stopping.wait(ahead - self._shared.most_ahead_seconds)
         finally:
             source.close()
             if buffer.samples > next_look - TICK_SECONDS * SAMPLE_RATE:
-                self._look(buffer, clock)  # sound since the last decision
+                # Up to TICK_SECONDS of sound came since the last decision. The connection has ended, but the play has not.
+                self._look(buffer, clock)
 
     def _count(self, samples: int, now_ms: int) -> None:
         """Record the month once a second of its sound has come."""
@@ -239,6 +243,8 @@ class Listener:
 
         def write(connection: Connection, stream_id: str) -> None:
             close_gap(connection, stream_id, ended, drop=not is_long)
+            # A stream that was never listened to has no gap: monitoring begins with its first sound. `record_gap` does nothing
+            # where a gap is known, for example one that `open_gap` recorded for the source.
             if is_long and was_listened_to:
                 record_gap(connection, stream_id, MONITOR, started, ended)
 

@@ -16,7 +16,7 @@ class Meters:
     def __init__(self) -> None:
         """Start with zeroed metrics."""
         self._registry = registry = CollectorRegistry()
-        self.streams = Gauge("monitor_streams", "Streams that this worker has, by how they go", ["runtime_status"], registry=registry)
+        self.streams = Gauge("monitor_streams", "Streams that this worker has, by runtime status", ["runtime_status"], registry=registry)
         self.capacity = Gauge("monitor_capacity", "Streams that this worker can take", registry=registry)
         self.heard_seconds = Counter("monitor_heard_seconds", "Seconds of sound listened to", registry=registry)
         self.airings = Counter("monitor_airings", "Airings that began", registry=registry)
@@ -25,10 +25,10 @@ class Meters:
         self.decoder_failures = Counter(
             "monitor_decoder_failures", "Decoding processes that crashed, hung or were killed", registry=registry
         )
-        self.questions = Counter("monitor_questions", "Questions to the matcher, by what became of them", ["outcome"], registry=registry)
+        self.questions = Counter("monitor_questions", "Questions to the matcher, by outcome", ["outcome"], registry=registry)
         self.lost_leases = Counter("monitor_lost_leases", "Streams that another worker took over", registry=registry)
-        self.late_seconds = Gauge("monitor_late_seconds", "The most that a stream's sound is behind its time", registry=registry)
-        self.dropped_writes = Counter("monitor_dropped_writes", "WriteSink that could not be written, through a bug", registry=registry)
+        self.late_seconds = Gauge("monitor_late_seconds", "Largest delay of a stream's sound behind its air time", registry=registry)
+        self.dropped_writes = Counter("monitor_dropped_writes", "Writes that failed through a bug and are lost", registry=registry)
 
     def write(self, file: Path) -> None:
         """Write all metrics to a file in Prometheus' text format, atomically."""

@@ -51,6 +51,7 @@ class Play:
         times = (known.anchor_ms, known.started_ms, known.heard_ms, known.confidence, known.detection_count)
         play = cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id)
         covered = max((one.covered_seconds for one in references), default=0.0)
+        # Behind the end of the fingerprint the row was extended by presumption only.
         play.confirmed_ms = min(known.heard_ms, known.anchor_ms + round(covered * 1000))
         return play
 
@@ -72,6 +73,7 @@ class Play:
     def take(self, reference: Reference, place: Place, anchor_ms: int) -> None:
         """Note that it was found at that place. The first anchor stays, unless the new one lies far from it."""
         self.reference, self.place = reference, place
+        # The anchor of each find differs a little. Following them would let the anchor drift away from the written row.
         if abs(anchor_ms - self.anchor_ms) > SAME_AIRING_MS:
             self.anchor_ms = anchor_ms
 
@@ -81,6 +83,7 @@ class Play:
 
     def write_start(self, connection: Connection, stream_id: str) -> None:
         """Make its row, or find the one that it continues."""
+        # The id is known when this write runs, some time after it is posted: the writes below read it then.
         self.airing_id = start(connection, stream_id, self.track, self.build_hearing())
 
     def write_progress(self, connection: Connection, _stream_id: str) -> None:

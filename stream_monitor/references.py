@@ -68,14 +68,17 @@ class Reference:
         """
         first, items = heard
         count = items.shape[1]
+        # Only every STORE_STRIDE-th item is stored: round up to the next stored one (`-(-a // b)`).
         in_recording = -(-(first + shifts) // STORE_STRIDE)
         at = in_recording[:, None] + np.arange(-(-count // STORE_STRIDE))
         in_heard = at * STORE_STRIDE - shifts[:, None] - first
         inside = (at >= 0) & (at < len(self.stored)) & (in_heard < count)
         compared = inside.sum(axis=1)
+        # At the edge of the recording fewer items overlap: a handful would match by chance at some shift.
         fits = compared * STORE_STRIDE >= min(count, FEWEST_ITEMS)
         if not fits.any():
             return None
+        # Positions outside read item 0, and `inside` drops their bits afterwards: one gather for all shifts and phases.
         stored = self.stored[np.where(inside, at, 0)]
         differing = np.bitwise_count(stored[None] ^ items[:, np.where(inside, in_heard, 0)])
         errors = (differing * inside).sum(axis=2, dtype=np.int64)
@@ -102,6 +105,7 @@ class Reference:
             return np.zeros(0, np.int64)
         numbers = np.arange(start, end) * STORE_STRIDE - place.shift
         rates = np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first]) / _BITS
+        # Differences of cumulative sums give the mean of each run in one pass.
         sums = np.concatenate([[0.0], np.cumsum(rates)])
         middles = np.arange(len(rates))
         low, high = np.maximum(0, middles - _RUN_ITEMS // 2), np.minimum(len(rates), middles + _RUN_ITEMS // 2 + 1)

@@ -56,11 +56,13 @@ class Trace:
     def of(cls, buffer: FingerprintBuffer, clock: AirClock, since: int) -> Trace | None:
         """Return the last half minute of the items from `since` on; None when they are too few."""
         first, items = buffer.read_since(max(since, buffer.end - _MOST_ITEMS))
+        # A copy: the buffer moves its items when it has no room (`FingerprintBuffer._make_room`).
         return cls(clock.at(first * HOP_SAMPLES), items.copy()) if items.shape[1] >= _FEWEST_ITEMS else None
 
     @classmethod
     def load(cls, stored: StoredTrace | None) -> Trace | None:
         """Return the trace that a worker stored; None when another version wrote it in another form."""
+        # Another release may have other phases. A trace is a convenience of seconds, so it is dropped, not converted.
         if stored is None or not stored.heard or len(stored.heard) % (4 * len(PHASES)):
             return None
         return cls(stored.first_ms, np.frombuffer(stored.heard, _LITTLE_ENDIAN).astype(np.uint32).reshape(len(PHASES), -1))
@@ -86,6 +88,7 @@ class Trace:
 
     def _find_place(self, reference: Reference, expected: int) -> Place | None:
         count = self.items.shape[1]
+        # The fewer items are compared, the fewer places and differing bits are allowed: chance matches grow with places.
         for fewest, near, most_different in _SEARCHES:
             if count >= fewest:
                 ending = (count - fewest, self.items[:, count - fewest :])

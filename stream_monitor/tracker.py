@@ -144,6 +144,7 @@ class Tracker:
         self._is_following = False
         self._earlier, self.trace = self.trace or self._earlier, None
         self._listened_before_ms = self.listened_ms
+        # A connection of a few seconds detects nothing, so the gap before it goes on through it.
         if self.listened_ms - self._connected_ms > _UNDETECTED_MS:
             self._gap_began_ms = self.listened_ms
         self._is_first_look = True
@@ -153,16 +154,19 @@ class Tracker:
     def end_overdue_play(self, now_ms: int) -> None:
         """End a play that must be over by now, while nothing is heard."""
         play = self.play
+        # Nothing is heard here, so silence proves nothing: the play gets four times as long as in `look`.
         if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + 4 * LINGER_MS) + LINGER_MS:
             self._end(play)
 
     def look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         """Decide what plays. Errors of `match` pass through, after everything that needs no match is done."""
         self.listened_ms = now_ms = clock.at(buffer.samples)
+        # Only now, after TICK_SECONDS of arrivals, does the clock know when the connection began (clock.py).
         if self._is_first_look:
             self._connected_ms = clock.at(0)
             self._bridge(self._connected_ms)
             self._is_first_connection = self._is_first_look = False
+        # The order matters: `_identify` may raise while the matcher is away, so everything that needs no matcher comes first.
         follows = self.play is not None and self._follow(self.play, buffer, clock)
         play = self.play
         if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + LINGER_MS):
@@ -185,9 +189,11 @@ class Tracker:
         place, reference = play.place, play.reference
         assert place is not None  # noqa: S101 -- found above
         assert reference is not None  # noqa: S101 -- set with it
+        # 20 s of sound, four looks: half a run decided at the end of the last look, and now the whole run does.
         matching = reference.find_matching_items(place, buffer.read_since(buffer.end - 2 * WINDOW_ITEMS))
         if len(matching):
             last = int(matching[-1])
+            # The matcher must not be asked about sound of this play: the track would be found again as another one.
             self._fresh_from = max(self._fresh_from, last + _MIXED_ITEMS)
             play.is_presumed = last + place.shift >= reference.items - _END_SNAP_ITEMS
             play.confirmed_ms = max(play.confirmed_ms, clock.at(find_middle(last, place.phase)))
@@ -217,6 +223,7 @@ class Tracker:
             return False
         expected = round((clock.at(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in play.references:
+            # 161 places first. All places of the recording are searched only if the track is at none of these.
             for shifts in (_build_range(expected), reference.list_shifts(heard)):
                 place = reference.find_place(heard, shifts)
                 if place is None or place.bit_error_rate > CONFIRMED:
@@ -244,6 +251,7 @@ class Tracker:
         play.heard_ms = until_ms
         play.detections += 1
         play.is_open = True
+        # Progress replaces progress that still waits: after an outage of the database one write is left, not one for each look.
         self._queue.post(play.write_progress, replaces=play)
 
     def _end(self, play: Play) -> None:
@@ -258,6 +266,7 @@ class Tracker:
         if heard[1].shape[1] < FEWEST_ITEMS:
             return
         answer = self._match(list(heard[1]))
+        # Silence is a positive finding: a play that was only presumed to go on has stopped.
         if self.play is not None and answer.reason is Reason.SILENCE:
             self.play.is_presumed = False
         best = next((found for match in answer.matches if (found := self._locate(match, heard)) is not None), None)
@@ -273,12 +282,14 @@ class Tracker:
         elif best.match.bit_error_rate <= VERY_GOOD and best.match.overlap_items >= VERY_GOOD_ITEMS:
             self._start(best, buffer, clock)
         else:
+            # Matches of lower quality also come from other music: the next seconds must belong to the recording, too.
             self._candidate = best
 
     def _locate(self, match: Match, heard: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
         """Return the matched recording with its place in the connection; None when the catalog has no fingerprint of it (any more)."""
         references = self._catalog.find_references(match.recording_id)
         shift = round(match.offset_seconds * ITEMS_PER_SECOND) - heard[0]
+        # The offset in seconds holds a shift and a phase of a quarter item; two items to either side cover its rounding.
         found = [(place, one) for one in references if (place := one.find_place(heard, np.arange(shift - 2, shift + 3)))]
         if not found:
             return None
@@ -291,6 +302,7 @@ class Tracker:
         if candidate is None:
             return False
         shifts = np.arange(candidate.place.shift - 2, candidate.place.shift + 3)
+        # Only items behind the first match: the same items would confirm themselves.
         behind = candidate.reference.find_place(buffer.read_since(candidate.end), shifts)
         if behind is None or behind.bit_error_rate > CONFIRMED:
             return False
@@ -301,7 +313,8 @@ class Tracker:
         track = self._catalog.find_track(found.match.recording_id)
         before, phase = self.play, found.place.phase
         matching = found.reference.find_matching_items(found.place, buffer.read_since(-found.place.shift))
-        if before is not None:  # a few items match by chance while the play before was heard
+        # Some items match by chance while the play before is heard. Without this limit one start lay 26.9 s too early.
+        if before is not None:
             from_ms = before.confirmed_ms - LONGEST_FADE_MS - clock.at(find_middle(0, phase))
             matching = matching[matching >= from_ms / 1000 * ITEMS_PER_SECOND]
         if track is None or not len(matching):
@@ -310,8 +323,10 @@ class Tracker:
         is_crossfade = before is not None and _is_faded_out(before, anchor_ms, first_ms, buffer, clock)
         started_ms = anchor_ms if is_crossfade else self._estimate_start(found.references, anchor_ms, first_ms, clock.at(0))
         if before is not None:
-            if is_crossfade:  # it is nearly over when the next one is recognised
+            # In a cross-fade the old track stops to match while it is still heard: it lasts until the new one matches.
+            if is_crossfade:
                 before.heard_ms = before.confirmed_ms = max(before.confirmed_ms, min(first_ms, before.end_ms))
+            # Presumed sound ends where the next play begins; confirmed sound stays.
             before.heard_ms = min(before.heard_ms, max(before.confirmed_ms, started_ms))
             self._end(before)
         heard_ms = clock.at(find_middle(int(matching[-1]), phase))
@@ -323,8 +338,10 @@ class Tracker:
 
     def _estimate_start(self, references: Sequence[Reference], anchor_ms: int, first_ms: int, connected_ms: int) -> int:
         """Return when a play began that was first heard in this connection at `first_ms` (the middle of an item)."""
+        # `first_ms` is the middle of an item: its sound begins half an item (1.4 s) earlier.
         if first_ms - _HALF_ITEM_MS <= anchor_ms + _SNAP_MS:
             return anchor_ms
+        # The trace of the connection before knows whether the track played there, and whether it had begun by then.
         since = self._find_earlier_start(references, anchor_ms, connected_ms)
         if since is not None and not since.is_cut:
             return anchor_ms if since.at_ms - _HALF_ITEM_MS <= anchor_ms + _SNAP_MS else since.at_ms
@@ -367,6 +384,7 @@ def _is_faded_out(play: Play, anchor_ms: int, first_ms: int, buffer: Fingerprint
         first, items = buffer.read_since(max(0, start))
         return play.reference.measure_difference(play.place, (first, items[:, : max(0, end - first)]))
 
+    # Items within half an item of the new track already hold sound of both tracks, so they do not count as the old one alone.
     pure_ms = anchor_ms - _HALF_ITEM_MS
     alone = measure(pure_ms - TICK_SECONDS * 1000, pure_ms)
     return measure(anchor_ms + _HALF_ITEM_MS / 2, first_ms - 1.25 * _HALF_ITEM_MS) > alone + _FADED

@@ -72,7 +72,7 @@ class Worker:
 
     def run(self, stopping: threading.Event, metrics_file: Path | None = None) -> None:
         """Monitor until `stopping` is set. While the database is away, listening goes on and its findings are written later."""
-        log.info("monitoring")
+        log.info("the monitor worker has started")
         renew_at = time.monotonic()
         is_away = False
         while not stopping.is_set():
@@ -88,23 +88,26 @@ class Worker:
                     log.warning("the account store is away; listening goes on", reason=str(error))
                 is_away = True
             self._measure(metrics_file)
+            # At least 0.05 s: a database slower than the period must not make this a busy loop.
             stopping.wait(max(0.05, min(FLUSH_SECONDS, self._renew_seconds) - (time.monotonic() - began)))
         self._stop()
-        log.info("monitoring no longer")
+        log.info("the monitor worker has stopped")
 
     def _rebalance(self) -> None:
         """Renew the leases, drop lost ones, release those above this worker's share, and claim free streams."""
-        gone = self._leases.renew((one.lease for one in self._held.values()), self._collect_listened())
-        for lease in gone:
+        # Renewed before anything else: everything below may take a while, and the leases run on.
+        lost = self._leases.renew((one.lease for one in self._held.values()), self._collect_listened())
+        for lease in lost:
             log.info("a stream was stopped or taken over", stream_id=lease.stream_id)
             self._shared.meters.lost_leases.inc()
-        self._drop(gone)
+        self._drop(lost)
         self._release([one.lease for one in list(self._held.values())[: self._leases.count_surplus(len(self._held))]])
         for lease in self._leases.claim(len(self._held)):
             self._take(lease)
 
     def _take(self, lease: Lease) -> None:
         with self._engine.connect() as connection:
+            # Read under the lease: the worker before can write no more, so both are final.
             last = find_latest(connection, lease.stream_id)
             earlier = Trace.load(load_trace(connection, lease.stream_id))
         queue = self._writer.open_queue(lease)
@@ -126,12 +129,14 @@ class Worker:
             return
         listened = self._collect_listened()
         dropped = self._drop(leases)
+        # One deadline for all, not STOP_SECONDS each: a stopped worker is expected to end soon.
         until = time.monotonic() + STOP_SECONDS
         for one in dropped:
             one.listener.join(max(0.0, until - time.monotonic()))
         # Read again after the listeners have ended: their last seconds count, too.
         listened |= {one.lease.stream_id: at for one in dropped if (at := one.listener.listened_ms) is not None}
         self._writer.flush()
+        # Renewing once more stores the end of listening, from which the next worker continues.
         self._leases.renew((one.lease for one in dropped), listened)
         self._leases.release(leases)
         for one in dropped:

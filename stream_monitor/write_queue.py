@@ -81,6 +81,8 @@ class BatchWriter:
         """Write into an open database."""
         self._engine = engine
         self._meters = meters
+        # Two locks: `_flushing` is held through a transaction, `_lock` for a look at the queues. Opening a queue never waits
+        # for the database.
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
         self._queues: dict[str, WriteQueue] = {}
@@ -112,6 +114,7 @@ class BatchWriter:
                         self._write(connection, queue, writes)
                     save_traces(connection, [(queue.lease, trace.stored) for queue, trace in traces])
             except UnavailableError:
+                # Traces are not put back: a newer one follows within seconds (listener.py), and only the latest counts.
                 for queue, writes in taken:
                     queue.put_back(writes)
                 raise
@@ -121,6 +124,7 @@ class BatchWriter:
         try:
             # A savepoint for each stream: a lost lease or a fault undoes the writes of that stream only.
             with connection.begin_nested():
+                # First: it locks the row of the stream, under which all writes below read and decide.
                 hold(connection, queue.lease)
                 for write, _ in writes:
                     write(connection, stream_id)

@@ -65,7 +65,8 @@ _DECODER: Final[msgspec.msgpack.Decoder[_Answer]] = msgspec.msgpack.Decoder(_Ans
 
 def decode_message(packet: bytes) -> _Answer:
     """Return the message of a decoding process. ValueError: it breaks the protocol."""
+    # The decoder checks tags, lengths and patterns: it raises before any of the content is used.
     message = _DECODER.decode(packet)
     if isinstance(message, Samples) and len(message.samples) % 2:
-        raise ValueError("half a sample")
+        raise ValueError(f"{len(message.samples)} bytes are no whole samples of two bytes")
     return message

@@ -64,6 +64,7 @@ class BytesOfWorker:
 
 def serve_one_stream(channel: socket.socket, limits: Limits) -> None:
     """Confine this process for good, then decode the worker's bytes until either end stops."""
+    # Opened before the process is confined: afterwards it gets no new descriptor (RLIMIT_NOFILE is 0).
     process = os.pidfd_open(os.getpid())
     has_filter = confine(limits)
     socket.send_fds(channel, [encode_message(Hello(has_filter))], [process])
@@ -71,6 +72,7 @@ def serve_one_stream(channel: socket.socket, limits: Limits) -> None:
         decode(BytesOfWorker(channel), channel)
         ended = Ended()
     except CaptureError as error:
+        # The worker refuses texts with control characters, and FFmpeg's errors may quote bytes of the stream.
         ended = Ended(_CONTROL.sub(" ", str(error))[:LONGEST_TEXT], error.is_lasting)
     except WorkerGoneError:
         return

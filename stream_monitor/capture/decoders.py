@@ -99,7 +99,7 @@ class Decoders:
                     self._warned = True
                     log.warning("streams are decoded without a filter of system calls: this kernel or machine has none")
                 return _Decoder(channel, descriptor, self._slowest_seconds)
-        raise DecoderError("no process can be had to decode the stream in")
+        raise DecoderError(f"no process could be started to decode the stream, after {_TRIES} attempts; the monitor's log has the reason")
 
     def _stop(self) -> None:
         server, self._server = self._server, None
@@ -131,9 +131,11 @@ class _ForkServer:
     def fork(self, limits: Limits) -> tuple[socket.socket, int, bool] | None:
         """Fork a confined process; return its channel, its descriptor and whether its system calls are filtered. None: no process came."""
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # A fork that hangs before its first message is given up like one that died.
         channel.settimeout(START_SECONDS)
         try:
             with theirs:
+                # `theirs` is closed here afterwards: when the fork ends, this end sees the end of the channel.
                 socket.send_fds(self._control, [encode_message(limits)], [theirs.fileno()])
             message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
         except OSError as error:
@@ -173,10 +175,12 @@ class _Decoder:
         while True:
             message = self._receive()
             if isinstance(message, BytesRequest):
+                # A read may block for READ_SECONDS. That time is the source's: `_receive` alone counts the time of the process.
                 held = self._send_bytes(held or source.read())
             elif isinstance(message, Samples):
                 samples = np.frombuffer(message.samples, "<i2").astype(np.int16)
                 self._undecoded = 0
+                # Sound earns time. A process may lag in all by `slowest_seconds`, however long it runs.
                 self._left = min(self._slowest_seconds, self._left + len(samples) / SAMPLE_RATE)
                 yield samples
             elif isinstance(message, Format):
@@ -196,7 +200,7 @@ class _Decoder:
         piece = data[:MOST_BYTES]
         self._undecoded += len(piece)
         if self._undecoded > MOST_SILENT_BYTES:
-            raise DecoderError("the decoder takes bytes and gives no sound")
+            raise DecoderError(f"the decoder took {MOST_SILENT_BYTES // MEGABYTE} MB and gave no sound")
         try:
             self._channel.send(DATA + piece if piece else END)
         except OSError as error:

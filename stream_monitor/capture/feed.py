@@ -76,6 +76,7 @@ class Feed:
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; empty at the end of this file."""
+        # For FFmpeg an empty read is the end of the file. `reopen` continues behind the last sound, with another decoder.
         if len(self._undecoded) > self._most_undecoded:
             return b""
         while not self._ready:
@@ -90,6 +91,7 @@ class Feed:
         data, self._held = self._held or self._source.read(), b""
         if time.monotonic() - self._sound_at > SILENT_SECONDS:
             raise CaptureError(f"bytes come, but no sound for {SILENT_SECONDS:.0f} s")
+        # Before Ogg is split: an empty part of a link is not the end of the source.
         self._is_over = not data
         if self._links is not None and data:
             data, following = self._links.feed(data)
@@ -105,11 +107,13 @@ class Feed:
 
     def reopen(self) -> Feed:
         """Return the next file: from the next link on, else from behind the last sound."""
+        # The undecoded bytes come again: the new codec began somewhere among them.
         return Feed(self._source, self._next or bytes(self._undecoded) + self._ready + self._held)
 
 
 def _detect_adts(head: bytes) -> str | None:
     """Return `aac` when `head` holds consecutive ADTS frames; else None."""
+    # A stream is joined anywhere, so the first frame begins within the head. A sync word alone is frequent by chance.
     at = head.find(b"\xff")
     while at >= 0:
         place, frames = at, 0

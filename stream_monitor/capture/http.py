@@ -124,6 +124,7 @@ class Response:
         held = b""
         while b"\n" not in held:
             piece = self._read_raw()
+            # A connection that ends here, or a line without an end, counts as the last chunk.
             if not piece or len(held) > _PIECE:
                 return b"0"
             held += piece
@@ -141,6 +142,7 @@ def request_stream(outbound: Outbound, url: str) -> Response:
         response.close()
         if head.status not in _REDIRECTS or "location" not in head.headers:
             raise _build_refusal(target.authority, head)
+        # The next round checks this address like the first one: a public server may redirect into our network.
         url = target.follow(head.headers["location"])
     raise LastingCaptureError(f"more than {MOST_REDIRECTS} redirects, the last to {url[:200]}")
 
@@ -172,6 +174,7 @@ def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
         left = until - time.monotonic()
         if left <= 0 or len(held) > _LARGEST_HEAD:
             raise CaptureError(f"{authority} did not send the head of an answer within {OPEN_SECONDS:.0f} s and {_LARGEST_HEAD // 1024} kB")
+        # The rest of the deadline, not a limit for each read: a server that sends a byte now and then must not hold the thread.
         connection.settimeout(left)
         piece = connection.recv(_PIECE)
         if not piece:
@@ -193,9 +196,9 @@ def _find_head_end(held: bytes) -> tuple[int, int] | None:
 
 
 def _build_refusal(authority: str, head: Head) -> CaptureError:
-    said = f"{authority} answered {head.status} {head.reason}".rstrip()
+    answer = f"{authority} answered {head.status} {head.reason}".rstrip()
     if head.status in _LASTING:
-        return LastingCaptureError(f"{said}: {_LASTING[head.status]}")
+        return LastingCaptureError(f"{answer}: {_LASTING[head.status]}")
     if head.status == 404:  # noqa: PLR2004 -- Icecast answers so while a source is away
-        return CaptureError(f"{said}: there is no such mount point, or its source is not connected")
-    return CaptureError(said)
+        return CaptureError(f"{answer}: there is no such mount point, or its source is not connected")
+    return CaptureError(answer)

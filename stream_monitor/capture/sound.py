@@ -65,6 +65,7 @@ def _decode_link(feed: Feed, on_format: Callable[[str], None]) -> Iterator[NDArr
     try:
         # A named demuxer: FFmpeg's own probing could pick one that opens files or addresses.
         opened = av.open(feed, format=demuxer, mode="r", buffer_size=_READ_BYTES, options=dict(_OPTIONS), metadata_errors="ignore")
+    # The head of this link is broken or cut off. `decode_sound` counts it and tries the bytes that follow.
     except (InvalidDataError, AvEofError):
         return
     except FFmpegError as error:

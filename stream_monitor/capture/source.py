@@ -27,6 +27,7 @@ class Source:
         self._response = response
         self._first = first
         interval = response.head.headers.get("icy-metaint", "")
+        # A wrong interval would cut holes into the sound. Without one the titles stay in, as packets that do not decode.
         is_known = interval.isdigit() and 0 < int(interval) <= _LARGEST_INTERVAL
         self._stripper = MetadataStripper(int(interval)) if is_known else None
 
@@ -63,9 +64,10 @@ def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
         raise LastingCaptureError("this is an HLS playlist; give the address of an Icecast, Shoutcast or plain HTTP stream instead")
     if not playlists_left:
         raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times")
-    failure: CaptureError = LastingCaptureError("the playlist names no address")
+    failure: CaptureError = LastingCaptureError("the playlist names no address; give the address of the stream itself")
     for entry in parse_entries(body)[:_MOST_ENTRIES]:
         try:
+            # Entries may be relative, and each is checked again: a playlist is a redirect by another name.
             return _open(outbound, response.target.follow(entry), playlists_left - 1)
         except CaptureError as error:
             failure = error
