@@ -60,6 +60,7 @@ def parse_allow_list(text: str) -> AllowList:
         try:
             networks.append((ip_network(host), port))
         except ValueError as error:
+            # Written as a network or an IPv6 address, but none: taken as a name it would never match.
             if "/" in host or ":" in host:
                 raise InvalidAllowListError(f"{ALLOW_VARIABLE}: {entry!r}: {error}") from None
             names.add((host, port))

@@ -38,6 +38,7 @@ class ResolvedTarget:
 def resolve(host: str, port: int) -> Sequence[str]:
     """Resolve a host by the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    # A host file may list an address twice. The order is the resolver's preference.
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
@@ -68,6 +69,7 @@ class Outbound:
         try:
             addresses = self._resolve(target)
         except UnreachableError:
+            # With networks on the list, a private name may resolve into one of them later: nothing can be said now.
             if not is_trusted and not self._allowed.networks:
                 self._check_unresolved(target, https_only=https_only)
             raise
@@ -103,9 +105,11 @@ class Outbound:
 
     def _resolve(self, target: Target) -> Sequence[str]:
         with suppress(ValueError):
+            # An IP address needs no resolver, which might read other spellings of it in its own way.
             return [str(ip_address(target.host))]
         try:
             addresses = self._resolver(target.host, target.port)
+        # UnicodeError: Python encodes names by IDNA first, which refuses labels that are empty or too long.
         except (OSError, UnicodeError) as error:
             raise UnreachableError(f"{target.host} does not resolve: {error}") from error
         if not addresses:

@@ -22,6 +22,7 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+# The last label of a host that browsers read as an IPv4 address.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LONGEST_NAME = 253
 _PRIVATE_DOMAINS = frozenset({"localhost", "local", "localdomain", "internal", "lan", "intranet", "home", "corp"})
@@ -58,6 +59,7 @@ def parse_target(url: str) -> Target:
     """Parse a URL, without its fragment. The message of InvalidAddressError names the fault, never the user part."""
     if len(url) > LONGEST_URL:
         raise InvalidAddressError(f"an address has at most {LONGEST_URL} characters")
+    # fullmatch against one pattern, no urlsplit: two parsers of one text could disagree about its host.
     match = _URL.fullmatch(url.partition("#")[0])
     if match is None:
         raise InvalidAddressError(

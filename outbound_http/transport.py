@@ -29,6 +29,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request. Raises the errors of `Outbound.check` and those of httpx."""
+        # A pool of its own: name servers that hang must not use up the loop's default threads, which serve the database.
         resolved = await asyncio.get_running_loop().run_in_executor(self._names, self._check, str(request.url))
         failure: httpx.TransportError = httpx.ConnectError("no address")
         for address in resolved.addresses:

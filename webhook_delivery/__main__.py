@@ -60,12 +60,13 @@ async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, deliverer.stop)
     metrics_writer = asyncio.create_task(_write_metrics(meters, options.metrics_file))
-    log.info("webhooks are delivered", at_once=options.at_once)
+    log.info("the deliverer has started", at_once=options.at_once)
     await (deliverer.run_once() if options.once else deliverer.run())
     metrics_writer.cancel()
+    # The cancelled task must end before its event loop does.
     await asyncio.gather(metrics_writer, return_exceptions=True)
     await sender.close()
-    log.info("webhooks are delivered no longer")
+    log.info("the deliverer has stopped")
 
 
 async def _write_metrics(meters: Meters, file: Path | None) -> None:
@@ -93,7 +94,7 @@ def _build_parser() -> argparse.ArgumentParser:
 def _parse_count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError(f"{text} webhooks cannot be served at once; name at least 1")
     return number
 
 

@@ -51,6 +51,7 @@ class Deliverer:
         self._sender = sender
         self._meters = meters
         self._at_once = at_once
+        # At most 53 characters: the column `lease_owner` holds 64.
         self._owner = f"{socket.gethostname()[:20]} {uuid.uuid4().hex}"
         self._turns: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -69,6 +70,7 @@ class Deliverer:
             except UnavailableError as error:
                 log.warning("webhooks wait for the database", reason=str(error))
                 await self._pause(UNAVAILABLE_SECONDS)
+        # Chores are cut off, turns are not: an attempt on its way ends and is recorded, or it would be sent twice.
         for chore in chores:
             chore.cancel()
         await asyncio.gather(*chores, *self._turns, return_exceptions=True)
@@ -80,11 +82,13 @@ class Deliverer:
 
     async def _claim(self) -> int:
         """Start turns for free endpoints; return their number."""
+        # Only as many as can start now: a leased endpoint that waits here could be served by another deliverer.
         free = self._at_once - len(self._turns)
         claimed = await asyncio.to_thread(self._queue.claim, self._owner, free) if free else []
         for endpoint_id in claimed:
             turn = asyncio.create_task(self._run_turn(endpoint_id))
             self._turns.add(turn)
+            # The set keeps a reference: asyncio holds tasks weakly and could drop one that waits.
             turn.add_done_callback(self._turns.discard)
         self._meters.turns.set(len(self._turns))
         return len(claimed)
@@ -100,6 +104,7 @@ class Deliverer:
             await self._send_all(endpoint_id)
         except UnavailableError as error:
             log.warning("a webhook's turn ends: the database does not answer", endpoint=endpoint_id, reason=str(error))
+        # Without a rest the endpoint would be claimed again at once, twice a second, until an operator adds the key.
         except SealedError as error:
             log.warning("a webhook's secret cannot be read", endpoint=endpoint_id, reason=str(error))
             rest = REST_AFTER_TROUBLE
@@ -146,7 +151,8 @@ async def _repeat(chore: Callable[[], Awaitable[None]], seconds: float) -> None:
         try:
             await chore()
         except UnavailableError:
-            log.debug("a chore of the webhooks waits for the database")  # `run` logs it
+            # `run` warns about the same outage.
+            log.debug("a chore of the webhooks waits for the database")
         except Exception:
             log.exception("a chore of the webhooks failed")
         await asyncio.sleep(seconds)

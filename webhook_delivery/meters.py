@@ -28,8 +28,8 @@ class Meters:
         self.disabled = Counter("webhook_disabled", "Endpoints disabled by the deliverer: gone, failing", ["reason"], registry=registry)
         self.turns = Gauge("webhook_endpoints_in_turn", "Endpoints that are being sent to", registry=registry)
         self._pending = Gauge("webhook_deliveries_pending", "Deliveries that wait, in the whole database", registry=registry)
-        self._oldest = Gauge("webhook_oldest_due_seconds", "How long the oldest delivery that is due has been so", registry=registry)
-        self._endpoints = Gauge("webhook_endpoints_down", "Endpoints that fail, or are disabled", ["state"], registry=registry)
+        self._oldest = Gauge("webhook_oldest_due_seconds", "Time since the oldest due delivery became due", registry=registry)
+        self._endpoints = Gauge("webhook_endpoints_down", "Endpoints that fail or are disabled", ["state"], registry=registry)
 
     def count(self, outcome: Outcome) -> None:
         """Count an attempt."""

@@ -105,6 +105,7 @@ class DeliveryQueue:
         waits_since = due.scalar_subquery()
         found = select(webhook_endpoint.c.endpoint_id).where(_is_free(now), waits_since.is_not(None)).order_by(waits_since).limit(most)
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            # Read without locks, because several deliverers look at once. `_lease` decides about each candidate by itself.
             candidates = connection.scalars(found).all()
         return [endpoint_id for endpoint_id in candidates if self._lease(owner, endpoint_id, now)]
 
@@ -130,6 +131,7 @@ class DeliveryQueue:
         """Write an attempt's outcome and the time of the next one; extend the lease."""
         now = self._clock()
         with self._engine.begin() as connection:
+            # The endpoint first, then its delivery, as `disable` and `replay` do: two transactions never wait for each other.
             endpoint = _lock_row(connection, webhook_endpoint, webhook_endpoint.c.endpoint_id == message.endpoint_id)
             delivery = _lock_row(connection, webhook_delivery, webhook_delivery.c.delivery_id == message.delivery_id)
             if endpoint is None or delivery is None:
@@ -178,6 +180,7 @@ class DeliveryQueue:
             connection.execute(stray.values(status=HELD, due_at=None))
         deleted = endpoints.where(webhook_endpoint.c.deleted_at.is_not(None))
         is_old = (column.created_at < self._clock() - RETENTION) & column.due_at.is_(None)
+        # `is_old` leaves pending deliveries alone, however long they wait.
         count = self._delete(is_old) + self._delete(column.endpoint_id.in_(deleted))
         with self._engine.begin() as connection:
             has_deliveries = exists().where(column.endpoint_id == webhook_endpoint.c.endpoint_id)
@@ -186,10 +189,12 @@ class DeliveryQueue:
 
     def _delete(self, condition: ColumnElement[bool]) -> int:
         column = webhook_delivery.c
+        # Rows that another transaction holds are left for the next sweep: a sweep must not delay a delivery.
         found = select(column.delivery_id, column.event_id).where(condition).limit(SWEEP_ROWS).with_for_update(skip_locked=True)
         with self._engine.begin() as connection:
             rows = connection.execute(found).all()
             ids = [row.delivery_id for row in rows]
+            # Attempts first, events last: foreign keys point from attempts to deliveries, and from deliveries to events.
             connection.execute(delete(webhook_attempt).where(webhook_attempt.c.delivery_id.in_(ids)))
             connection.execute(delete(webhook_delivery).where(column.delivery_id.in_(ids)))
             is_delivered = exists().where(column.event_id == webhook_event.c.event_id)
@@ -204,6 +209,7 @@ class DeliveryQueue:
             return connection.execute(free.values(values)).rowcount == 1
 
     def _open_secrets(self, row: Row[Any], now: datetime) -> tuple[str, ...]:
+        # The new secret first: a receiver that already uses it matches the first signature.
         stored = [row.secret]
         if row.previous_secret and row.previous_secret_until > now:
             stored.append(row.previous_secret)
@@ -233,7 +239,8 @@ def _change_delivery(delivery: Row[Any], outcome: Outcome, now: datetime) -> dic
     tries = delivery.tries + 1
     if outcome.error is None:
         return {"tries": tries, "status": DELIVERED, "due_at": None, "finished_at": now}
-    if delivery.status != PENDING:  # held meanwhile, or delivered under a later lease
+    # Held meanwhile, or delivered under a later lease: this failure must not queue it again.
+    if delivery.status != PENDING:
         return {"tries": tries}
     wait = None if outcome.is_gone else schedule.compute_wait(tries)
     if wait is None:

@@ -33,4 +33,5 @@ def compute_wait(tries: int) -> timedelta | None:
 
 def compute_rest(failures: int) -> timedelta:
     """Return the rest of an endpoint after so many consecutive failures (from 1)."""
+    # The bound of 30 keeps the power small: timedelta overflows from 2**47 s on.
     return min(LONGEST_REST, timedelta(seconds=2 ** min(failures - 1, 30)))

@@ -89,13 +89,14 @@ async def _read_excerpt(answer: httpx.Response) -> str:
         size += len(part)
         if size >= MOST_READ:
             break
-    # PostgreSQL's text cannot hold NUL.
+    # A character has at most 4 bytes in UTF-8. PostgreSQL's text cannot hold NUL.
     return b"".join(parts)[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\0", "\ufffd")[:EXCERPT_CHARACTERS]
 
 
 def _parse_retry_after(retry_after: str, now: datetime) -> timedelta:
     """Return the pause in `Retry-After` (RFC 9110, 10.2.3): seconds or a date; 0 when it is neither, or past."""
     try:
+        # isdigit() alone accepts characters that int() refuses, such as superscripts.
         if retry_after.isascii() and retry_after.isdigit():
             asked = timedelta(seconds=int(retry_after))
         else:
@@ -103,6 +104,7 @@ def _parse_retry_after(retry_after: str, now: datetime) -> timedelta:
             asked = (then if then.tzinfo else then.replace(tzinfo=UTC)) - now
     except ValueError:
         return timedelta(0)
+    # A number of seconds beyond what a timedelta holds is a long rest, not a broken header.
     except OverflowError:
         return schedule.LONGEST_ASKED_REST
     return min(max(asked, timedelta(0)), schedule.LONGEST_ASKED_REST)

@@ -13,5 +13,6 @@ if TYPE_CHECKING:
 
 def sign_headers(event_id: str, body: str, at: datetime, secrets: Sequence[str]) -> dict[str, str]:
     """Return the three headers of a message sent `at` (aware, UTC), signed by each secret: by two while one replaces the other."""
+    # Receivers accept a message if one of its signatures fits, so both secrets work during a rotation.
     signatures = [Webhook(secret).sign(event_id, at, body) for secret in secrets]
     return {"webhook-id": event_id, "webhook-timestamp": str(int(at.timestamp())), "webhook-signature": " ".join(signatures)}

@@ -114,7 +114,7 @@ def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Account
         assert [one.verified(hook.secret)["data"]["value"] for one in received if one.event_id in ours] == values
     told = log.read_text()
     assert "whsec_" not in told
-    assert len(re.findall(r'"event": ?"webhooks are delivered"', told)) == 2
+    assert len(re.findall(r'"event": ?"the deliverer has started"', told)) == 2
 
 
 def test_stopped_deliverer_finishes_its_pending_attempts(on_sqlite: Accounts, tmp_path: Path) -> None:
