@@ -35,14 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m audio_recognition", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("matcher", help="name recordings for those who ask on a Unix socket, until stopped")
+    command = commands.add_parser("matcher", help="answer questions of clients on a Unix socket until stopped")
     command.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
     command.add_argument("--socket", metavar="FILE", type=Path, required=True, help="Unix socket to listen on")
     told = os.environ.get(METRICS_VARIABLE)
-    command.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="where metrics are written every second")
-    command.add_argument("--look-seconds", type=float, default=1.0, help="how often to look whether another snapshot is live")
-    command.add_argument("--no-verify-contents", dest="verify_contents", action="store_false", help="check a new index's sizes only")
-    command.add_argument("--most-waiting", type=int, default=MOST_WAITING, help="questions in the queue before more are refused")
+    command.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="file into which metrics are written every second")
+    command.add_argument("--look-seconds", type=float, default=1.0, help="seconds between checks whether another snapshot is live")
+    command.add_argument(
+        "--no-verify-contents", dest="verify_contents", action="store_false", help="check only the sizes of a new index, not its contents"
+    )
+    command.add_argument("--most-waiting", type=int, default=MOST_WAITING, help="length of the queue; further questions are refused")
     command.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

@@ -33,14 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SettingsError, AccountError) as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"error: {settings.host}:{settings.port} or {settings.metrics_host}:{settings.metrics_port}: {error}", file=sys.stderr)
+        print(
+            f"error: cannot listen on {settings.host}:{settings.port} or {settings.metrics_host}:{settings.metrics_port}: {error}",
+            file=sys.stderr,
+        )
     return 1
 
 
 def _serve(settings: ApiSettings) -> int:
     catalog = settings.catalog
     if not (catalog / "current").exists() and not (catalog / "manifest.json").exists():
-        print(f"error: {catalog}: no published catalog; build one with `python -m pipeline build`", file=sys.stderr)
+        print(f"error: {catalog} holds no published catalog; build one with `python -m pipeline build`", file=sys.stderr)
         return 1
     # Once for all workers: a database that does not answer fails the start, and a single process migrates the tables.
     Accounts.open(settings.accounts_url).close()
@@ -50,10 +53,10 @@ def _serve(settings: ApiSettings) -> int:
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m catalog_api", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, about in (("serve", "answer /v1 over HTTP until stopped"), ("settings", "print all settings as the file that says them")):
+    for name, about in (("serve", "answer /v1 over HTTP until stopped"), ("settings", "print the settings in force as a settings file")):
         command = commands.add_parser(name, help=about, description=about)
         command.add_argument(
-            "--settings", metavar="FILE", help="TOML file of settings (docs/reference/settings.md); options and environment go before it"
+            "--settings", metavar="FILE", help="TOML file of settings (docs/reference/settings.md); options and the environment override it"
         )
         command.add_argument("--catalog", metavar="DIR", help="catalog folder that `pipeline build` published into")
         command.add_argument("--accounts", dest="accounts_url", metavar="URL", help="database of the accounts")

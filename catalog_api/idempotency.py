@@ -23,4 +23,4 @@ def find_idempotency_problem(scope: Any) -> ParameterProblem | None:  # noqa: AN
     key = read_idempotency_key(scope)
     if key is None or (_KEY.fullmatch(key) and len(key) <= LONGEST_IDEMPOTENCY_KEY):
         return None
-    return ParameterProblem("header", "Idempotency-Key", f"1 to {LONGEST_IDEMPOTENCY_KEY} characters without blanks")
+    return ParameterProblem("header", "Idempotency-Key", f"must have 1 to {LONGEST_IDEMPOTENCY_KEY} characters without blanks")

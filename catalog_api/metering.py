@@ -335,7 +335,7 @@ def _format_policy(rate: int, burst: int) -> str:
 
 
 def _build_rate_limit_error(allowance: Allowance) -> ApiError:
-    detail = f"More than {allowance.requests_per_second} requests a second (at most {allowance.burst} at once)."
+    detail = f"The key sent more than {allowance.requests_per_second} requests a second (at most {allowance.burst} at once)."
     return ApiError("rate_limited", detail, headers={"retry-after": str(allowance.retry_after)})
 
 
@@ -344,7 +344,7 @@ def _build_quota_error(charge: Charge, price: int) -> ApiError:
     seconds = max(1, math.ceil((resets_at - datetime.now(UTC)).total_seconds()))
     return ApiError(
         "quota_exceeded",
-        f"The request costs {price} credits, {charge.remaining} are left this month.",
+        f"The request costs {price} credits, but only {charge.remaining} are left this month.",
         headers={"retry-after": str(seconds), "x-credits-used": "0", "x-credits-remaining": str(charge.remaining)},
         members={
             "credits_required": price,

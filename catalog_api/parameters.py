@@ -94,7 +94,7 @@ def read_parameters(
     for name, raw in _split_query(scope["query_string"]):
         # Only for declared parameters: unknown ones are ignored (contract A7).
         if name in sent and any(name == parameter.name for parameter in declared):
-            problems.append(ParameterProblem("query", name, "sent more than once"))
+            problems.append(ParameterProblem("query", name, "is sent more than once"))
         sent[name] = raw
     values: dict[Parameter[Any], Any] = {}
     for parameter in declared:
@@ -107,11 +107,11 @@ def read_parameters(
                 values[parameter] = parameter.default
                 problems.append(ParameterProblem(parameter.place, parameter.name, str(error)))
         elif parameter.is_required:
-            problems.append(ParameterProblem(parameter.place, parameter.name, "required"))
+            problems.append(ParameterProblem(parameter.place, parameter.name, "is required"))
     if exactly_one:
         problems += _find_group_problems(exactly_one, values)
     if is_strict:
-        problems += [ParameterProblem("query", name[:_SHOWN], "unknown, and the request prefers strict handling") for name in sent]
+        problems += [ParameterProblem("query", name[:_SHOWN], "is unknown, and the request prefers strict handling") for name in sent]
     return ParameterValues(values), problems
 
 
@@ -154,7 +154,7 @@ def _decode_utf8(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
+        raise ValueError("must be UTF-8") from None
 
 
 def _quote(value: str) -> str:
@@ -165,7 +165,7 @@ def _read_text(value: str) -> str:
     if not _VISIBLE.search(value):
         raise ValueError("must not be blank")
     if len(value) > TEXT_CHARACTERS:
-        raise ValueError(f"at most {TEXT_CHARACTERS} characters, got {len(value)}")
+        raise ValueError(f"must have at most {TEXT_CHARACTERS} characters, got {len(value)}")
     return value
 
 
@@ -173,7 +173,7 @@ def _build_number_reader(smallest: int, largest: int) -> Callable[[str], int]:
     def read_number(value: str) -> int:
         # `int` also takes signs, blanks, underscores and digits of other scripts. LARGEST_ID has 19 digits.
         if not re.fullmatch(r"[0-9]{1,19}", value) or not smallest <= int(value) <= largest:
-            raise ValueError(f"a whole number from {smallest} to {largest}, got {_quote(value)}")
+            raise ValueError(f"must be a whole number from {smallest} to {largest}, got {_quote(value)}")
         return int(value)
 
     return read_number
@@ -182,14 +182,14 @@ def _build_number_reader(smallest: int, largest: int) -> Callable[[str], int]:
 def _read_url(value: str) -> str:
     """Accept an address of any site: one of no platform is simply unknown."""
     if len(value) > URL_CHARACTERS or not re.fullmatch(URL_PATTERN, value):
-        raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_quote(value)}")
+        raise ValueError(f"must be an http or https address of at most {URL_CHARACTERS} characters, got {_quote(value)}")
     return value
 
 
 def _read_isrc(value: str) -> str:
     code = shaped_isrc(value)
     if code is None:
-        raise ValueError(f"two letters, three letters or digits, seven digits; got {_quote(value)}")
+        raise ValueError(f"must be two letters, three letters or digits and seven digits; got {_quote(value)}")
     return code
 
 
@@ -197,7 +197,7 @@ def _read_iswc(value: str) -> str:
     """Accept any check digit: a wrong code is simply unknown (contract B9)."""
     code = normalise_iswc(value)
     if code is None:
-        raise ValueError(f"the letter T and ten digits, got {_quote(value)}")
+        raise ValueError(f"must be the letter T and ten digits, got {_quote(value)}")
     return code
 
 
@@ -208,7 +208,7 @@ def _read_flag(value: str) -> bool:
     """Accept any case, so that the booleans of programming languages, such as `True`, are understood."""
     flag = _FLAGS.get(value.lower())
     if flag is None:
-        raise ValueError(f"true or false, got {_quote(value)}")
+        raise ValueError(f"must be true or false, got {_quote(value)}")
     return flag
 
 
@@ -217,7 +217,7 @@ def normalise_external_id(platform: str, value: str) -> str:
     # UUIDs are stored in lower case; ids of streamsvc_a differ by case.
     candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
     if not re.fullmatch(_SHAPES[platform], candidate):
-        raise ValueError(f"not an id of {platform}: {_quote(value)}")
+        raise ValueError(f"must be an id of {platform}, got {_quote(value)}")
     return candidate
 
 
@@ -297,7 +297,7 @@ BUILD_SHAPE = r"^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$"
 
 def _read_build_id(value: str) -> str:
     if not re.fullmatch(BUILD_SHAPE, value):
-        raise ValueError(f"not the id of a build: {_quote(value)}")
+        raise ValueError(f"must be the id of a build, got {_quote(value)}")
     return value
 
 
@@ -315,7 +315,7 @@ DELIVERY_ID = _build_id_parameter("delivery_id", "Delivery id.", "path")
 
 def _read_delivery_status(value: str) -> str:
     if value not in DELIVERY_STATUSES:
-        raise ValueError(f"one of {', '.join(DELIVERY_STATUSES)}; got {_quote(value)}")
+        raise ValueError(f"must be one of {', '.join(DELIVERY_STATUSES)}; got {_quote(value)}")
     return value
 
 
@@ -334,13 +334,13 @@ def _read_date(value: str) -> date:
     except ValueError:
         day = None
     if day is None or not _DATES[0] <= day <= _DATES[1]:
-        raise ValueError(f"a date, YYYY-MM-DD, from {_DATES[0]} to {_DATES[1]}; got {_quote(value)}")
+        raise ValueError(f"must be a date, YYYY-MM-DD, from {_DATES[0]} to {_DATES[1]}; got {_quote(value)}")
     return day
 
 
 def _read_zone(value: str) -> ZoneInfo:
     if value not in _list_zones():
-        raise ValueError(f"the name of a time zone, such as Europe/Berlin; got {_quote(value)}")
+        raise ValueError(f"must be the name of a time zone, such as Europe/Berlin; got {_quote(value)}")
     return ZoneInfo(value)
 
 
@@ -368,7 +368,7 @@ INCLUDABLE = ("isrcs", "links", "provenance")
 def _read_included(value: str) -> frozenset[str]:
     wanted = frozenset(value.split(","))
     if unknown := sorted(wanted - set(INCLUDABLE)):
-        raise ValueError(f"a comma-separated list of {', '.join(INCLUDABLE)}; got {_quote(','.join(unknown))}")
+        raise ValueError(f"must be a comma-separated list of {', '.join(INCLUDABLE)}; got {_quote(','.join(unknown))}")
     return wanted
 
 

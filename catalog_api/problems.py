@@ -166,7 +166,7 @@ def _translate_error(error: Exception) -> ApiError | None:
         return ApiError("accounts_unavailable", "The database of the accounts does not answer.", headers=RETRY_SOON)
     if isinstance(error, BodyDamagedError):
         log.error("the live snapshot is damaged: %s", error)
-        return ApiError("catalog_unavailable", "The stored record is damaged.", headers=RETRY_SOON)
+        return ApiError("catalog_unavailable", "The stored record is damaged on the server.", headers=RETRY_SOON)
     # The exact type: a new subclass must get a code of its own before its text goes to callers.
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]

@@ -134,4 +134,6 @@ def _choose_reason(reasons: Sequence[Reason]) -> Reason:
 
 
 def _build_unavailable_error(retry_after: int) -> ApiError:
-    return ApiError("recognition_unavailable", "Recognition is busy or starts anew.", headers={"retry-after": str(max(1, retry_after))})
+    return ApiError(
+        "recognition_unavailable", "Recognition is busy or is being restarted.", headers={"retry-after": str(max(1, retry_after))}
+    )

@@ -49,13 +49,15 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
         return {}
     found = read_media_type(scope)
     if found != "application/json":
-        raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}, not application/json.", headers=_CLOSE)
+        raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}: send application/json.", headers=_CLOSE)
     options = headers[b"content-type"].decode("latin-1").partition(";")[2]
     charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
     if charset not in {"", "utf-8", "utf8"}:
-        raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}, not utf-8.", headers=_CLOSE)
+        raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}: send the body in utf-8.", headers=_CLOSE)
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+        raise ApiError(
+            "unsupported_media_type", "The body has a Content-Encoding: send it uncompressed, without this header.", headers=_CLOSE
+        )
     # A body that announces its size is refused before it arrives. `_read_all` counts those that announce none, or less.
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
@@ -68,7 +70,7 @@ async def _read_all(receive: Receive) -> bytes:
     while True:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
-            raise ApiError("invalid_body", "The connection ended before the body did.")
+            raise ApiError("invalid_body", "The connection ended before the body was complete.")
         parts.append(message["body"])
         size += len(message["body"])
         if size > LARGEST_BODY:
@@ -94,7 +96,7 @@ def _decode(body: bytes) -> object:
     except UnicodeError:
         raise ApiError("invalid_body", "The body is not UTF-8.") from None
     except RecursionError:
-        raise ApiError("invalid_body", "The body is nested too deep.") from None
+        raise ApiError("invalid_body", "The body has too many levels of nesting.") from None
     except ValueError as error:
         raise ApiError("invalid_body", f"The body is not JSON: {error}.") from None
     return document
@@ -103,7 +105,7 @@ def _decode(body: bytes) -> object:
 def _refuse_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError(f"member {_find_first_repeated(pairs)[:60]!a} stands twice")
+        raise ValueError(f"member {_find_first_repeated(pairs)[:60]!a} is repeated")
     return members
 
 
@@ -115,7 +117,7 @@ def _find_first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
             return name
         seen.add(name)
     # `_refuse_duplicates` counted fewer names than pairs.
-    raise AssertionError("no member stands twice")
+    raise AssertionError("no member is repeated")
 
 
 def _parse_number(text: str) -> float:
@@ -125,7 +127,7 @@ def _parse_number(text: str) -> float:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 class Members:
@@ -146,7 +148,7 @@ class Members:
         self._parts: list[Members] = []
         self._members = document if isinstance(document, dict) else None
         if self._members is None:
-            self.add_problem("", "an object")
+            self.add_problem("", "must be an object")
 
     def add_part(self, name: str, document: object) -> Members:
         """Return the members of an inner object, `items[3]`; their problems join these."""
@@ -166,7 +168,7 @@ class Members:
         """Return every problem of the request, those of parts and of unknown members included."""
         unknown = [name for name in self._members or {} if name not in self._read] if self._is_strict else []
         names = [".".join(part for part in (self._place, name[:_SHOWN]) if part) for name in unknown]
-        strict = [ParameterProblem("body", name, "unknown, and the request prefers strict handling") for name in names]
+        strict = [ParameterProblem("body", name, "is unknown, and the request prefers strict handling") for name in names]
         return [*self.problems, *(problem for part in self._parts for problem in part.list_problems()), *strict]
 
     def read_choice(self, name: str, choices: Sequence[str]) -> str:
@@ -174,7 +176,7 @@ class Members:
         value = self.read_value(name)
         # A body that is no object is one problem, not one for each member.
         if self._members is not None and (not isinstance(value, str) or value not in choices):
-            self.add_problem(name, f"one of {', '.join(choices)}")
+            self.add_problem(name, f"must be one of {', '.join(choices)}")
         return str(value)
 
     def read_text(self, name: str, longest: int) -> str:
@@ -183,7 +185,7 @@ class Members:
         if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
-            self.add_problem(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
+            self.add_problem(name, f"must be a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
     def read_address(self, name: str, longest: int) -> str:
@@ -205,7 +207,7 @@ class Members:
             return None
         if isinstance(value, str) and len(value) <= longest and (not pattern or re.fullmatch(pattern, value)) and NUL not in value:
             return value
-        self.add_problem(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
+        self.add_problem(name, f"must be a text of at most {longest} characters" + (f" that matches {pattern}" if pattern else ""))
         return None
 
     def read_time(self, name: str) -> datetime | None:
@@ -213,7 +215,7 @@ class Members:
         value = self.read_value(name)
         found = parse_rfc3339(value) if isinstance(value, str) else None
         if found is None and self._members is not None:
-            self.add_problem(name, "a time such as 2026-11-21T12:00:00Z")
+            self.add_problem(name, "must be a time such as 2026-11-21T12:00:00Z")
         return found
 
     def read_choices(self, name: str, choices: Sequence[str]) -> list[str] | None:
@@ -223,7 +225,7 @@ class Members:
             return None
         if isinstance(value, list) and all(isinstance(one, str) and one in choices for one in value):
             return value
-        self.add_problem(name, f"an array of some of {', '.join(choices)}")
+        self.add_problem(name, f"must be an array of some of {', '.join(choices)}")
         return None
 
     def read_array(self, name: str) -> list[Any]:
@@ -232,7 +234,7 @@ class Members:
         if isinstance(value, list):
             return value
         if self._members is not None:
-            self.add_problem(name, "an array")
+            self.add_problem(name, "must be an array")
         return []
 
     def read_integers(self, name: str, low: int, high: int, most: int) -> list[int]:
@@ -241,9 +243,9 @@ class Members:
         # `type` instead of isinstance: true is no number, and the check of the type is cheaper.
         bad = next((place for place, one in enumerate(value) if type(one) is not int or not low <= one <= high), None)
         if bad is not None:
-            self.add_problem(f"{name}[{bad}]", f"a whole number from {low} to {high}")
+            self.add_problem(f"{name}[{bad}]", f"must be a whole number from {low} to {high}")
         elif isinstance(self.read_value(name), list) and not 1 <= len(value) <= most:
-            self.add_problem(name, f"1 to {most} whole numbers")
+            self.add_problem(name, f"must hold 1 to {most} whole numbers")
         return [] if bad is not None else value
 
     def read_optional_integer(self, name: str, low: int, high: int) -> int | None:
@@ -251,7 +253,7 @@ class Members:
         value = self.read_value(name)
         if value is None or (type(value) is int and low <= value <= high):
             return value
-        self.add_problem(name, f"a whole number from {low} to {high}")
+        self.add_problem(name, f"must be a whole number from {low} to {high}")
         return None
 
     def read_value(self, name: str) -> object:

@@ -197,9 +197,9 @@ def _read_file(file: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"the settings file {file} cannot be read: {error.strerror}; check --settings and {FILE_VARIABLE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is not TOML: {error}") from error
+        raise SettingsError(f"the settings file {file} is not TOML: {error}") from error
     return {name: _convert(name, value, str(file)) for name, value in content.items()}
 
 
@@ -239,7 +239,7 @@ def _check_templates(templates: dict[str, str], place: str) -> dict[str, str]:
     unknown = sorted(set(templates) - set(URL_TEMPLATES))
     broken = sorted(name for name, template in templates.items() if "{id}" not in template)
     if unknown or broken:
-        raise SettingsError(f"{place}: url_templates: unknown platforms {unknown}, templates without {{id}} {broken}")
+        raise SettingsError(f"{place}: url_templates has unknown platforms {unknown} and templates without {{id}} {broken}")
     # Platforms that the operator leaves out keep their default.
     return {**URL_TEMPLATES, **templates}
 

@@ -63,7 +63,9 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
     """Read the beginning of an upload. ApiError `body_too_large`, `unsupported_media_type`, `unsupported_audio`."""
     headers = dict(scope["headers"])
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+        raise ApiError(
+            "unsupported_media_type", "The body has a Content-Encoding: send it uncompressed, without this header.", headers=_CLOSE
+        )
     # The announced size is only a claim; `_write_all` counts what arrives.
     announced = headers.get(b"content-length", b"")
     length = int(announced) if announced.isdigit() else None
@@ -77,7 +79,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
     # A file that is no audio is refused after its first bytes, before 100 MB of it are sent.
     if sniff(b"".join(head)[:SNIFFED_BYTES]) is None:
         formats = "mp3, flac, wav, m4a, mp4, ogg and opus"
-        raise ApiError("unsupported_audio", f"The bytes are none of {formats}, whatever the file is called.", headers=_CLOSE)
+        raise ApiError("unsupported_audio", f"The first bytes show none of the formats {formats}.", headers=_CLOSE)
     return IncomingUpload(head, not more, length, receive)
 
 
@@ -99,7 +101,9 @@ class Spool:
         """Store the whole upload for the length of the block. ApiError `body_too_large`, `request_timeout`, `recognition_unavailable`."""
         # Refused before it is stored; the connection closes, because the rest of the body is not read.
         if self._held >= self._most:
-            raise ApiError("recognition_unavailable", f"{self._held} uploads are here already.", headers={**RETRY_SOON, **_CLOSE})
+            raise ApiError(
+                "recognition_unavailable", f"The server is receiving {self._held} uploads already.", headers={**RETRY_SOON, **_CLOSE}
+            )
         self._held += 1
         try:
             with self._create_file() as file:
@@ -108,13 +112,15 @@ class Spool:
                 file.seek(0)
                 yield StoredUpload(file, size, digest)
         except TimeoutError:
-            raise ApiError("request_timeout", f"The upload took longer than {self._seconds:g} seconds.", headers=_CLOSE) from None
+            raise ApiError("request_timeout", f"The upload did not arrive within {self._seconds:g} seconds.", headers=_CLOSE) from None
         except OSError as error:
             # Only a full disk is a state that passes; other errors are faults.
             if error.errno not in _FULL:
                 raise
             log.exception("no room for an upload", folder=str(self._folder))
-            raise ApiError("recognition_unavailable", "There is no room for uploads.", headers={**RETRY_SOON, **_CLOSE}) from None
+            raise ApiError(
+                "recognition_unavailable", "The server has no disk space for uploads.", headers={**RETRY_SOON, **_CLOSE}
+            ) from None
         finally:
             self._held -= 1
 
@@ -155,7 +161,7 @@ async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
     """Return a part of the body, and whether more follows."""
     message: Any = await receive()
     if message["type"] == "http.disconnect":
-        raise ApiError("invalid_body", "The connection ended before the body did.")
+        raise ApiError("invalid_body", "The connection ended before the body was complete.")
     return message["body"], message["more_body"]
 
 

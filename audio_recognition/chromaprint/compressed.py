@@ -31,7 +31,7 @@ _REST_BITS: Final = 5
 def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
     """Return the text of `uint32[n]` items."""
     if len(items) > MOST_ITEMS:
-        raise ValueError(f"a compressed fingerprint holds {MOST_ITEMS} items: got {len(items)}")
+        raise ValueError(f"a compressed fingerprint holds at most {MOST_ITEMS} items, got {len(items)}")
     changes = np.bitwise_xor(items, np.concatenate([np.zeros(1, np.uint32), items[:-1]])) if len(items) else items
     item, bit = np.nonzero(_unpack_bits(changes.astype("<u4").view(np.uint8)).reshape(-1, _ITEM_BITS))
     before = np.where(np.diff(item, prepend=-1) == 0, np.roll(bit, 1), -1)
@@ -51,7 +51,9 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     """
     data = _decode_base64(text)
     if len(data) < _HEADER_BYTES:
-        raise ValueError(f"no compressed fingerprint: {len(data)} bytes are less than its header")
+        raise ValueError(
+            f"the text is not a compressed fingerprint: its {len(data)} bytes are fewer than the {_HEADER_BYTES} of the header"
+        )
     algorithm, count = data[0], int.from_bytes(data[1:_HEADER_BYTES], "big")
     if count > most_items:
         raise ValueError(f"the compressed fingerprint claims {count} items: {most_items} are the most that are read")
@@ -67,7 +69,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     rest_at = _count_bytes(len(gaps), _GAP_BITS)
     # A text has exactly the bytes that its items take: another length means damage.
     if len(body) != rest_at + _count_bytes(len(long), _REST_BITS):
-        raise ValueError(f"the compressed fingerprint has {len(body)} bytes behind its header: its items take another number")
+        raise ValueError(f"the compressed fingerprint has {len(body)} bytes behind its header, but its items take another number")
     gaps[long] += _unpack(body[rest_at:], _REST_BITS)[: len(long)]
     return algorithm, np.bitwise_xor.accumulate(_decode_changes(gaps, ends))
 
@@ -80,7 +82,7 @@ def _decode_changes(gaps: NDArray[np.int64], ends: NDArray[np.intp]) -> NDArray[
     before = np.concatenate([np.zeros(1, np.int64), reached[ends]])
     bit = reached[is_gap] - before[item] - 1
     if len(bit) and bit.max() >= _ITEM_BITS:
-        raise ValueError(f"the compressed fingerprint sets bit {bit.max()}: an item has {_ITEM_BITS}")
+        raise ValueError(f"the compressed fingerprint sets bit {bit.max()}, but an item has {_ITEM_BITS} bits")
     is_set = np.zeros((len(ends), _ITEM_BITS), np.uint8)
     is_set[item, bit] = 1
     return np.packbits(is_set, bitorder="little").view("<u4").astype(np.uint32)
@@ -90,7 +92,7 @@ def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
-        raise ValueError(f"no compressed fingerprint: it is not URL-safe base64 ({error})") from None
+        raise ValueError(f"the text is not a compressed fingerprint: it is not URL-safe base64 ({error})") from None
 
 
 def _unpack_bits(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

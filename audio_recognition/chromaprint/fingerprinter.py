@@ -37,7 +37,7 @@ class Incremental:
     def __init__(self, phase: int = 0) -> None:
         """Start before the first sample; `phase` samples will be skipped."""
         if phase < 0:
-            raise ValueError(f"a phase counts samples to leave out: {phase} is below 0")
+            raise ValueError(f"the phase is {phase}: it counts samples to skip, so it must be 0 or more")
         self._to_skip = phase
         self._samples = np.empty(0, np.int16)
         self._chroma = np.empty((0, NOTES))
@@ -46,7 +46,7 @@ class Incremental:
     def feed(self, samples: NDArray[np.int16]) -> NDArray[np.uint32]:
         """Return the items that `int16[n]` more samples complete: `uint32[new]`, possibly none."""
         if samples.dtype != np.int16 or samples.ndim != 1:
-            raise ValueError(f"samples are int16[n], mono: got {samples.dtype}{list(samples.shape)}")
+            raise ValueError(f"samples must be int16[n], mono; got {samples.dtype}{list(samples.shape)}")
         skipped = min(self._to_skip, len(samples))
         self._to_skip -= skipped
         held = np.concatenate([self._samples, samples[skipped:]])

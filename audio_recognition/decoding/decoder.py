@@ -182,7 +182,7 @@ def _find_sound(container: InputContainer) -> AudioStream:
     stream = best if isinstance(best, AudioStream) else container.streams.audio[0]
     codec = getattr(stream.codec_context, "name", "something that FFmpeg has no name for")  # then there is no context
     if codec not in CODECS:
-        raise UnsupportedAudioError(f"the sound is coded as {codec}: {', '.join(CODECS)} are taken")
+        raise UnsupportedAudioError(f"the sound is coded as {codec}, which is not one of {', '.join(CODECS)}")
     stream.codec_context.thread_count = 1  # a sandbox has one process, and a server's cores are shared
     return stream
 

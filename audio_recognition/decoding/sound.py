@@ -71,7 +71,9 @@ class Resampler:
         form = (frame.sample_rate, frame.format.name, frame.layout.name)
         if form != self._form:
             if frame.sample_rate not in RATES:
-                raise UndecodableAudioError(f"sound at {frame.sample_rate} samples a second: {RATES.start} to {RATES.stop - 1} are taken")
+                raise UndecodableAudioError(
+                    f"the sound is at {frame.sample_rate} samples a second, outside of {RATES.start} to {RATES.stop - 1}"
+                )
             # Sound of the old form comes out before any of the new one.
             yield from self.finish()
             self._form, self._resampler = form, _create_resampler()
@@ -89,7 +91,7 @@ class Resampler:
             # The limit of the sandbox, not a fault of this frame.
             if isinstance(error, MemoryError):
                 raise
-            raise UndecodableAudioError(f"sound in this form cannot be converted: {self._form}") from error
+            raise UndecodableAudioError(f"the sound has a form that cannot be converted: {self._form}") from error
         for converted in pieces:
             if converted is not None:  # the end of a resampler without pending samples gives None
                 yield converted.to_ndarray().astype(np.int16, copy=False).reshape(-1)

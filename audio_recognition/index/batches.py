@@ -36,7 +36,7 @@ class FingerprintBatch:
         if len(ids) and ids.min() < 0:
             raise FingerprintsInvalidError(f"recording id {ids.min()} is negative")
         if len(self.seconds) != len(ids):
-            raise FingerprintsInvalidError(f"{len(self.seconds)} durations for {len(ids)} fingerprints")
+            raise FingerprintsInvalidError(f"there are {len(self.seconds)} durations for {len(ids)} fingerprints")
         if self.items.dtype != np.uint32:
             raise FingerprintsInvalidError(f"items are {self.items.dtype}, not uint32")
 

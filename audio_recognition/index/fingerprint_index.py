@@ -67,7 +67,7 @@ class Segment:
         self._places = _map_column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
         # The starts are trusted without checks from here on.
         if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
-            raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
+            raise IndexInvalidError(f"{folder}: the starts do not end where the arrays do; build the index anew")
 
     def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> FoundPostings:
         """Return the postings of sampled codes, in their order.
@@ -110,7 +110,7 @@ class Index:
         try:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
         except (OSError, msgspec.MsgspecError) as error:
-            raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}") from error
+            raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}; build the index anew") from error
         if (content.format, content.format_version) != (FORMAT, FORMAT_VERSION):
             found = f"{content.format} {content.format_version}"
             raise IndexInvalidError(f"{folder} has format {found}, this program reads {FORMAT} {FORMAT_VERSION}; build the index anew")

@@ -80,7 +80,7 @@ def read_length(head: bytes) -> int:
     length = int.from_bytes(head, "little")
     # Checked before a buffer of this size is allocated.
     if length > LONGEST_FRAME:
-        raise FrameError(f"a frame of {length} bytes was announced, {LONGEST_FRAME} are the most")
+        raise FrameError(f"the peer announced a frame of {length} bytes, but at most {LONGEST_FRAME} are allowed")
     return length
 
 
@@ -89,7 +89,7 @@ def decode_question(body: bytes) -> Question:
     try:
         return _QUESTION.decode(body)
     except msgspec.MsgspecError as error:
-        raise FrameError(f"no question: {error}") from error
+        raise FrameError(f"the frame is not a question: {error}") from error
 
 
 def decode_reply(body: bytes) -> MatcherReply:
@@ -97,7 +97,7 @@ def decode_reply(body: bytes) -> MatcherReply:
     try:
         return _REPLY.decode(body)
     except msgspec.MsgspecError as error:
-        raise FrameError(f"no answer: {error}") from error
+        raise FrameError(f"the frame is not a reply: {error}") from error
 
 
 _QUESTION = msgspec.msgpack.Decoder(Question)

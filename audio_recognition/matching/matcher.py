@@ -66,7 +66,7 @@ class Matcher:
         if refused is not None:
             return Answer(reason=refused)
         if len(fingerprints) > len(PHASES):
-            raise ValueError(f"{len(fingerprints)} fingerprints of one piece of audio: there are {len(PHASES)} phases")
+            raise ValueError(f"{len(fingerprints)} fingerprints of one piece of audio, but there are {len(PHASES)} phases")
         # The phases of one piece differ by an item at most; `stack` needs equal lengths.
         items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])

@@ -57,7 +57,7 @@ def serve_forks(warm_up: Callable[[], None], serve: Callable[[list[int], Limits]
             if os.fork() == 0:
                 _become_child(control, descriptors, msgspec.msgpack.decode(message, type=Limits), serve)
         except OSError as error:  # no more processes: the server sees the channel closed
-            sys.stderr.write(f"no process to decode in: {error}\n")
+            sys.stderr.write(f"the fork server cannot fork: {error}\n")
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)

@@ -80,7 +80,7 @@ def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
     match message:
         # Bounds of types cannot express these: a set of names, a finite number, a multiple of four.
         case FileFacts() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
-            raise ValueError("a format or a duration that there is not")
+            raise ValueError("the message names an unknown format or an infinite duration")
         case WindowItems() if any(len(items) % 4 for items in message.fingerprints):
-            raise ValueError("items that are not whole")
+            raise ValueError("the message holds items of a number of bytes that is not a multiple of 4")
     return message

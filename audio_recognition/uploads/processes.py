@@ -125,7 +125,7 @@ class DecodingProcess:
         """Return the first message. UnsupportedAudioError, UndecodableAudioError."""
         answer = await self._answer()
         if not isinstance(answer, FileFacts):
-            raise _undecodable_error("it answered out of turn")
+            raise _build_undecodable_error("the process sent a message out of turn")
         return answer
 
     async def request_window(self, ask: WindowRequest) -> WindowItems:
@@ -133,10 +133,10 @@ class DecodingProcess:
         try:
             self._channel.send(pack_message(ask))
         except OSError as error:
-            raise _undecodable_error(str(error)) from None
+            raise _build_undecodable_error(str(error)) from None
         answer = await self._answer()
         if not isinstance(answer, WindowItems):
-            raise _undecodable_error("it answered out of turn")
+            raise _build_undecodable_error("the process sent a message out of turn")
         return answer
 
     def end(self) -> None:
@@ -151,24 +151,24 @@ class DecodingProcess:
             async with asyncio.timeout(self._left):
                 packet = await loop.sock_recv(self._channel, LONGEST_MESSAGE)
         except TimeoutError:
-            raise _undecodable_error("it took too long") from None
+            raise _build_undecodable_error("the process exceeded the deadline") from None
         except OSError as error:
-            raise _undecodable_error(str(error)) from None
+            raise _build_undecodable_error(str(error)) from None
         finally:
             self._left -= loop.time() - since
         # A closed channel: the kernel ended the process by one of its limits, or a fault of the decoder did.
         if not packet:
-            raise _undecodable_error("it crashed, or took more time or memory than it may")
+            raise _build_undecodable_error("the process crashed, or exceeded its CPU time or memory")
         try:
             answer = decode_message(packet)
         except ValueError as error:
-            raise _undecodable_error(f"it answered what it may not: {error}") from None
+            raise _build_undecodable_error(f"the process sent a message that is not allowed: {error}") from None
         if isinstance(answer, Refusal):
             raise (UnsupportedAudioError if answer.is_unsupported else UndecodableAudioError)(answer.message)
         return answer
 
 
-def _undecodable_error(why: str) -> UndecodableAudioError:
+def _build_undecodable_error(why: str) -> UndecodableAudioError:
     log.warning("an upload was given up", why=why)
     return UndecodableAudioError("the file does not decode within the limits of time and memory")
 

@@ -90,7 +90,7 @@ class UploadSandbox:
     @asynccontextmanager
     async def _wait_turn(self) -> AsyncIterator[None]:
         if self._turns.locked() and self._waiting >= self._most_waiting:
-            raise SandboxBusyError(f"{self._waiting} uploads wait to be decoded")
+            raise SandboxBusyError(f"{self._waiting} uploads already wait to be decoded")
         self._waiting += 1
         try:
             await self._turns.acquire()
@@ -108,7 +108,7 @@ class UploadSandbox:
             server = self._server
             if server is not None and (process := await server.fork(file, self._limits)):
                 return process
-        raise SandboxDownError("the fork server answers no request for a process")
+        raise SandboxDownError(f"the fork server started no process in {_TRIES} attempts")
 
     async def _stop(self) -> None:
         server, self._server = self._server, None

@@ -86,7 +86,7 @@ async def sign_up(visit: CurrentVisit) -> Response[Any]:
         return _render_sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
     except TooManyAttemptsError as error:
         answer = _render_sign_up_page(
-            visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."}
+            visit, 429, email=email, problems={"email": "Too many accounts were requested from this address. Try again later."}
         )
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
@@ -202,7 +202,7 @@ async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
-        return await _render_keys_page(visit, 409, problem="This key was revoked before.")
+        return await _render_keys_page(visit, 409, problem="This key is already revoked.")
     return await _render_keys_page(visit, made=made)
 
 
@@ -215,7 +215,7 @@ async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
-        return await _render_keys_page(visit, 409, problem="This key was revoked before.")
+        return await _render_keys_page(visit, 409, problem="This key is already revoked.")
     return visit.redirect(f"{HOME}/keys")
 
 

@@ -174,7 +174,7 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
         # Encoded, because compare_digest refuses texts beyond ASCII. Popped, so that pages never see the field.
         if not token or not hmac.compare_digest(form.pop(FORM_TOKEN, "").encode(), _derive_form_token(token).encode()):
             raise PermissionDeniedException(
-                "This form is not from a page of yours, or the page is too old. Go back, reload it, and try again."
+                "This form does not belong to this browser, or its page is too old. Go back, reload the page and try again."
             )
     user = await context.store.run(context.service.accounts.users.find_session_user, token) if token else None
     made = request.scope["state"][VISIT] = Visit(request, context, token, user, form)
@@ -211,13 +211,13 @@ def _check_origin(request: Request[Any, Any, State], own: str) -> None:
     # Behind a load balancer that changes Host, only the setting `dashboard_origin` names the site.
     is_ours = origin.lower() == own.rstrip("/").lower() if own else urlsplit(origin).netloc.lower() == _read_host(request)
     if not is_ours:
-        raise PermissionDeniedException("This form stands on another site.")
+        raise PermissionDeniedException("This form was sent from another site.")
 
 
 async def _read_form(request: Request[Any, Any, State]) -> dict[str, str]:
     """Return the fields of a form, without characters that no text field of a browser can hold."""
     if request.content_type[0] != "application/x-www-form-urlencoded":
-        raise PermissionDeniedException("This is not a form of ours.")
+        raise PermissionDeniedException("This request is not a form of the dashboard.")
     try:
         # Browsers escape everything beyond ASCII in a form of this type.
         pairs = parse_qsl((await request.body()).decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)

@@ -78,7 +78,7 @@ def find_live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
 def check_path_segment(text: str) -> str:
     """Return an id from a page's path for a path of `/v1`. NotFoundException when it has other characters: it could lead elsewhere."""
     if not text.isascii() or not text.replace("-", "").isalnum():
-        raise NotFoundException("There is no such thing of yours.")
+        raise NotFoundException("The account has nothing under this id.")
     return text
 
 

@@ -124,10 +124,10 @@ class SiteRouter:
         await self._pages(scope, receive, send_with_policy)
 
 
-_DETAILS = {405: "This page is not asked for like this.", 413: "The form is larger than any of ours."}
+_DETAILS = {405: "This page does not support that method.", 413: "The form is too large."}
 _NOT_NOW: dict[type[Exception], tuple[str, str]] = {
     UnavailableError: ("Accounts unavailable", "Accounts cannot be looked up at the moment: try again later."),
-    BusyError: ("Busy", "Too many people ask for this at the moment: try again in a few seconds."),
+    BusyError: ("Busy", "Too many people use this page at the moment: try again in a few seconds."),
     TooSlowError: ("Took too long", "The answer was not ready in time: try again later."),
 }
 

@@ -28,7 +28,7 @@ def find_window_problems(values: ParameterValues) -> list[ParameterProblem]:
     if days < 1:
         return [ParameterProblem("query", "from", f"must not be after until, {last}")]
     if days > MOST_DAYS:
-        return [ParameterProblem("query", name, f"at most {MOST_DAYS} days, got {days}") for name in ("from", "until")]
+        return [ParameterProblem("query", name, f"must span at most {MOST_DAYS} days, got {days}") for name in ("from", "until")]
     return []
 
 
@@ -52,7 +52,7 @@ def report(values: ParameterValues) -> Question:
     window = Window(values[FROM], values[UNTIL], values[TIMEZONE])
     form = choose_format(values[ACCEPT], list(FORMATS))
     if form is None:
-        raise ApiError("not_acceptable", f"Accept is {values[ACCEPT][:60]!a}; there are {', '.join(FORMATS)}.")
+        raise ApiError("not_acceptable", f"Accept is {values[ACCEPT][:60]!a}; the report comes as {', '.join(FORMATS)}.")
 
     async def work(service: Service, caller: Caller) -> Answer:
         return await start_report(service, caller.account_id, window, form)

@@ -33,7 +33,7 @@ def changes(values: ParameterValues) -> Question:
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         if since is None and values[CURSOR] is not None:
-            raise ApiError("invalid_cursor", "A cursor goes with the since of the page before.")
+            raise ApiError("invalid_cursor", "A cursor needs `since`: send the value of the page before.")
         if since is None:
             return encode_answer(Changes(None, catalog.snapshot_id, [], None))
         found = catalog.changes(since, limit=values[CHANGES_LIMIT], cursor=values[CURSOR])

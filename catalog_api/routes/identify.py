@@ -160,9 +160,9 @@ def _decompress(members: Members, text: str) -> NDArray[np.uint32]:
         problem = str(error)
     else:
         if algorithm != ALGORITHM_2:
-            problem = f"made by algorithm {algorithm + 1}: recordings are compared by algorithm 2"
+            problem = f"is of algorithm {algorithm + 1}: send one of algorithm 2"
         elif not len(items):
-            problem = "a fingerprint of no items"
+            problem = "must hold at least one item"
     if problem:
         members.add_problem("fingerprint", problem)
     return items

@@ -27,7 +27,7 @@ MOST_ITEMS = 100
 BY_ISRC, BY_NAME = "isrc", "track_name"
 BY_PLATFORM = {f"{platform}_id": platform for platform in CATALOG_PLATFORMS}
 INPUT_TYPES = (BY_ISRC, BY_NAME, *BY_PLATFORM)
-SKIPPED_MESSAGE = "The month's credits did not last: rows with status skipped_no_credits were not tried."
+SKIPPED_MESSAGE = "The credits of the month ran out: rows with status skipped_no_credits were not tried."
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"}
 _NAME = {"type": "object", "required": ["artist", "title"], "properties": {"artist": _TEXT, "title": _TEXT}}
@@ -119,10 +119,10 @@ def _read(members: Members) -> tuple[str, list[object]]:
     if len(items) > MOST_ITEMS:
         # Too many items alone has a code of its own; beside other problems it is one of them.
         if not members.list_problems():
-            raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
-        members.add_problem("items", f"at most {MOST_ITEMS} items, got {len(items)}")
+            raise ApiError("too_many_items", f"The request has {len(items)} items: at most {MOST_ITEMS} are allowed.")
+        members.add_problem("items", f"must hold at most {MOST_ITEMS} items, got {len(items)}")
     if members.read_value("items") == []:
-        members.add_problem("items", "at least one item")
+        members.add_problem("items", "must hold at least one item")
     for number, item in enumerate(items[:MOST_ITEMS]):
         name = f"items[{number}]"
         if input_type == BY_NAME:
@@ -131,9 +131,9 @@ def _read(members: Members) -> tuple[str, list[object]]:
             row.read_text("title", TEXT_CHARACTERS)
         elif input_type in INPUT_TYPES:
             if not isinstance(item, str):
-                members.add_problem(name, "a string")
+                members.add_problem(name, "must be a string")
         elif not isinstance(item, str | dict):
-            members.add_problem(name, "a string, or an object of artist and title")
+            members.add_problem(name, "must be a string, or an object with artist and title")
     members.check()
     return input_type, items
 

@@ -161,7 +161,7 @@ def links(values: ParameterValues) -> Question:
         if by is OF_URL:
             named = parse_platform_url(values[OF_URL], service.settings.url_templates)
             if named is None:
-                raise ApiError("not_found", "The address names no track of a platform that the catalog links to.")
+                raise ApiError("not_found", "The address is not that of a track on a platform of the catalog.")
             candidates = find_ids_on_platform(catalog, named)
         else:
             candidates = find_ids(catalog, values, by)

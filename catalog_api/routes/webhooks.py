@@ -220,12 +220,12 @@ def _translate_errors() -> Iterator[None]:
         # Another account's webhook is unknown too: its existence is nobody else's business.
         raise ApiError("not_found", f"{str(error).capitalize()}.") from None
     except DisabledError:
-        raise ApiError("webhook_disabled", "The webhook is disabled.") from None
+        raise ApiError("webhook_disabled", "The webhook is disabled: enable it first.") from None
     except TooManyEndpointsError as error:
         raise ApiError("too_many_webhooks", f"{str(error).capitalize()}.") from None
     except SealedError:
         # The log tells the operator the remedy.
-        raise ApiError("secrets_unavailable", "A secret cannot be kept safely at the moment.", headers=RETRY_SOON) from None
+        raise ApiError("secrets_unavailable", "The server cannot seal webhook secrets at the moment.", headers=RETRY_SOON) from None
     except InvalidValueError as error:
         raise ApiError("invalid_parameter", f"{error}.", (ParameterProblem("body", "url", str(error)),)) from None
 
