@@ -30,12 +30,12 @@ from pipeline.engine.local import map_ordered
 from pipeline.paths import BuildPaths
 from simulator.cast import make_cast
 from simulator.genre_words import MAINS
-from simulator.randomness import base62_ids, generator, uuids
+from simulator.randomness import make_base62_ids, make_generator, make_uuids
 from simulator.releases import RELEASES_PER_RECORDING
 from simulator.rows import CREDITS, make_block
 from simulator.settings import SimulationSettings
 from simulator.songs import NOBODY
-from simulator.wording import version_words
+from simulator.wording import build_version_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ _BLOCKWISE = (
 def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block: int) -> dict[str, pl.DataFrame]:
     """Return rows of all `_BLOCKWISE` tables of one block of the world, and `named`, from which artists and labels are counted."""
     world, cast = make_block(settings, block), make_cast(settings)
-    rng = generator(settings.seed, "catalog world", block)
+    rng = make_generator(settings.seed, "catalog world", block)
     recordings = _recordings(world, cast.names)
     releases, placements = _releases(settings, world, recordings, rng)
     first_dates = (
@@ -137,7 +137,7 @@ def _recordings(world: World, names: pl.Series) -> pl.DataFrame:
     frame = frame.with_columns(
         title=pl.when(pl.col("kind") == "original")
         .then("title")
-        .otherwise(pl.concat_str("title", pl.lit(" ("), version_words(), pl.lit(")")))
+        .otherwise(pl.concat_str("title", pl.lit(" ("), build_version_words(), pl.lit(")")))
     )
     distinct = frame["title"].unique()
     variants = pl.DataFrame({"title": distinct, "variant": title_keys_frame(distinct)["variant"]})
@@ -205,11 +205,11 @@ def _links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Ge
     ids = recordings["recording_id"].to_numpy()
     on_release = placements.group_by("recording_id", maintain_order=True).agg(pl.col("release_id").first())
     forms: dict[str, Callable[[npt.NDArray[np.int64]], pl.Series]] = {
-        STREAMSVC_A: lambda keys: base62_ids(keys, "catalog world"),
+        STREAMSVC_A: lambda keys: make_base62_ids(keys, "catalog world"),
         STREAMSVC_B: lambda keys: pl.Series(keys * 7 + 3_000_000).cast(pl.String),
         STREAMSVC_C: lambda keys: pl.Series(keys * 13 + 1_400_000_000).cast(pl.String),
         STORE_A: lambda keys: pl.Series(keys * 3 + 1_000).cast(pl.String),
-        CATALOG_B: lambda keys: uuids(keys, "catalog world"),
+        CATALOG_B: lambda keys: make_uuids(keys, "catalog world"),
     }
     linked = {platform: ids[rng.random(len(ids)) < share] for platform, share in COVERAGE.items()}
     tables = [

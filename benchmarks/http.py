@@ -37,7 +37,7 @@ from account_store.accounts import Accounts
 from account_store.plans import Terms
 from benchmarks import postgres
 from catalog_store import open_catalog
-from simulator.queries import queries
+from simulator.queries import draw_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -247,7 +247,7 @@ def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
     codes = _codes(catalog)["isrc"].sort().to_list()
     lookups = [f"/v1/tracks/isrc/{code}" for code in chance.sample(codes, min(SAMPLED_CODES, len(codes)))]
     names = pl.scan_parquet(catalog / "current/tables/track/*.parquet")
-    asked = queries(names, SAMPLED_QUERIES_PER_CLASS, seed)
+    asked = draw_queries(names, SAMPLED_QUERIES_PER_CLASS, seed)
     searches = [f"/v1/tracks/search?{urlencode(row)}" for row in asked.select("artist", "title").to_dicts()]
     chance.shuffle(searches)
     files = folder / "lookups.txt", folder / "searches.txt"

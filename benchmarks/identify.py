@@ -40,7 +40,7 @@ from audio_recognition.index.build import build_index
 from benchmarks.recognition_damage import encoded
 from benchmarks.recognition_synthetic import ITEMS, SECONDS, Material
 from catalog_store.snapshot import CURRENT, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, SNAPSHOTS, describe_file, read_manifest
-from simulator.tunes import RATE, tune
+from simulator.tunes import RATE, make_tune
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,7 +102,7 @@ def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.
     copy = folder / SNAPSHOTS / live.name
     without = shutil.ignore_patterns(RECOGNITION_FOLDER, MANIFEST)
     shutil.copytree(live, copy, copy_function=os.link, ignore=without)
-    sounds = [tune(seed, TUNE_SECONDS) for seed in range(TUNES)]
+    sounds = [make_tune(seed, TUNE_SECONDS) for seed in range(TUNES)]
     known = [fingerprint(sound)[:ITEMS] for sound in sounds]
     material = Material([compute_chroma(sound) for sound in sounds])
     made = material.items(recordings - TUNES, seed=(1,))
@@ -128,9 +128,9 @@ def modes(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
         start = int(random.integers(0, len(one) - count))
         turned = (random.random((count, 32)) < BITS_TURNED) @ (1 << np.arange(32, dtype=np.uint64))
         pieces.append(one[start : start + count] ^ turned.astype(np.uint32))
-    strange = [fingerprint(tune(10_000 + number, seconds)) for number in range(BODIES)]
-    clips = [tune(seed, TUNE_SECONDS)[RATE * 20 : RATE * (20 + seconds)] for seed in range(TUNES)]
-    files, others = ([_mp3(clip) for clip in some] for some in (clips, [tune(10_000 + number, seconds) for number in range(TUNES)]))
+    strange = [fingerprint(make_tune(10_000 + number, seconds)) for number in range(BODIES)]
+    clips = [make_tune(seed, TUNE_SECONDS)[RATE * 20 : RATE * (20 + seconds)] for seed in range(TUNES)]
+    files, others = ([_mp3(clip) for clip in some] for some in (clips, [make_tune(10_000 + number, seconds) for number in range(TUNES)]))
     upload = "application/octet-stream"
     return [
         Mode(f"fingerprint of {seconds} s, known", "application/json", [_json(one) for one in pieces]),

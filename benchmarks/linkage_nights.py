@@ -14,7 +14,7 @@ from pipeline.linkage import mapped_atoms
 from pipeline.linkage.incremental.night import BASE_TABLES
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
-from simulator.nightly import nightly_changes
+from simulator.nightly import write_nightly_changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +35,12 @@ def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
     print(f"\n{columns}  same tables")
     shares = []
     day = BuildPaths(folder / "eve")
-    nightly_changes(world.staging_root, day.staging_root, night=0)
+    write_nightly_changes(world.staging_root, day.staging_root, night=0)
     _link(day)
     for number in range(1, count + 1):
         _publish(day)
         tonight, anew = BuildPaths(folder / f"night-{number}"), BuildPaths(folder / f"night-{number}-anew")
-        changes = nightly_changes(day.staging_root, tonight.staging_root, night=number)
+        changes = write_nightly_changes(day.staging_root, tonight.staging_root, night=number)
         for after in (tonight, anew):
             _take_over(day, after)
         shutil.copytree(tonight.staging_root, anew.staging_root)

@@ -5,7 +5,7 @@
 CATALOG is a catalog root that `benchmarks.catalog_world` made. Queries are those of simulator/queries.py: nine classes. Every
 engine is asked in a process of its own, warm (as many queries of another seed before), one query at a time on one processor; CPU is that of
 the thread that searches, for PostgreSQL that of the server's backend. Ours is asked all queries and, for the ratios, exactly those that
-the peers are asked, before and after them. Found: a recording with the same names (`found_names`) stands first, or among ten; for
+the peers are asked, before and after them. Found: a recording with the same names (`find_answer_names`) stands first, or among ten; for
 absent queries: nothing is returned. Peers return their best ten always, so they have no share there. `--tantivy-forms` and
 `--postgres-forms` choose the forms of query tried; each is a row, since the cheapest and the best are seldom the same. Needs PostgreSQL for
 `postgres` and `scripts/setup .venv-bench requirements-bench.lock` for `tantivy`.
@@ -27,7 +27,7 @@ import polars as pl
 from benchmarks import postgres
 from benchmarks.measurement import measure
 from benchmarks.search_runs import POSTGRES_FORMS, drop_postgres
-from simulator.queries import ABSENT, ABSORBING, CLASSES, found_names, queries
+from simulator.queries import ABSENT, ABSORBING, CLASSES, draw_queries, find_answer_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Judge:
     def _read(self, recording_id: int, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:  # noqa: FBT001 - a cache's key
         row = self._names[recording_id]
         artists = [one["name"] for one in row["artists"] if one["is_primary"]]
-        return found_names(artists, row["title"], absorbs_edits=absorbs_edits)
+        return find_answer_names(artists, row["title"], absorbs_edits=absorbs_edits)
 
     def places(self, kind: str, wanted: int, found: list[int]) -> int | None:
         """Return the place of the first right answer, from 0."""
@@ -133,8 +133,8 @@ def _print_build(engine: str, cpu: float, memory: float | None, size: float, row
 
 def _asked(tracks: pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
     """Return warm-up queries, then the measured ones, shuffled: [query, class, artist, title, recording_id, is_measured]."""
-    warming = queries(tracks, max(1, per_class // 3), seed + WARMING_SEED).with_columns(is_measured=pl.lit(value=False))
-    measured = queries(tracks, per_class, seed).with_columns(is_measured=pl.lit(value=True))
+    warming = draw_queries(tracks, max(1, per_class // 3), seed + WARMING_SEED).with_columns(is_measured=pl.lit(value=False))
+    measured = draw_queries(tracks, per_class, seed).with_columns(is_measured=pl.lit(value=True))
     mixed = [part.sample(fraction=1, shuffle=True, seed=seed) for part in (warming, measured)]
     return pl.concat(mixed).with_row_index("query").with_columns(pl.col("query").cast(pl.Int64))
 

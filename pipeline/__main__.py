@@ -118,7 +118,7 @@ def simulate(options: argparse.Namespace) -> int:
     from simulator import SimulationSettings, write_world  # noqa: PLC0415
 
     settings = SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints)
-    write_world(settings.dirtier(options.dirt), options.out, log.info, map_blocks=map_ordered)
+    write_world(settings.make_dirtier(options.dirt), options.out, log.info, map_blocks=map_ordered)
     return 0
 
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from account_store import Accounts
 from simulator.fingerprint_items import copy_items
-from simulator.tunes import LOUDNESS, RATE, tune, write_wav
+from simulator.tunes import LOUDNESS, RATE, make_tune, write_wav
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026
@@ -76,7 +76,7 @@ def _add_audio(demo: Path, dumps: Path) -> None:
     """Write a tune that is assigned to a recording of catalog_b, and a piece of it with noise."""
     truth = pl.scan_parquet(dumps / "truth" / "recording" / "*.parquet").filter(platform="catalog_b")
     (record,) = truth.select("external_id").head(1).collect().to_series()
-    samples = tune(SEED, TUNE_SECONDS)
+    samples = make_tune(SEED, TUNE_SECONDS)
     write_wav(dumps / "audio" / "tune.wav", samples)
     (dumps / "audio" / "mapping.csv").write_text(f"path,isrc,platform,id\ntune.wav,,catalog_b,{record}\n", encoding="utf-8")
     clip = samples[CLIP_SECONDS.start * RATE : CLIP_SECONDS.stop * RATE]

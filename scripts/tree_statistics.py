@@ -38,10 +38,8 @@ CALLED_BY_NAME = [
     *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable"),
     *("on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
     *("LocalRunLauncher", "check_run_worker_health", "supports_check_run_worker_health"),
-    *("retitled", "recoded", "retimed", "obscured"),
 ]
-"""Python, SQLAlchemy, prometheus-client and io call the first line, uvicorn and Dagster the second, dagster.yaml leads to the third, the
-night of the simulator picks the last from a table of shares."""
+"""Python, SQLAlchemy, prometheus-client and io call the first line, uvicorn and Dagster the second, and dagster.yaml leads to the third."""
 _OTHER_FOLDERS = {"benchmarks", "docs", "scripts", "tests"}
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|fmt:|!|cython:|distutils:)")
 

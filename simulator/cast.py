@@ -16,8 +16,8 @@ from catalog_store.platforms import CATALOG_A, CATALOG_PLATFORMS
 from simulator.codes import ISRC_COUNTRIES, ISRC_COUNTRY_WEIGHTS
 from simulator.dirt import spell_names
 from simulator.genre_words import DANCE_MAINS, MAINS
-from simulator.names import artist_names, label_names
-from simulator.randomness import draw_flags, draw_weighted, generator
+from simulator.names import draw_artist_names, draw_label_names
+from simulator.randomness import draw_flags, draw_weighted, make_generator
 from simulator.romanised import romanise
 from simulator.vocabulary import SHARES
 
@@ -74,10 +74,10 @@ class Cast:
 @lru_cache(maxsize=1)
 def make_cast(settings: SimulationSettings) -> Cast:
     """Return the cast of a world; cached, because every block asks for it."""
-    rng = generator(settings.seed, "cast")
-    count = settings.block_count * artists_per_block(settings)
+    rng = make_generator(settings.seed, "cast")
+    count = settings.block_count * count_artists_per_block(settings)
     scripts = draw_weighted(rng, SHARES, count)
-    names = artist_names(rng, settings.seed, scripts)
+    names = draw_artist_names(rng, settings.seed, scripts)
     namesakes = np.nonzero(draw_flags(rng, count, settings.homonym_artists))[0]
     origin = np.arange(count)
     origin[namesakes] = rng.integers(0, count, len(namesakes))
@@ -87,17 +87,17 @@ def make_cast(settings: SimulationSettings) -> Cast:
     mains = draw_weighted(rng, [share for _, share in MAINS], count)
     spread = rng.lognormal(0, 1.0, count) * weights
     popularity = np.argsort(np.argsort(spread)) / max(1, count - 1)
-    carried, twins = _namesakes(settings, namesakes, origin)
+    carried, twins = _draw_namesakes(settings, namesakes, origin)
     by_fame = np.argsort(-spread)
     by_fame = by_fame[carried[by_fame] == EVERYWHERE]
     dance = by_fame[np.isin(mains[by_fame], DANCE_NUMBERS)]
     label_count = max(1, count // ARTISTS_PER_LABEL)
-    labels = _label_names(settings, label_count, rng)
+    labels = _draw_label_names(settings, label_count, rng)
     return Cast(
         names=names,
-        former_names=_former_names(settings, scripts, popularity),
+        former_names=_draw_former_names(settings, scripts, popularity),
         carried=carried,
-        numbers=_bearers(names, (carried & bit_of(CATALOG_A)) > 0),
+        numbers=_number_bearers(names, (carried & find_platform_bit(CATALOG_A)) > 0),
         twins=twins,
         scripts=scripts,
         mains=mains,
@@ -108,27 +108,27 @@ def make_cast(settings: SimulationSettings) -> Cast:
         guests=by_fame[:GUEST_POOL],
         remixers=(dance if len(dance) else by_fame)[:GUEST_POOL],
         label_names=labels,
-        label_numbers=_bearers(labels, np.ones(label_count, dtype=np.bool_)),
+        label_numbers=_number_bearers(labels, np.ones(label_count, dtype=np.bool_)),
         label_countries=rng.integers(0, len(ISRC_COUNTRIES), label_count),
     )
 
 
-def bit_of(platform: str) -> int:
+def find_platform_bit(platform: str) -> int:
     """Return the platform's bit in `Cast.carried`."""
     return 1 << CATALOG_PLATFORMS.index(platform)
 
 
-def _bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _number_bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return which bearer of its name each is among the counted ones, from 1."""
     frame = pl.DataFrame({"name": names, "counted": counted})
     return frame.select(pl.col("counted").cast(pl.Int64).cum_sum().over("name").clip(lower_bound=1)).to_series().to_numpy()
 
 
-def _namesakes(
+def _draw_namesakes(
     settings: SimulationSettings, namesakes: npt.NDArray[np.int64], origin: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return `carried` and `twins`: some namesakes live on some platforms, and the artist of the same name only on the others."""
-    rng = generator(settings.seed, "namesakes")
+    rng = make_generator(settings.seed, "namesakes")
     carried = np.full(len(origin), EVERYWHERE, dtype=np.uint8)
     some = rng.integers(1, EVERYWHERE, len(namesakes)).astype(np.uint8)
     parted = draw_flags(rng, len(namesakes), settings.parted_homonyms)
@@ -140,44 +140,44 @@ def _namesakes(
     return carried, twins
 
 
-def _former_names(settings: SimulationSettings, scripts: npt.NDArray[np.int64], popularity: npt.NDArray[np.float64]) -> pl.Series:
-    rng = generator(settings.seed, "former names")
+def _draw_former_names(settings: SimulationSettings, scripts: npt.NDArray[np.int64], popularity: npt.NDArray[np.float64]) -> pl.Series:
+    rng = make_generator(settings.seed, "former names")
     renamed = np.nonzero(draw_flags(rng, len(scripts), settings.renamed_artists) & (popularity < FAMOUS))[0]
     former = pl.DataFrame(
-        {"artist": renamed, "name": artist_names(rng, settings.seed, scripts[renamed])}, schema_overrides={"artist": pl.Int64}
+        {"artist": renamed, "name": draw_artist_names(rng, settings.seed, scripts[renamed])}, schema_overrides={"artist": pl.Int64}
     )
     return pl.DataFrame({"artist": np.arange(len(scripts))}).join(former, on="artist", how="left", maintain_order="left")["name"]
 
 
-def _label_names(settings: SimulationSettings, count: int, rng: np.random.Generator) -> pl.Series:
-    names = label_names(rng, settings.seed, count)
-    apart = generator(settings.seed, "label namesakes")
+def _draw_label_names(settings: SimulationSettings, count: int, rng: np.random.Generator) -> pl.Series:
+    names = draw_label_names(rng, settings.seed, count)
+    apart = make_generator(settings.seed, "label namesakes")
     bearer = np.where(draw_flags(apart, count, settings.homonym_labels), apart.integers(0, count, count), np.arange(count))
     return names.gather(pl.Series(bearer))
 
 
-def artists_per_block(settings: SimulationSettings) -> int:
+def count_artists_per_block(settings: SimulationSettings) -> int:
     """Return how many artists have their own recordings in one block."""
     return max(2, int(min(settings.recordings, settings.recordings_per_block) / settings.recordings_per_artist))
 
 
-def block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.int64]:
+def list_block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.int64]:
     """Return the numbers of the artists of one block."""
-    per_block = artists_per_block(settings)
+    per_block = count_artists_per_block(settings)
     return np.arange(block * per_block, (block + 1) * per_block)
 
 
-def listed_artists(settings: SimulationSettings, platform: str, block: int) -> npt.NDArray[np.int64]:
+def list_artists(settings: SimulationSettings, platform: str, block: int) -> npt.NDArray[np.int64]:
     """Return the numbers of the artists of one block that a platform has."""
-    numbers = block_artists(settings, block)
-    return numbers[(make_cast(settings).carried[numbers] & bit_of(platform)) > 0]
+    numbers = list_block_artists(settings, block)
+    return numbers[(make_cast(settings).carried[numbers] & find_platform_bit(platform)) > 0]
 
 
 @lru_cache(maxsize=8)
-def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
+def spell_platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
     """Return one platform's spelling of the artists: now and then a former name, Latin letters, surname first, a typo."""
     cast = make_cast(settings)
-    rng = generator(settings.seed, f"other names/{platform}")
+    rng = make_generator(settings.seed, f"other names/{platform}")
     count, name = len(cast.names), pl.col("name")
     # The famous are called alike everywhere: one of them under two names would be a tenth of a small world's pairs.
     form = np.where(cast.popularity < FAMOUS, rng.random(count), 0.5)
@@ -190,29 +190,29 @@ def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
         )
         .to_series()
     )
-    return spell_names(names, generator(settings.seed, f"names/{platform}"), settings)
+    return spell_names(names, make_generator(settings.seed, f"names/{platform}"), settings)
 
 
-def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
+def list_other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Return artist, other: further names that a platform lists, for most of the renamed and romanised artists."""
     cast = make_cast(settings)
-    own = platform_names(settings, platform).gather(pl.Series(numbers))
+    own = spell_platform_names(settings, platform).gather(pl.Series(numbers))
     frame = pl.DataFrame({"artist": numbers, "own": own, "name": cast.names.gather(numbers), "former": cast.former_names.gather(numbers)})
     latin = frame.select("artist", "own", other=romanise(pl.col("name")))
     both = pl.concat([frame.select("artist", "own", other="name"), frame.select("artist", "own", other="former"), latin])
     both = both.drop_nulls().filter(pl.col("other").str.to_lowercase() != pl.col("own").str.to_lowercase())
     both = both.unique(["artist", "other"], maintain_order=True).sort("artist", maintain_order=True)
-    is_listed = generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED
+    is_listed = make_generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED
     return both.filter(pl.Series(is_listed).gather(both["artist"])).select("artist", "other")
 
 
 @lru_cache(maxsize=8)
-def platform_labels(settings: SimulationSettings, platform: str) -> pl.Series:
+def spell_labels(settings: SimulationSettings, platform: str) -> pl.Series:
     """Return one platform's spelling of the labels: a share without `Records` at the end, or in capitals."""
     form = pl.col("form")
     return (
         pl.DataFrame({"name": make_cast(settings).label_names})
-        .with_columns(form=pl.Series(generator(settings.seed, f"labels/{platform}").random(len(make_cast(settings).label_names))))
+        .with_columns(form=pl.Series(make_generator(settings.seed, f"labels/{platform}").random(len(make_cast(settings).label_names))))
         .select(
             pl.when(form < settings.label_forms * 0.7)
             .then(pl.col("name").str.replace(r"^(.{4,}) (?:Records|Recordings|Music)$", "$1"))

@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from simulator.cast import listed_artists, make_cast, other_names, platform_labels
+from simulator.cast import list_artists, list_other_names, make_cast, spell_labels
 from simulator.files import insert_broken_lines
 from simulator.genre_words import CATALOG_A as GENRES
-from simulator.nested import clock_duration, main_positions
-from simulator.part import ROWS_PER_RECORDING, Part, build_truth, entity_truth, first_number, malformed_count
-from simulator.randomness import base62_ids, draw_flags, generator
-from simulator.rows import CREDITS, label_truth, platform_rows, spell_artists
+from simulator.nested import draw_main_strings, format_clock_duration
+from simulator.part import ROWS_PER_RECORDING, Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
+from simulator.randomness import draw_flags, make_base62_ids, make_generator
+from simulator.rows import CREDITS, build_label_truth, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import dance_originals, titled, with_versions
-from simulator.xml_text import attribute, element, escape_text, join_records
+from simulator.wording import add_original_mix, add_versions, compose_titles
+from simulator.xml_text import build_attribute, build_element, escape_text, join_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,35 +68,35 @@ RELEASED_SHARES = (0.118, 0.689, 0.746, 0.764)
 KINDS = ("releases", "artists", "labels", "masters")
 
 
-def file_name(settings: SimulationSettings, kind: str) -> str:
+def build_file_name(settings: SimulationSettings, kind: str) -> str:
     """Return `discogs_YYYYMMDD_<kind>.xml.gz`."""
     return f"discogs_{settings.dump_date:%Y%m%d}_{kind}.xml.gz"
 
 
-def openings(settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(settings: SimulationSettings) -> dict[str, bytes]:
     """Return the start tags of the root elements; there is no XML declaration."""
-    return {file_name(settings, kind): f"<{kind}>\n".encode() for kind in KINDS}
+    return {build_file_name(settings, kind): f"<{kind}>\n".encode() for kind in KINDS}
 
 
-def closings(settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(settings: SimulationSettings) -> dict[str, Closing]:
     """Return the end tags of the root elements."""
-    return {file_name(settings, kind): (lambda _lines, kind=kind: f"</{kind}>\n".encode()) for kind in KINDS}  # type: ignore[misc]
+    return {build_file_name(settings, kind): (lambda _lines, kind=kind: f"</{kind}>\n".encode()) for kind in KINDS}  # type: ignore[misc]
 
 
-def release_ids(settings: SimulationSettings, block: int) -> pl.DataFrame:
+def list_release_ids(settings: SimulationSettings, block: int) -> pl.DataFrame:
     """Return release (position in the block) and id, for links of other platforms."""
-    releases = platform_rows(settings, CATALOG_A, block).releases
-    return releases.select("release", id=pl.col("release") + FIRST_RELEASE_ID + first_number(settings, block))
+    releases = build_platform_rows(settings, CATALOG_A, block).releases
+    return releases.select("release", id=pl.col("release") + FIRST_RELEASE_ID + find_first_number(settings, block))
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return releases, artists, labels and masters of one block."""
-    of = platform_rows(settings, CATALOG_A, block)
-    rates, rng, first = settings.platform(CATALOG_A), of.rng, first_number(settings, block)
+    of = build_platform_rows(settings, CATALOG_A, block)
+    rates, rng, first = settings.get_rates(CATALOG_A), of.rng, find_first_number(settings, block)
     cast = make_cast(settings)
     is_dance = pl.Series(cast.is_dance(of.rows["main"].to_numpy()))
-    rows = dance_originals(with_versions(settings, CATALOG_A, of), is_dance, settings.original_mix_wording, of)
-    rows = titled(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
+    rows = add_original_mix(add_versions(settings, CATALOG_A, of), is_dance, settings.original_mix_wording, of)
+    rows = compose_titles(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
     rows = rows.with_columns(_number_names(settings, rows, credit) for credit in CREDITS).with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first
     )
@@ -112,32 +112,32 @@ def part(settings: SimulationSettings, block: int) -> Part:
         releases.select("release", "is_vinyl", pl.col("kind").alias("release_kind")), on="release", how="left", maintain_order="left"
     ).with_columns(draw=pl.Series(rng.random(len(rows))), anv_draw=pl.Series(rng.random(len(rows))))
     out = Part(truth=build_truth(rows.select(pl.concat_str("id", "n", separator="-")).to_series(), rows))
-    strings, positions = main_positions(releases["main"].to_numpy(), GENRES, rng, settings, always=True)
+    strings, positions = draw_main_strings(releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     releases = releases.with_columns(
         genre=pl.Series([genre for genre, _ in strings]).gather(positions),
         style=pl.Series([style for _, style in strings], dtype=pl.String).gather(positions),
         country=pl.Series(COUNTRIES).gather(rng.integers(0, len(COUNTRIES), len(releases))),
         date_draw=pl.Series(rng.random(len(releases))),
         draw=pl.Series(rng.random(len(releases))),
-        label_name=label_names(settings).gather(releases["label"].to_numpy()),
-        video=base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
+        label_name=number_label_names(settings).gather(releases["label"].to_numpy()),
+        video=make_base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
     broken = _break_records(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
-    out.files = _files(settings, block, rows, releases, broken, old=False)
-    artists = pl.Series(listed_artists(settings, CATALOG_A, block))
+    out.files = _build_files(settings, block, rows, releases, broken, old=False)
+    artists = pl.Series(list_artists(settings, CATALOG_A, block))
     out.entities = {
-        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
-        "release": entity_truth("release", releases["id"], releases["number"]),
-        "label": label_truth(settings, block, FIRST_LABEL_ID),
+        "artist": build_entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": build_entity_truth("release", releases["id"], releases["number"]),
+        "label": build_label_truth(settings, block, FIRST_LABEL_ID),
     }
     if settings.alternative_forms:
-        out.alternative = _files(settings, block, rows, releases, broken, old=True)
+        out.alternative = _build_files(settings, block, rows, releases, broken, old=True)
     return out
 
 
-def label_names(settings: SimulationSettings) -> pl.Series:
+def number_label_names(settings: SimulationSettings) -> pl.Series:
     """Return every label as this platform calls it: `Name (2)` for the second bearer of a name."""
-    frame = pl.DataFrame({"name": platform_labels(settings, CATALOG_A), "n": make_cast(settings).label_numbers})
+    frame = pl.DataFrame({"name": spell_labels(settings, CATALOG_A), "n": make_cast(settings).label_numbers})
     return frame.select(pl.when(pl.col("n") > 1).then(pl.format("{} ({})", "name", "n")).otherwise("name")).to_series()
 
 
@@ -158,24 +158,26 @@ def _number_names(settings: SimulationSettings, frame: pl.DataFrame, credit: str
     )
 
 
-def _files(
+def _build_files(
     settings: SimulationSettings, block: int, rows: pl.DataFrame, releases: pl.DataFrame, broken: list[bytes], *, old: bool
 ) -> dict[str, Content]:
-    records = _release_records(rows, releases, old=old)
+    records = _build_release_records(rows, releases, old=old)
     out: dict[str, Content] = {
-        file_name(settings, "releases"): insert_broken_lines(records, broken, generator(settings.seed, "catalog_a broken", block)),
-        file_name(settings, "artists"): join_records(_artist_records(settings, block, old=old)),
-        file_name(settings, "masters"): join_records(_master_records(releases)),
+        build_file_name(settings, "releases"): insert_broken_lines(
+            records, broken, make_generator(settings.seed, "catalog_a broken", block)
+        ),
+        build_file_name(settings, "artists"): join_records(_build_artist_records(settings, block, old=old)),
+        build_file_name(settings, "masters"): join_records(_build_master_records(releases)),
     }
     if block == 0:
-        out[file_name(settings, "labels")] = join_records(_label_records(settings, old=old))
+        out[build_file_name(settings, "labels")] = join_records(_build_label_records(settings, old=old))
     return out
 
 
 def _break_records(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
     """Return records that no parser can read: a bare ampersand, a wrong end tag, a control character, invalid UTF-8."""
     forms = (b"<title>Salt & Pepper</title>", b"<title>Half</titel>", b"<title>Bell \x07</title>", b"<title>Caf\xe9</title>")
-    count = malformed_count(settings, rng, rows)
+    count = draw_malformed_count(settings, rng, rows)
     return [
         f'<release id="{first_id + number}"><artists><artist><id>{VARIOUS_ID}</id><name>Various</name></artist></artists>'.encode()
         + forms[int(rng.integers(0, len(forms)))]
@@ -184,22 +186,22 @@ def _break_records(settings: SimulationSettings, rng: np.random.Generator, first
     ]
 
 
-def _artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None = None, role: str = "") -> pl.Expr:
+def _build_artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None = None, role: str = "") -> pl.Expr:
     """Return one `<artist>` of a credit: id, name, printed name, joining word, role; the old shape writes empty elements, too."""
     none = pl.lit(None, dtype=pl.String)
     return pl.concat_str(
         pl.lit("<artist>"),
-        element("id", pl.when(pl.col(credit) == NOBODY).then(VARIOUS_ID).otherwise(pl.col(credit) + FIRST_ARTIST_ID).cast(pl.String)),
-        element("name", escape_text(pl.col(f"{credit}_name"))),
-        element("anv", none if anv is None else anv, always=old),
-        element("join", join, always=old),
-        element("role", pl.lit(role) if role else none, always=old),
-        element("tracks", none, always=old),
+        build_element("id", pl.when(pl.col(credit) == NOBODY).then(VARIOUS_ID).otherwise(pl.col(credit) + FIRST_ARTIST_ID).cast(pl.String)),
+        build_element("name", escape_text(pl.col(f"{credit}_name"))),
+        build_element("anv", none if anv is None else anv, always=old),
+        build_element("join", join, always=old),
+        build_element("role", pl.lit(role) if role else none, always=old),
+        build_element("tracks", none, always=old),
         pl.lit("</artist>"),
     )
 
 
-def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
+def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     """Return release, xml: the tracks of each release, with headings and suites, in order."""
     side, number = pl.col("n") - 1, pl.col("n")
     position = (
@@ -215,25 +217,25 @@ def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     anv = pl.when((pl.col("anv_draw") < PRINTED_OTHERWISE) & (printed != escape_text(pl.col("artist_name")))).then(printed)
     none = pl.lit(None, dtype=pl.String)
     people = pl.concat_str(
-        _artist("artist", pl.when(has_second).then(pl.lit("&amp;")).when(joins).then(pl.lit("Feat.")), old=old, anv=anv),
-        pl.when(has_second).then(_artist("second_artist", pl.when(joins).then(pl.lit("Featuring")), old=old)).otherwise(pl.lit("")),
-        pl.when(joins).then(_artist("guest", none, old=old)).otherwise(pl.lit("")),
+        _build_artist("artist", pl.when(has_second).then(pl.lit("&amp;")).when(joins).then(pl.lit("Feat.")), old=old, anv=anv),
+        pl.when(has_second).then(_build_artist("second_artist", pl.when(joins).then(pl.lit("Featuring")), old=old)).otherwise(pl.lit("")),
+        pl.when(joins).then(_build_artist("guest", none, old=old)).otherwise(pl.lit("")),
     )
     shows_people = (pl.col("release_kind") == "compilation") | has_second | joins | (pl.col("anv_draw") < PRINTED_OTHERWISE)
     extra = pl.concat_str(
         pl.when((pl.col("remixer") != NOBODY) & (pl.col("kind") == "remix") & (pl.col("draw") < REMIX_CREDITS))
-        .then(_artist("remixer", none, old=old, role="Remix"))
+        .then(_build_artist("remixer", none, old=old, role="Remix"))
         .otherwise(pl.lit("")),
-        pl.when(has_guest & ~joins).then(_artist("guest", none, old=old, role="Featuring")).otherwise(pl.lit("")),
+        pl.when(has_guest & ~joins).then(_build_artist("guest", none, old=old, role="Featuring")).otherwise(pl.lit("")),
         pl.when(pl.col("second_guest") != NOBODY)
-        .then(_artist("second_guest", none, old=old, role="Featuring, Vocals"))
+        .then(_build_artist("second_guest", none, old=old, role="Featuring, Vocals"))
         .otherwise(pl.lit("")),
     )
     track = pl.concat_str(
         pl.lit("<track>"),
-        element("position", position, always=old),
-        element("title", escape_text(pl.col("title"))),
-        element("duration", clock_duration(pl.col("duration_ms")), always=old),
+        build_element("position", position, always=old),
+        build_element("title", escape_text(pl.col("title"))),
+        build_element("duration", format_clock_duration(pl.col("duration_ms")), always=old),
         pl.when(shows_people).then(pl.concat_str(pl.lit("<artists>"), people, pl.lit("</artists>"))).otherwise(pl.lit("")),
         pl.when(extra != "").then(pl.concat_str(pl.lit("<extraartists>"), extra, pl.lit("</extraartists>"))).otherwise(pl.lit("")),
         pl.lit("</track>"),
@@ -255,7 +257,7 @@ def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
             pl.lit('<identifier type="ISRC" description="Track '),
             position.fill_null(number.cast(pl.String)),
             pl.lit('"'),
-            attribute("value", pl.col("isrc")),
+            build_attribute("value", pl.col("isrc")),
             pl.lit(" />"),
         )
     )
@@ -266,7 +268,7 @@ def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     )
 
 
-def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -> pl.Series:
+def _build_release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -> pl.Series:
     year, month, day = (pl.col(name).cast(pl.String) for name in ("year", "month", "day"))
     exact = pl.concat_str(year.str.zfill(4), month.str.zfill(2), day.str.zfill(2), separator="-")
     nothing, only_year, to_month, zeros = RELEASED_SHARES
@@ -287,16 +289,16 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
     medium = pl.when("is_vinyl").then(pl.lit("Vinyl")).when(pl.col("year") > 2010).then(pl.lit("File")).otherwise(pl.lit("CD"))  # noqa: PLR2004 - when files took over
     label = pl.concat_str(
         pl.lit("<label"),
-        attribute("name", pl.col("label_name")),
-        attribute("catno", pl.when(pl.col("draw") < 0.11).then(pl.lit("none")).otherwise("catalog_number")),  # noqa: PLR2004 - share of `none`
-        attribute("id", (pl.col("label") + FIRST_LABEL_ID).cast(pl.String)),
+        build_attribute("name", pl.col("label_name")),
+        build_attribute("catno", pl.when(pl.col("draw") < 0.11).then(pl.lit("none")).otherwise("catalog_number")),  # noqa: PLR2004 - share of `none`
+        build_attribute("id", (pl.col("label") + FIRST_LABEL_ID).cast(pl.String)),
         pl.lit(" />"),
     )
     gtin = pl.col("gtin").str.strip_prefix("0")
     barcode = pl.when(gtin.is_not_null() & (pl.col("draw") < 0.5)).then(  # noqa: PLR2004 - half print it
         pl.concat_str(
             pl.lit('<identifier type="Barcode" description="Text"'),
-            attribute("value", pl.concat_str(gtin.str.slice(0, 1), gtin.str.slice(1, 6), gtin.str.slice(7), separator=" ")),
+            build_attribute("value", pl.concat_str(gtin.str.slice(0, 1), gtin.str.slice(1, 6), gtin.str.slice(7), separator=" ")),
             pl.lit(" />"),
         )
     )
@@ -314,29 +316,29 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
     written_by = pl.lit("<extraartists><artist><name>J. Doe</name><role>Written-By [All Tracks By]</role></artist></extraartists>")
     record = pl.concat_str(
         pl.lit("<release"),
-        attribute("id", pl.col("id").cast(pl.String)),
+        build_attribute("id", pl.col("id").cast(pl.String)),
         pl.lit(' status="Accepted">' if old else ">"),
         pl.lit('<images><image height="600" type="primary" uri="" uri150="" width="600"/></images>' if old else ""),
         pl.lit("<artists>"),
-        _artist("artist", pl.lit(None, dtype=pl.String), old=old),
+        _build_artist("artist", pl.lit(None, dtype=pl.String), old=old),
         pl.lit("</artists>"),
-        element("title", escape_text(pl.col("title"))),
+        build_element("title", escape_text(pl.col("title"))),
         pl.lit("<labels>"),
         label,
         pl.lit("</labels>"),
         pl.when(pl.col("draw") < 0.02).then(written_by).otherwise(pl.lit("<extraartists/>" if old else "")),  # noqa: PLR2004 - unlinked artists
         pl.lit("<formats><format"),
-        attribute("name", medium),
+        build_attribute("name", medium),
         pl.lit(' qty="1" text=""><descriptions>'),
-        element("description", pl.col("kind").replace_strict(DESCRIPTIONS)),
+        build_element("description", pl.col("kind").replace_strict(DESCRIPTIONS)),
         pl.lit("</descriptions></format></formats><genres>"),
-        element("genre", escape_text(pl.col("genre"))),
+        build_element("genre", escape_text(pl.col("genre"))),
         pl.lit("</genres>"),
         pl.when(pl.col("style").is_not_null())
-        .then(pl.concat_str(pl.lit("<styles>"), element("style", escape_text(pl.col("style"))), pl.lit("</styles>")))
+        .then(pl.concat_str(pl.lit("<styles>"), build_element("style", escape_text(pl.col("style"))), pl.lit("</styles>")))
         .otherwise(pl.lit("")),
-        element("country", escape_text(pl.when(pl.col("country") != "").then("country")), always=old),
-        element("released", released, always=old),
+        build_element("country", escape_text(pl.when(pl.col("country") != "").then("country")), always=old),
+        build_element("released", released, always=old),
         pl.when(pl.col("draw") < NOTES)
         .then(pl.lit("<notes>Made in several places.\n\nSee [l=Label] &amp; friends.&#13;\n</notes>"))
         .otherwise(pl.lit("")),
@@ -357,24 +359,24 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
         pl.lit("<companies/>" if old else ""),
         pl.lit("</release>"),
     )
-    return releases.join(_track_elements(rows, old=old), on="release", how="inner", maintain_order="left").select(record).to_series()
+    return releases.join(_build_track_elements(rows, old=old), on="release", how="inner", maintain_order="left").select(record).to_series()
 
 
-def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
-    numbers = listed_artists(settings, CATALOG_A, block)
+def _build_artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
+    numbers = list_artists(settings, CATALOG_A, block)
     frame = pl.DataFrame({"artist": numbers, "artist_name": spell_artists(settings, CATALOG_A, pl.Series(numbers))})
     frame = frame.with_columns(_number_names(settings, frame, "artist"))
     printed = pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. ")
-    others = other_names(settings, CATALOG_A, numbers).group_by("artist", maintain_order=True).agg("other")
+    others = list_other_names(settings, CATALOG_A, numbers).group_by("artist", maintain_order=True).agg("other")
     frame = frame.join(others, on="artist", how="left", maintain_order="left")
     names = pl.concat_list(pl.when(printed != pl.col("artist_name")).then(printed), "other").list.drop_nulls()
-    variations = names.list.eval(element("name", escape_text(pl.element()))).list.join("")
+    variations = names.list.eval(build_element("name", escape_text(pl.element()))).list.join("")
     return frame.select(
         pl.concat_str(
             pl.lit("<artist>"),
             pl.lit('<images><image height="600" type="primary" uri="" uri150="" width="600"/></images>' if old else ""),
-            element("id", (pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
-            element("name", escape_text(pl.col("artist_name"))),
+            build_element("id", (pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
+            build_element("name", escape_text(pl.col("artist_name"))),
             pl.when(pl.col("artist") % 20 == 0)
             .then(pl.lit("<profile>Played in [a=Someone].\nLater [b]solo[/b].</profile>"))
             .otherwise(pl.lit("<profile/>" if old else "")),
@@ -387,39 +389,39 @@ def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> p
     ).to_series()
 
 
-def _label_records(settings: SimulationSettings, *, old: bool) -> pl.Series:
-    names = label_names(settings)
+def _build_label_records(settings: SimulationSettings, *, old: bool) -> pl.Series:
+    names = number_label_names(settings)
     own = pl.DataFrame({"id": np.arange(len(names)) + FIRST_LABEL_ID, "name": names})
     frame = pl.concat([pl.DataFrame({"id": [1818], "name": ["Not On Label"]}), own])
     record = pl.concat_str(
         pl.lit("<label>"),
-        element("id", pl.col("id").cast(pl.String)),
-        element("name", escape_text(pl.col("name"))),
+        build_element("id", pl.col("id").cast(pl.String)),
+        build_element("name", escape_text(pl.col("name"))),
         pl.lit("<contactinfo/><profile/>" if old else ""),
         pl.lit("<data_quality>Needs Vote</data_quality></label>"),
     )
     return frame.select(record).to_series()
 
 
-def _master_records(releases: pl.DataFrame) -> pl.Series:
+def _build_master_records(releases: pl.DataFrame) -> pl.Series:
     record = pl.concat_str(
         pl.lit("<master"),
-        attribute("id", pl.col("master").cast(pl.String)),
+        build_attribute("id", pl.col("master").cast(pl.String)),
         pl.lit(">"),
-        element("main_release", pl.col("id").cast(pl.String)),
+        build_element("main_release", pl.col("id").cast(pl.String)),
         pl.lit("<artists>"),
-        _artist("artist", pl.lit(None, dtype=pl.String), old=False),
+        _build_artist("artist", pl.lit(None, dtype=pl.String), old=False),
         pl.lit("</artists><genres>"),
-        element("genre", escape_text(pl.col("genre"))),
+        build_element("genre", escape_text(pl.col("genre"))),
         pl.lit("</genres>"),
-        element("year", pl.col("year").cast(pl.String)),
-        element("title", escape_text(pl.col("title"))),
+        build_element("year", pl.col("year").cast(pl.String)),
+        build_element("title", escape_text(pl.col("title"))),
         pl.lit("<data_quality>Correct</data_quality></master>"),
     )
     return releases.filter(pl.col("draw") < 0.6).select(record).to_series()  # noqa: PLR2004 - those that name a master
 
 
-def checksum_file(settings: SimulationSettings, digests: Mapping[str, str]) -> tuple[str, bytes]:
+def build_checksum_file(settings: SimulationSettings, digests: Mapping[str, str]) -> tuple[str, bytes]:
     """Return name and text of the CHECKSUM file, which is written last: SHA-256, one space, file name."""
     lines = "".join(f"{digest} {name}\n" for name, digest in sorted(digests.items()))
     return f"discogs_{settings.dump_date:%Y%m%d}_CHECKSUM.txt", lines.encode()

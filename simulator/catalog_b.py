@@ -14,17 +14,17 @@ import polars as pl
 from catalog_store.identifiers import ISRC_SHAPE
 from catalog_store.platforms import CATALOG_B
 from simulator import catalog_b_tables as tables
-from simulator.cast import listed_artists, make_cast, other_names, platform_labels
+from simulator.cast import list_artists, list_other_names, make_cast, spell_labels
 from simulator.catalog_b_links import build_links
-from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, member
+from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, name_member
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
-from simulator.nested import main_positions
-from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
-from simulator.randomness import draw_flags, generator, uuids
-from simulator.rows import label_truth, make_block, platform_rows, spell_artists
+from simulator.nested import draw_main_strings
+from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
+from simulator.randomness import draw_flags, make_generator, make_uuids
+from simulator.rows import build_label_truth, build_platform_rows, make_block, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import titled, with_versions
+from simulator.wording import add_versions, compose_titles
 
 if TYPE_CHECKING:
     from simulator.files import Closing
@@ -48,21 +48,21 @@ RENAMED = 0.03
 UNKNOWN_COUNTRY, NO_DATE, NO_CATALOG_NUMBER = 0.08, 0.06, 0.03
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return nothing: COPY text has no header."""
     return {}
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return nothing: COPY text has no last line."""
     return {}
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the table rows of one block; names are `core/<table>` and `derived/<table>`, spooled until the archives are packed."""
-    of = platform_rows(settings, CATALOG_B, block)
-    rng, first = of.rng, first_number(settings, block)
-    rows = _titles(settings, of)
+    of = build_platform_rows(settings, CATALOG_B, block)
+    rng, first = of.rng, find_first_number(settings, block)
+    rows = _build_titles(settings, of)
     recordings = rows.unique("recording", keep="first", maintain_order=True)
     twins = recordings.filter(draw_flags(rng, len(recordings), settings.catalog_b_duplicates)).with_columns(
         isrc=pl.lit(None, dtype=pl.String)
@@ -73,16 +73,16 @@ def part(settings: SimulationSettings, block: int) -> Part:
     )
     entities = pl.concat([entities, videos])
     numbers = first + 1 + np.arange(len(entities))
-    entities = entities.with_columns(id=pl.Series(numbers), gid=uuids(numbers, "catalog_b recording")).with_columns(
-        credit=_credit(pl.col("id"))
+    entities = entities.with_columns(id=pl.Series(numbers), gid=make_uuids(numbers, "catalog_b recording")).with_columns(
+        credit=_choose_credit(pl.col("id"))
     )
     good = entities.filter(~pl.col("is_video"))
     out = Part(truth=build_truth(good["gid"], good))
-    artists = pl.Series(listed_artists(settings, CATALOG_B, block))
-    labels = label_truth(settings, block, FIRST_LABEL_ID)
+    artists = pl.Series(list_artists(settings, CATALOG_B, block))
+    labels = build_label_truth(settings, block, FIRST_LABEL_ID)
     out.entities = {
-        "artist": entity_truth("artist", uuids(artists.to_numpy(), "catalog_b artist"), artists),
-        "label": labels.with_columns(external_id=uuids(labels["external_id"].cast(pl.Int64).to_numpy(), "catalog_b label")),
+        "artist": build_entity_truth("artist", make_uuids(artists.to_numpy(), "catalog_b artist"), artists),
+        "label": labels.with_columns(external_id=make_uuids(labels["external_id"].cast(pl.Int64).to_numpy(), "catalog_b label")),
     }
     rows = rows.join(
         entities.head(len(recordings)).select("recording", pl.col("id").alias("recording_id"), "credit"),
@@ -90,18 +90,21 @@ def part(settings: SimulationSettings, block: int) -> Part:
         how="left",
         maintain_order="left",
     )
-    releases = _releases(of, first)
-    out.entities["release"] = entity_truth("release", releases["gid"], releases["number"])
+    releases = _build_releases(of, first)
+    out.entities["release"] = build_entity_truth("release", releases["gid"], releases["number"])
     groups = [
-        _recording_tables(settings, of, entities, first),
-        _release_tables(of, releases, rows, first),
-        _artist_tables(settings, block),
-        _work_tables(settings, block, good, of),
-        _tag_tables(settings, of, good, releases),
+        _build_recording_tables(settings, of, entities, first),
+        _build_release_tables(of, releases, rows, first),
+        _build_artist_tables(settings, block),
+        _build_work_tables(settings, block, good, of),
+        _build_tag_tables(settings, of, good, releases),
         build_links(settings, block, good, releases, rng),
     ]
     if block == 0:
-        groups += [tables.constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP), _labels(settings)]
+        groups += [
+            tables.build_constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP),
+            _build_label_table(settings),
+        ]
     texts: dict[str, bytes] = {}
     for group in groups:
         for name, text in group.items():
@@ -110,37 +113,37 @@ def part(settings: SimulationSettings, block: int) -> Part:
     return out
 
 
-def _titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
-    rates = settings.platform(CATALOG_B)
-    rows = with_versions(settings, CATALOG_B, of)
+def _build_titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
+    rates = settings.get_rates(CATALOG_B)
+    rows = add_versions(settings, CATALOG_B, of)
     lower = pl.Series(draw_flags(of.rng, len(rows), LOWER_VERSIONS))
     # Names keep their case: only the words of the variant are lowered.
     plain = lower & pl.Series(rows["kind"] != "remix")
     rows = rows.with_columns(version=pl.when(plain).then(pl.col("version").str.to_lowercase()).otherwise("version"))
     rows = rows.with_columns(isrc=pl.when(pl.col("isrc").str.contains(ISRC_SHAPE)).then("isrc"))
-    return titled(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
+    return compose_titles(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
 
 
-def _credit(shared: pl.Expr) -> pl.Expr:
+def _choose_credit(shared: pl.Expr) -> pl.Expr:
     """Return the row id of the artist credit: the artist's own, or a shared one with the number of its recording."""
     several = (pl.col("second_artist") != NOBODY) | (pl.col("guest") != NOBODY)
     return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
 
 
-def _releases(of: PlatformRows, first: int) -> pl.DataFrame:
+def _build_releases(of: PlatformRows, first: int) -> pl.DataFrame:
     number = pl.col("release") + first + 1
     artist = pl.when(pl.col("artist") == NOBODY).then(VARIOUS_ID).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
     frame = of.releases.with_columns(id=number, credit=artist, barcode=pl.col("gtin").str.strip_chars_start("0"))
     return frame.with_columns(
-        gid=uuids(frame["id"].to_numpy(), "catalog_b release"),
-        group_gid=uuids(frame["id"].to_numpy(), "catalog_b group"),
-        medium_gid=uuids(frame["id"].to_numpy(), "catalog_b medium"),
+        gid=make_uuids(frame["id"].to_numpy(), "catalog_b release"),
+        group_gid=make_uuids(frame["id"].to_numpy(), "catalog_b group"),
+        medium_gid=make_uuids(frame["id"].to_numpy(), "catalog_b medium"),
         area=pl.Series(COUNTRIES).gather(of.rng.integers(0, len(COUNTRIES), len(frame))),
         place=pl.Series(of.rng.random(len(frame))),
     )
 
 
-def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: pl.DataFrame, first: int) -> dict[str, bytes]:
+def _build_recording_tables(settings: SimulationSettings, of: PlatformRows, entities: pl.DataFrame, first: int) -> dict[str, bytes]:
     comment = (
         pl.when((pl.col("kind") == "live") & (pl.col("id") % 3 == 0))
         .then(pl.lit('live, "second night" \\ audience tape'))
@@ -161,9 +164,9 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
         )
     )
     broken = b""
-    for number in range(malformed_count(settings, of.rng, len(entities))):
+    for number in range(draw_malformed_count(settings, of.rng, len(entities))):
         row = first + len(entities) + 2 + number
-        gid = uuids(np.array([row]), "catalog_b recording")[0].encode()
+        gid = make_uuids(np.array([row]), "catalog_b recording")[0].encode()
         kinds = (b"%d\t%s\tCut off\n", b"%d\t%s\tCaf\xe9 noir\t10000\t200000\t\t0\t\\N\tf\n")
         broken += kinds[int(of.rng.integers(0, 2))] % (row, gid)
     several = entities.filter(pl.col("credit") >= FIRST_SHARED_CREDIT)
@@ -200,11 +203,11 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
     second = codes.filter(pl.col("second_isrc").is_not_null() & (pl.col("second_isrc") != pl.col("isrc")))
     isrcs = pl.concat([codes.select("id", "isrc"), second.select("id", isrc="second_isrc")]).unique(maintain_order=True)
     old = entities.filter(draw_flags(of.rng, len(entities), settings.catalog_b_redirects))
-    redirects = old.select(gid=uuids(old["id"].to_numpy(), "catalog_b merged"), new="id", created=pl.lit(STAMP))
+    redirects = old.select(gid=make_uuids(old["id"].to_numpy(), "catalog_b merged"), new="id", created=pl.lit(STAMP))
     return {
-        member("recording"): text + broken,
-        member("artist_credit_name"): copy_text(credit_names),
-        member("artist_credit"): copy_text(
+        name_member("recording"): text + broken,
+        name_member("artist_credit_name"): copy_text(credit_names),
+        name_member("artist_credit"): copy_text(
             whole.select(
                 "credit",
                 "name",
@@ -212,17 +215,17 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
                 pl.lit(1),
                 pl.lit(STAMP).alias("created"),
                 pl.lit(0).alias("edits"),
-                gid=uuids(whole["credit"].to_numpy(), "catalog_b credit"),
+                gid=make_uuids(whole["credit"].to_numpy(), "catalog_b credit"),
             )
         ),
-        member("isrc"): copy_text(
+        name_member("isrc"): copy_text(
             isrcs.select(row=pl.int_range(pl.len()) + first + 1, recording="id", isrc="isrc", edits=pl.lit(0), created=pl.lit(STAMP))
         ),
-        member("recording_gid_redirect"): copy_text(redirects),
+        name_member("recording_gid_redirect"): copy_text(redirects),
     }
 
 
-def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
+def _build_release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
     numbers = first + 1 + np.arange(len(rows))
     renamed = pl.Series(draw_flags(of.rng, len(rows), RENAMED))
     status = pl.when(pl.col("place") > 0.98).then(3).when(pl.col("place") > 0.97).then(4).when(pl.col("place") > 0.96).then(2).otherwise(1)  # noqa: PLR2004 - bootleg, pseudo, promotion
@@ -234,7 +237,7 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
     )
     zero, stamp, null, empty = pl.lit(0).alias("edits"), pl.lit(STAMP).alias("updated"), NONE, pl.lit("").alias("comment")
     return {
-        member("release"): copy_text(
+        name_member("release"): copy_text(
             releases.select(
                 "id",
                 "gid",
@@ -252,11 +255,11 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
                 stamp,
             )
         ),
-        member("release_group"): copy_text(
+        name_member("release_group"): copy_text(
             releases.select("id", "group_gid", "title", "credit", pl.col("kind").replace_strict(PRIMARY_TYPES), empty, zero, stamp)
         ),
-        member("release_group_secondary_type_join"): copy_text(secondary.select("id", "secondary", stamp)),
-        member("medium"): copy_text(
+        name_member("release_group_secondary_type_join"): copy_text(secondary.select("id", "secondary", stamp)),
+        name_member("medium"): copy_text(
             releases.select(
                 "id",
                 pl.col("id").alias("release"),
@@ -269,10 +272,10 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
                 "medium_gid",
             )
         ),
-        member("track"): copy_text(
+        name_member("track"): copy_text(
             rows.select(
                 pl.Series("row", numbers),
-                uuids(numbers, "catalog_b track").alias("gid"),
+                make_uuids(numbers, "catalog_b track").alias("gid"),
                 "recording_id",
                 (pl.col("release") + first + 1).alias("medium"),
                 "track",
@@ -285,7 +288,7 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
                 pl.lit("f").alias("data"),
             )
         ),
-        member("release_label"): copy_text(
+        name_member("release_label"): copy_text(
             releases.select(
                 "id",
                 pl.col("id").alias("release"),
@@ -294,18 +297,18 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
                 stamp,
             )
         ),
-        member("release_country"): copy_text(dated.filter(~is_unknown).select("id", "area", *date)),
-        member("release_unknown_country"): copy_text(dated.filter(is_unknown).select("id", *date)),
+        name_member("release_country"): copy_text(dated.filter(~is_unknown).select("id", "area", *date)),
+        name_member("release_unknown_country"): copy_text(dated.filter(is_unknown).select("id", *date)),
     }
 
 
-def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
+def _build_artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
     """Return every artist of the block with its own credit; Various Artists is in the first block."""
-    numbers = listed_artists(settings, CATALOG_B, block)
+    numbers = list_artists(settings, CATALOG_B, block)
     own = pl.DataFrame(
         {
             "id": numbers + FIRST_ARTIST_ID,
-            "gid": uuids(numbers, "catalog_b artist"),
+            "gid": make_uuids(numbers, "catalog_b artist"),
             "name": spell_artists(settings, CATALOG_B, pl.Series(numbers)),
         }
     )
@@ -330,11 +333,11 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
         NONE.alias("ba"),
         NONE.alias("ea"),
     )
-    others = other_names(settings, CATALOG_B, numbers).select(id=pl.col("artist") + FIRST_ARTIST_ID, name="other")
+    others = list_other_names(settings, CATALOG_B, numbers).select(id=pl.col("artist") + FIRST_ARTIST_ID, name="other")
     shouted = own.filter(pl.col("id") % 15 == 1).select("id", pl.col("name").str.to_uppercase())
     aliased = pl.concat([shouted, others.with_columns(pl.col("id").cast(shouted.schema["id"]))])
     alias = aliased.select(
-        pl.int_range(pl.len()) + first_number(settings, block) + 1,
+        pl.int_range(pl.len()) + find_first_number(settings, block) + 1,
         pl.col("id").alias("artist"),
         "name",
         NONE.alias("locale"),
@@ -346,8 +349,8 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
         pl.lit("f").alias("primary"),
         pl.lit("f").alias("ended"),
     )
-    rng = generator(settings.seed, "catalog_b artist tags", block)
-    tags, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
+    rng = make_generator(settings.seed, "catalog_b artist tags", block)
+    tags, positions = draw_main_strings(make_cast(settings).mains[numbers], GENRES, rng, settings)
     ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
     is_tagged = (positions >= 0) & draw_flags(rng, len(numbers), 0.5)
     tagged = pl.DataFrame(
@@ -359,9 +362,9 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
     )
     merged = own.filter(pl.col("id") % 40 == 3)  # noqa: PLR2004 - one in forty
     return {
-        member("artist"): copy_text(artist),
-        member("artist_alias"): copy_text(alias),
-        member("artist_credit"): copy_text(
+        name_member("artist"): copy_text(artist),
+        name_member("artist_alias"): copy_text(alias),
+        name_member("artist_credit"): copy_text(
             own.select(
                 "id",
                 "name",
@@ -369,20 +372,20 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
                 pl.lit(1).alias("refs"),
                 pl.lit(STAMP).alias("created"),
                 pl.lit(0).alias("edits"),
-                uuids(own["id"].to_numpy(), "catalog_b credit").alias("gid"),
+                make_uuids(own["id"].to_numpy(), "catalog_b credit").alias("gid"),
             )
         ),
-        member("artist_credit_name"): copy_text(
+        name_member("artist_credit_name"): copy_text(
             own.select("id", pl.lit(0).alias("position"), pl.col("id").alias("artist"), "name", pl.lit("").alias("join"))
         ),
-        member("artist_gid_redirect"): copy_text(
-            merged.select(uuids(merged["id"].to_numpy(), "catalog_b merged artist").alias("old"), "id", pl.lit(STAMP).alias("created"))
+        name_member("artist_gid_redirect"): copy_text(
+            merged.select(make_uuids(merged["id"].to_numpy(), "catalog_b merged artist").alias("old"), "id", pl.lit(STAMP).alias("created"))
         ),
-        member("artist_tag"): copy_text(tagged.with_columns(updated=pl.lit(STAMP))),
+        name_member("artist_tag"): copy_text(tagged.with_columns(updated=pl.lit(STAMP))),
     }
 
 
-def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
+def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
     """Return works, their ISWCs (a few with a wrong check digit) and the recordings that perform them."""
     songs = (
         make_block(settings, block)
@@ -400,10 +403,10 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
     )
     codes = pl.concat([works.select("id", code=first_code), works.select("id", code="second_iswc")]).drop_nulls()
     return {
-        member("work"): copy_text(
+        name_member("work"): copy_text(
             works.select(
                 "id",
-                uuids(works["id"].to_numpy(), "catalog_b work").alias("gid"),
+                make_uuids(works["id"].to_numpy(), "catalog_b work").alias("gid"),
                 "work_title",
                 pl.lit(17).alias("type"),
                 pl.lit("").alias("comment"),
@@ -411,18 +414,18 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
                 stamp,
             )
         ),
-        member("iswc"): copy_text(
+        name_member("iswc"): copy_text(
             codes.select(
-                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                (pl.int_range(pl.len()) + 1 + find_first_number(settings, block)).alias("row"),
                 "id",
                 tables.format_iswc(pl.col("code")).alias("code"),
                 zero,
                 stamp,
             )
         ),
-        member("l_recording_work"): copy_text(
+        name_member("l_recording_work"): copy_text(
             performed.select(
-                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                (pl.int_range(pl.len()) + 1 + find_first_number(settings, block)).alias("row"),
                 pl.when(pl.col("kind") == "live").then(tables.LIVE_PERFORMANCE).otherwise(tables.PERFORMANCE).alias("link"),
                 "id",
                 (pl.col("number") + 1).alias("work"),
@@ -436,14 +439,14 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
     }
 
 
-def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
+def _build_tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
     """Return tags with votes on release groups (dense) and recordings (sparse): the genre, often its umbrella, rarely no genre."""
     rng = of.rng
     umbrella = pl.Series([TAGS.index(UMBRELLAS[main]) + 1 if main in UMBRELLAS else None for main, _ in MAINS], dtype=pl.Int64)
 
-    def tagged(entities: pl.DataFrame, share: float) -> pl.DataFrame:
+    def draw_tags(entities: pl.DataFrame, share: float) -> pl.DataFrame:
         some = entities.filter(draw_flags(rng, len(entities), share))
-        tags, positions = main_positions(some["main"].to_numpy(), GENRES, rng, settings)
+        tags, positions = draw_main_strings(some["main"].to_numpy(), GENRES, rng, settings)
         ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
         exact = some.select("id").with_columns(
             tag=ids.gather(pl.Series(positions).replace(-1, None)), count=pl.Series(2 + rng.geometric(0.3, len(some)))
@@ -465,15 +468,15 @@ def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFra
         )
 
     return {
-        member("release_group_tag", DERIVED): copy_text(tagged(releases, 0.6)),
-        member("recording_tag", DERIVED): copy_text(tagged(good, 0.15)),
+        name_member("release_group_tag", DERIVED): copy_text(draw_tags(releases, 0.6)),
+        name_member("recording_tag", DERIVED): copy_text(draw_tags(good, 0.15)),
     }
 
 
-def _labels(settings: SimulationSettings) -> dict[str, bytes]:
-    names = platform_labels(settings, CATALOG_B)
+def _build_label_table(settings: SimulationSettings) -> dict[str, bytes]:
+    names = spell_labels(settings, CATALOG_B)
     ids = np.arange(len(names)) + FIRST_LABEL_ID
-    frame = pl.DataFrame({"id": ids, "gid": uuids(ids, "catalog_b label"), "name": names})
+    frame = pl.DataFrame({"id": ids, "gid": make_uuids(ids, "catalog_b label"), "name": names})
     nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed", "code")]
     rows = frame.select(
         "id",
@@ -487,7 +490,7 @@ def _labels(settings: SimulationSettings) -> dict[str, bytes]:
         pl.lit(STAMP).alias("updated"),
         pl.lit("f").alias("ended"),
     )
-    return {member("label"): copy_text(rows)}
+    return {name_member("label"): copy_text(rows)}
 
 
 ARCHIVES = {CORE: "mbdump.tar.bz2", DERIVED: "mbdump-derived.tar.bz2"}

@@ -11,12 +11,12 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from simulator import catalog_a, catalog_b_tables, store_a, streamsvc_b, streamsvc_c
-from simulator.cast import bit_of, listed_artists, make_cast
-from simulator.catalog_b_tables import copy_text, member
-from simulator.nested import slug
-from simulator.part import first_number
-from simulator.randomness import base62_ids, draw_flags, generator, uuids
-from simulator.rows import platform_rows
+from simulator.cast import find_platform_bit, list_artists, make_cast
+from simulator.catalog_b_tables import copy_text, name_member
+from simulator.nested import build_slug
+from simulator.part import find_first_number
+from simulator.randomness import draw_flags, make_base62_ids, make_generator, make_uuids
+from simulator.rows import build_platform_rows
 from simulator.songs import NOBODY
 
 if TYPE_CHECKING:
@@ -31,31 +31,35 @@ SHARES = {STREAMSVC_A: 0.4, STREAMSVC_B: 0.2, STREAMSVC_C: 0.15, STORE_A: 0.25, 
 """Shares of the recordings with addresses that name each place."""
 
 
-def _address(settings: SimulationSettings, platform: str, block: int) -> pl.DataFrame:
+def _build_addresses(settings: SimulationSettings, platform: str, block: int) -> pl.DataFrame:
     """Return recording, url: one address for each recording that the platform carries in this block."""
-    rows = platform_rows(settings, platform, block).rows.select("recording", "release", "title").with_row_index("n")
-    number = pl.col("n").cast(pl.Int64) + first_number(settings, block)
+    rows = build_platform_rows(settings, platform, block).rows.select("recording", "release", "title").with_row_index("n")
+    number = pl.col("n").cast(pl.Int64) + find_first_number(settings, block)
     if platform == STREAMSVC_A:
-        url = pl.lit("https://open.spotify.com/track/") + base62_ids(rows.select(number).to_series().to_numpy(), "streamsvc_a track")
+        url = pl.lit("https://open.spotify.com/track/") + make_base62_ids(rows.select(number).to_series().to_numpy(), "streamsvc_a track")
     elif platform == STREAMSVC_B:
-        album = pl.col("release") + streamsvc_b.FIRST_ALBUM_ID + first_number(settings, block)
+        album = pl.col("release") + streamsvc_b.FIRST_ALBUM_ID + find_first_number(settings, block)
         url = pl.concat_str(pl.lit("https://music.apple.com/us/album/"), album, pl.lit("?i="), number + streamsvc_b.FIRST_SONG_ID)
     elif platform == STREAMSVC_C:
         url = pl.concat_str(pl.lit("https://tidal.com/track/"), number + streamsvc_c.FIRST_TRACK_ID)
     else:
-        url = pl.concat_str(pl.lit("https://www.beatport.com/track/"), slug(pl.col("title")), pl.lit("/"), number + store_a.FIRST_TRACK_ID)
+        url = pl.concat_str(
+            pl.lit("https://www.beatport.com/track/"), build_slug(pl.col("title")), pl.lit("/"), number + store_a.FIRST_TRACK_ID
+        )
     return rows.select("recording", url=url).unique("recording", keep="first", maintain_order=True)
 
 
-def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
+def _list_artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
     """Return id (row of the artist), url, link: pages of artists on streamsvc_a and catalog_a."""
-    listed = listed_artists(settings, CATALOG_B, block)
-    listed = listed[draw_flags(generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)]
+    listed = list_artists(settings, CATALOG_B, block)
+    listed = listed[
+        draw_flags(make_generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)
+    ]
     pages = []
     for platform, link in ((STREAMSVC_A, catalog_b_tables.ARTIST_STREAMING), (CATALOG_A, catalog_b_tables.ARTIST_DISCOGS)):
-        there = listed[(make_cast(settings).carried[listed] & bit_of(platform)) > 0]
+        there = listed[(make_cast(settings).carried[listed] & find_platform_bit(platform)) > 0]
         page = (
-            pl.lit("https://open.spotify.com/artist/") + base62_ids(there, "streamsvc_a artist")
+            pl.lit("https://open.spotify.com/artist/") + make_base62_ids(there, "streamsvc_a artist")
             if platform == STREAMSVC_A
             else pl.lit("https://www.discogs.com/artist/") + (pl.col("artist") + catalog_a.FIRST_ARTIST_ID).cast(pl.String)
         )
@@ -72,22 +76,24 @@ def build_links(
     for platform, share in SHARES.items():
         some = linked.filter(draw_flags(rng, len(linked), share))
         if platform == "video":
-            url = pl.lit("https://www.youtube.com/watch?v=") + base62_ids(some["id"].to_numpy(), "catalog_b video").str.slice(0, 11)
+            url = pl.lit("https://www.youtube.com/watch?v=") + make_base62_ids(some["id"].to_numpy(), "catalog_b video").str.slice(0, 11)
             parts.append(some.select("id", url=url, link=pl.lit(catalog_b_tables.VIDEO)))
         else:
             link = catalog_b_tables.PURCHASE if platform == STORE_A else catalog_b_tables.STREAMING
             parts.append(
-                some.join(_address(settings, platform, block), on="recording", how="inner", maintain_order="left").select(
+                some.join(_build_addresses(settings, platform, block), on="recording", how="inner", maintain_order="left").select(
                     "id", "url", link=pl.lit(link)
                 )
             )
     recording_urls = pl.concat(parts)
-    pages = releases.join(catalog_a.release_ids(settings, block).rename({"id": "page"}), on="release", how="inner", maintain_order="left")
+    pages = releases.join(
+        catalog_a.list_release_ids(settings, block).rename({"id": "page"}), on="release", how="inner", maintain_order="left"
+    )
     pages = pages.filter(draw_flags(rng, len(pages), RELEASE_LINKS)).select(
         "id", url=pl.concat_str(pl.lit("https://www.discogs.com/release/"), "page"), link=pl.lit(catalog_b_tables.DISCOGS)
     )
-    first = first_number(settings, block) + 1
-    groups = {"recording": recording_urls, "release": pages, "artist": _artist_pages(settings, block)}
+    first = find_first_number(settings, block) + 1
+    groups = {"recording": recording_urls, "release": pages, "artist": _list_artist_pages(settings, block)}
     both = pl.concat([rows.with_columns(kind=pl.lit(kind)) for kind, rows in groups.items()])
     urls = both.select("url").unique(maintain_order=True).with_columns(row=pl.int_range(pl.len()) + first)
     both = both.join(urls, on="url", how="left", maintain_order="left").with_columns(n=pl.int_range(pl.len()) + first)
@@ -100,9 +106,11 @@ def build_links(
     relation = ["n", "link", "id", "row", zero, stamp, order, *blank]
     remixed = good.filter((pl.col("kind") == "remix") & (pl.col("remixer") != NOBODY))
     return {
-        member("url"): copy_text(urls.select("row", uuids(urls["row"].to_numpy(), "catalog_b url").alias("gid"), "url", zero, stamp)),
-        **{member(f"l_{kind}_url"): copy_text(both.filter(pl.col("kind") == kind).select(relation)) for kind in groups},
-        member("l_artist_recording"): copy_text(
+        name_member("url"): copy_text(
+            urls.select("row", make_uuids(urls["row"].to_numpy(), "catalog_b url").alias("gid"), "url", zero, stamp)
+        ),
+        **{name_member(f"l_{kind}_url"): copy_text(both.filter(pl.col("kind") == kind).select(relation)) for kind in groups},
+        name_member("l_artist_recording"): copy_text(
             remixed.select(
                 (pl.int_range(pl.len()) + first).alias("n"),
                 pl.lit(catalog_b_tables.REMIXER).alias("link"),

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from simulator.codes import format_iswcs
-from simulator.randomness import uuids
+from simulator.randomness import make_uuids
 
 CORE, DERIVED = "core", "derived"
 DERIVED_TABLES = ("artist_tag", "recording_tag", "release_group_tag", "tag")
@@ -105,7 +105,7 @@ AREAS = (
 )
 
 
-def member(table: str, archive: str | None = None) -> str:
+def name_member(table: str, archive: str | None = None) -> str:
     """Spool file of a table: `<archive>/<table>`."""
     return f"{archive or (DERIVED if table in DERIVED_TABLES else CORE)}/{table}"
 
@@ -127,7 +127,7 @@ def format_iswc(code: pl.Expr) -> pl.Expr:
     return format_iswcs(code)
 
 
-def heading(archive: str, stamp: str) -> dict[str, bytes]:
+def build_heading(archive: str, stamp: str) -> dict[str, bytes]:
     """Return the first five members of an archive, in their fixed order."""
     return {
         "TIMESTAMP": f"{stamp}\n".encode(),
@@ -138,19 +138,19 @@ def heading(archive: str, stamp: str) -> dict[str, bytes]:
     }
 
 
-def _gid(kind: str, numbers: list[int]) -> pl.Series:
-    return uuids(np.array(numbers, dtype=np.int64), f"catalog_b {kind}")
+def _build_gids(kind: str, numbers: list[int]) -> pl.Series:
+    return make_uuids(np.array(numbers, dtype=np.int64), f"catalog_b {kind}")
 
 
-def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) -> dict[str, bytes]:
+def build_constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) -> dict[str, bytes]:
     """Return the tables that are equal in every world of this seed."""
     out: dict[str, bytes] = {}
     for table, entries in LOOKUPS.items():
         frame = pl.DataFrame(entries, schema=["id", "name", "gid"], orient="row")
-        out[member(table)] = copy_text(
+        out[name_member(table)] = copy_text(
             frame.select("id", "name", NONE.alias("parent"), pl.lit(0).alias("order"), NONE.alias("description"), "gid")
         )
-    out[member("medium_format")] = copy_text(
+    out[name_member("medium_format")] = copy_text(
         pl.DataFrame({"id": [1, 7, 12], "name": ["CD", "Vinyl", "Digital Media"]}).select(
             "id",
             "name",
@@ -167,10 +167,10 @@ def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) 
     )
     nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed")]
     zero, updated = pl.lit(0).alias("edits"), pl.lit(stamp).alias("updated")
-    out[member("area")] = copy_text(
+    out[name_member("area")] = copy_text(
         areas.select(
             "id",
-            _gid("area", areas["id"].to_list()).alias("gid"),
+            _build_gids("area", areas["id"].to_list()).alias("gid"),
             "name",
             pl.lit(1).alias("type"),
             zero,
@@ -180,13 +180,13 @@ def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) 
             pl.lit("").alias("comment"),
         )
     )
-    out[member("iso_3166_1")] = copy_text(areas.select("id", "code"))
-    out[member("country_area")] = copy_text(areas.select("id"))
-    out[member("language")] = b"120\teng\teng\ten\tEnglish\t2\teng\n"
-    out[member("script")] = b"28\tLatn\t215\tLatin\t4\n"
-    out[member("replication_control")] = f"1\t{SCHEMA_SEQUENCE}\t{REPLICATION_SEQUENCE}\t{stamp}\n".encode()
+    out[name_member("iso_3166_1")] = copy_text(areas.select("id", "code"))
+    out[name_member("country_area")] = copy_text(areas.select("id"))
+    out[name_member("language")] = b"120\teng\teng\ten\tEnglish\t2\teng\n"
+    out[name_member("script")] = b"28\tLatn\t215\tLatin\t4\n"
+    out[name_member("replication_control")] = f"1\t{SCHEMA_SEQUENCE}\t{REPLICATION_SEQUENCE}\t{stamp}\n".encode()
     types = pl.DataFrame(LINK_TYPES, schema=["id", "gid", "e0", "e1", "name"], orient="row")
-    out[member("link_type")] = copy_text(
+    out[name_member("link_type")] = copy_text(
         types.select(
             "id",
             NONE.alias("parent"),
@@ -208,18 +208,20 @@ def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) 
     )
     links = pl.DataFrame(LINKS, schema=["id", "type"], orient="row")
     attributes = (pl.col("id") == LIVE_PERFORMANCE).cast(pl.Int64)
-    out[member("link")] = copy_text(
+    out[name_member("link")] = copy_text(
         links.select("id", "type", *nothing, attributes.alias("attributes"), pl.lit(stamp).alias("created"), pl.lit("f").alias("ended"))
     )
-    out[member("link_attribute")] = f"{LIVE_PERFORMANCE}\t{LIVE_ATTRIBUTE}\t{stamp}\n".encode()
-    out[member("link_attribute_type")] = (
+    out[name_member("link_attribute")] = f"{LIVE_PERFORMANCE}\t{LIVE_ATTRIBUTE}\t{stamp}\n".encode()
+    out[name_member("link_attribute_type")] = (
         f"{LIVE_ATTRIBUTE}\t\\N\t{LIVE_ATTRIBUTE}\t0\t70007db6-a8bc-46d7-a770-80e6a0bb551a\tlive\t\\N\t{stamp}\n".encode()
     )
     numbers = list(range(1, len(genres) + 1))
-    out[member("genre")] = copy_text(
-        pl.DataFrame({"id": numbers, "gid": _gid("genre", numbers), "name": genres}).select(
+    out[name_member("genre")] = copy_text(
+        pl.DataFrame({"id": numbers, "gid": _build_gids("genre", numbers), "name": genres}).select(
             "id", "gid", "name", pl.lit("").alias("comment"), zero, updated
         )
     )
-    out[member("tag", DERIVED)] = copy_text(pl.DataFrame({"id": list(range(1, len(tags) + 1)), "name": tags}).with_columns(refs=pl.lit(1)))
+    out[name_member("tag", DERIVED)] = copy_text(
+        pl.DataFrame({"id": list(range(1, len(tags) + 1)), "name": tags}).with_columns(refs=pl.lit(1))
+    )
     return out

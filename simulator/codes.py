@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from simulator.randomness import digits_in_base, fixed_text
+from simulator.randomness import build_fixed_text, split_digits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,28 +47,28 @@ _WORK_STEP = 387_420_489
 _ZERO = ord("0")
 
 
-def registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def assign_registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the registrant of each running number below `count`: a different one for every label, as long as there are enough."""
     rounds = count // _DESIGNATIONS + 1
     return numbers // _DESIGNATIONS + rounds * (labels % max(1, _REGISTRANTS // rounds))
 
 
-def isrcs(
+def build_isrcs(
     numbers: npt.NDArray[np.int64], countries: npt.NDArray[np.int64], registrants: npt.NDArray[np.int64], years: npt.NDArray[np.int64]
 ) -> pl.Series:
     """Return an ISRC for each running number, distinct for distinct numbers; `countries` are positions in ISRC_COUNTRIES."""
-    holders = digits_in_base((registrants + _FIRST_REGISTRANT).astype(np.uint64), 36, 3)
-    designations = digits_in_base((numbers % _DESIGNATIONS + 1).astype(np.uint64), 10, 5)
+    holders = split_digits((registrants + _FIRST_REGISTRANT).astype(np.uint64), 36, 3)
+    designations = split_digits((numbers % _DESIGNATIONS + 1).astype(np.uint64), 10, 5)
     prefixes = np.array([list(country.encode()) for country in ISRC_COUNTRIES], dtype=np.uint8)[countries]
-    year_digits = digits_in_base((years % 100).astype(np.uint64), 10, 2)
-    return fixed_text(np.hstack([prefixes, _ALPHANUMERIC[holders], _ALPHANUMERIC[year_digits], _ALPHANUMERIC[designations]]))
+    year_digits = split_digits((years % 100).astype(np.uint64), 10, 2)
+    return build_fixed_text(np.hstack([prefixes, _ALPHANUMERIC[holders], _ALPHANUMERIC[year_digits], _ALPHANUMERIC[designations]]))
 
 
-def iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:
+def build_iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:
     """Return a bare ISWC (`T`, nine digits, check digit) for each running number."""
-    digits = digits_in_base((numbers * _WORK_STEP % _WORK_NUMBERS).astype(np.uint64), 10, 9)
+    digits = split_digits((numbers * _WORK_STEP % _WORK_NUMBERS).astype(np.uint64), 10, 9)
     check = (10 - (1 + digits @ np.arange(1, 10)) % 10) % 10
-    return fixed_text(np.hstack([np.full((len(numbers), 1), ord("T")), digits + _ZERO, (check + _ZERO)[:, None]]).astype(np.uint8))
+    return build_fixed_text(np.hstack([np.full((len(numbers), 1), ord("T")), digits + _ZERO, (check + _ZERO)[:, None]]).astype(np.uint8))
 
 
 def format_iswcs(codes: pl.Expr) -> pl.Expr:
@@ -85,9 +85,9 @@ def format_iswcs(codes: pl.Expr) -> pl.Expr:
     )
 
 
-def gtins(numbers: npt.NDArray[np.int64]) -> pl.Series:
+def build_gtins(numbers: npt.NDArray[np.int64]) -> pl.Series:
     """Return a GTIN-14 for each running number; every second one fits into a 12-digit UPC."""
     payload = np.where(numbers % 2 == 0, 19_000_000_000, 400_000_000_000) + numbers
-    digits = digits_in_base(payload.astype(np.uint64), 10, 13)
+    digits = split_digits(payload.astype(np.uint64), 10, 13)
     check = (10 - digits @ np.tile([3, 1], 7)[:13] % 10) % 10
-    return fixed_text((np.hstack([digits, check[:, None]]) + _ZERO).astype(np.uint8))
+    return build_fixed_text((np.hstack([digits, check[:, None]]) + _ZERO).astype(np.uint8))

@@ -41,7 +41,7 @@ def _mistype(text: str, kind: int, place: float, letter: int) -> str:
     return text[: position - 1] + text[position] + text[position - 1] + text[position + 1 :]
 
 
-def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.Series:
+def _add_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.Series:
     hit = draw_flags(rng, len(texts), share) & (texts.str.len_chars().fill_null(0).to_numpy() >= SHORTEST_TYPO)
     rows = np.nonzero(hit)[0]
     kinds, places, letters = rng.integers(0, 4, len(rows)), rng.random(len(rows)), rng.integers(0, 997, len(rows))
@@ -53,10 +53,10 @@ def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.
     return texts.clone().scatter(rows, pl.Series(edited, dtype=pl.String)) if len(rows) else texts
 
 
-def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
+def corrupt_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return titles with typing errors, other case, other Unicode forms and other punctuation, each at its rate; null stays null."""
     count = len(texts)
-    texts = _reword_titles(_with_typos(texts, rng, settings.typos), rng, settings)
+    texts = _reword_titles(_add_typos(texts, rng, settings.typos), rng, settings)
     casing, form, marks = rng.random(count), rng.random(count), rng.random(count)
     text = pl.col("text")
     case, unicode_form, mark = settings.casing, settings.unicode_forms, settings.punctuation
@@ -120,7 +120,7 @@ def _reword_titles(texts: pl.Series, rng: np.random.Generator, settings: Simulat
 def spell_names(names: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return artist names as a platform spells them: a share with a typo or other case, some with `&` written out."""
     count = len(names)
-    names = _with_typos(names, rng, settings.artist_spelling / 2)
+    names = _add_typos(names, rng, settings.artist_spelling / 2)
     text = pl.col("text")
     return (
         pl.DataFrame({"text": names, "casing": rng.random(count), "joins": rng.random(count)})
@@ -135,7 +135,7 @@ def spell_names(names: pl.Series, rng: np.random.Generator, settings: Simulation
     )
 
 
-def dirty_durations(
+def corrupt_durations(
     milliseconds: npt.NDArray[np.int64], rng: np.random.Generator, settings: SimulationSettings, jitter_ms: float
 ) -> npt.NDArray[np.int64]:
     """Return durations as measured by another encoder, a few of them far off (fade-outs, silence, another master)."""
@@ -145,7 +145,7 @@ def dirty_durations(
     return moved.clip(min=15_000).round().astype(np.int64)
 
 
-def dirty_isrcs(
+def corrupt_isrcs(
     true: pl.Series,
     second: pl.Series,
     releases: npt.NDArray[np.int64],
@@ -208,7 +208,7 @@ def dirty_isrcs(
     ).to_series()
 
 
-def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
+def corrupt_gtins(codes: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Return barcodes (GTIN-14): some missing, some of another release, some with a wrong check digit or cut."""
     count = len(codes)
     reused = np.where(draw_flags(rng, count, settings.reused_gtin), rng.integers(0, max(1, count), count), np.arange(count))
@@ -224,7 +224,7 @@ def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: Simulation
     ).to_series()
 
 
-def dirty_dates(dates: pl.DataFrame, rng: np.random.Generator, settings: SimulationSettings) -> pl.DataFrame:
+def corrupt_dates(dates: pl.DataFrame, rng: np.random.Generator, settings: SimulationSettings) -> pl.DataFrame:
     """Turn year, month, day (true) into text, precision (day, month or year), year, month, day as the platform knows them.
 
     A share is moved by up to a month (on-store date against release date), a share loses its day or month, a share is impossible; of the

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from simulator.nested import credit_list
-from simulator.part import malformed_count
+from simulator.nested import build_credit_list
+from simulator.part import draw_malformed_count
 from simulator.songs import NOBODY
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ GENRE_IDS = {
 }
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return column names, primary key, types and export mode of every table."""
     return {
         table: RECORD.join(
@@ -164,12 +164,12 @@ def openings(_settings: SimulationSettings) -> dict[str, bytes]:
     }
 
 
-def closings() -> dict[str, Closing]:
+def build_closings() -> dict[str, Closing]:
     """Return the last line of every table, which counts its records."""
     return dict.fromkeys(TABLES, lambda lines: f"#recordsWritten:{lines - HEADER_LINES}{RECORD}".encode())
 
 
-def _text(table: str, frame: pl.DataFrame) -> bytes:
+def _encode_table(table: str, frame: pl.DataFrame) -> bytes:
     columns = [
         pl.lit(EXPORTED),
         *(pl.col(name).cast(pl.String).fill_null("") if name in frame.columns else pl.lit("") for name in TABLES[table]),
@@ -178,7 +178,7 @@ def _text(table: str, frame: pl.DataFrame) -> bytes:
     return "".join(lines.to_list()).encode()
 
 
-def files(
+def build_files(
     settings: SimulationSettings, block: int, albums: pl.DataFrame, songs: pl.DataFrame, artists: pl.DataFrame, of: PlatformRows
 ) -> dict[str, Content]:
     """Return the records of the tables of one block; a few song rows are cut off, a few have a placeholder in a numeric column."""
@@ -209,44 +209,48 @@ def files(
         collection_type_id=pl.lit(1),
     )
     credits_of = (
-        songs.select("id", credit_list(("artist", "second_artist", "guest", "second_guest", "remixer"), pl.col).alias("credit"))
+        songs.select("id", build_credit_list(("artist", "second_artist", "guest", "second_guest", "remixer"), pl.col).alias("credit"))
         .explode("credit")
         .drop_nulls()
     )
     paths = albums.select("id", "path").explode("path").drop_nulls().filter(pl.col("path") != "Music")
     primary = pl.col("path") == pl.col("path").last().over("id")
     out: dict[str, Content] = {
-        "song": _text("song", song) + _break_records(settings, of, song),
-        "collection": _text("collection", collection),
-        "artist": _text("artist", artists.select(artist_id="id", name="name", is_actual_artist=pl.lit(1), artist_type_id=pl.lit(1))),
-        "artist_song": _text("artist_song", credits_of.select(artist_id=pl.col("credit") + FIRST_ARTIST_ID, song_id="id")),
-        "artist_collection": _text(
+        "song": _encode_table("song", song) + _break_records(settings, of, song),
+        "collection": _encode_table("collection", collection),
+        "artist": _encode_table(
+            "artist", artists.select(artist_id="id", name="name", is_actual_artist=pl.lit(1), artist_type_id=pl.lit(1))
+        ),
+        "artist_song": _encode_table("artist_song", credits_of.select(artist_id=pl.col("credit") + FIRST_ARTIST_ID, song_id="id")),
+        "artist_collection": _encode_table(
             "artist_collection",
             albums.filter(pl.col("artist") != NOBODY).select(
                 "artist_id", collection_id="id", is_primary_artist=pl.lit(1), role_id=pl.lit(1)
             ),
         ),
-        "collection_song": _text(
+        "collection_song": _encode_table(
             "collection_song",
             songs.select(collection_id="album_id", song_id="id", track_number="track", volume_number=pl.lit(1), preorder_only=pl.lit(0)),
         ),
-        "genre_collection": _text(
+        "genre_collection": _encode_table(
             "genre_collection",
             paths.select(genre_id=pl.col("path").replace_strict(GENRE_IDS), collection_id="id", is_primary=primary.cast(pl.Int8)),
         ),
-        "song_match": _text("song_match", songs.filter(pl.col("isrc").is_not_null()).select(song_id="id", isrc="isrc")),
-        "collection_match": _text("collection_match", albums.filter(pl.col("gtin").is_not_null()).select(collection_id="id", upc="gtin")),
+        "song_match": _encode_table("song_match", songs.filter(pl.col("isrc").is_not_null()).select(song_id="id", isrc="isrc")),
+        "collection_match": _encode_table(
+            "collection_match", albums.filter(pl.col("gtin").is_not_null()).select(collection_id="id", upc="gtin")
+        ),
     }
     if block == 0:
-        out["genre"] = _text(
+        out["genre"] = _encode_table(
             "genre", pl.DataFrame({"genre_id": list(GENRE_IDS.values()), "parent_id": [34] * len(GENRE_IDS), "name": list(GENRE_IDS)})
         )
     return out
 
 
 def _break_records(settings: SimulationSettings, of: PlatformRows, song: pl.DataFrame) -> bytes:
-    count = malformed_count(settings, of.rng, len(song))
+    count = draw_malformed_count(settings, of.rng, len(song))
     sample = song[of.rng.integers(0, max(1, len(song)), count)].with_columns(song_id=pl.lit("<UnknownKeyException>"))
     half = count // 2
     cut = b"".join((EXPORTED + FIELD + str(9_000_000 + number) + FIELD + "cut off" + RECORD).encode() for number in range(half))
-    return _text("song", sample.slice(half)) + cut
+    return _encode_table("song", sample.slice(half)) + cut

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import FINGERPRINTS
-from simulator.catalog_b_tables import member
+from simulator.catalog_b_tables import name_member
 from simulator.files import break_lines, insert_broken_lines
-from simulator.fingerprint_items import copy_items, draw_items, item_counts
-from simulator.part import malformed_count
-from simulator.randomness import draw_flags, generator, uuids
+from simulator.fingerprint_items import copy_items, count_items, draw_items
+from simulator.part import draw_malformed_count
+from simulator.randomness import draw_flags, make_generator, make_uuids
 from simulator.rows import make_block
 
 if TYPE_CHECKING:
@@ -56,17 +56,17 @@ class Fingerprints:
     truth: pl.DataFrame
 
 
-def fingerprints(settings: SimulationSettings, block: int, catalog_b: Part) -> Fingerprints:
+def build_fingerprints(settings: SimulationSettings, block: int, catalog_b: Part) -> Fingerprints:
     """Return the rows of the database for one block of the world; `catalog_b` is that platform's part of it."""
-    rng = generator(settings.seed, FINGERPRINTS, block)
-    tracks = _tracks(settings, block, catalog_b, rng)
-    prints = _prints(tracks, rng).with_columns(id=_ids(settings, block))
-    links = _links(tracks, catalog_b, rng).with_columns(id=_ids(settings, block))
+    rng = make_generator(settings.seed, FINGERPRINTS, block)
+    tracks = _draw_tracks(settings, block, catalog_b, rng)
+    prints = _draw_fingerprints(tracks, rng).with_columns(id=_number_rows(settings, block))
+    links = _draw_links(tracks, catalog_b, rng).with_columns(id=_number_rows(settings, block))
     written = prints.filter(pl.col("day") < settings.fingerprint_days)
     streams = {
-        "track": _track_rows(tracks),
-        "meta": _meta_rows(tracks, rng).select("day", _ids(settings, block).alias("id"), "track", "artist"),
-        "fingerprint": _item_rows(settings, written),
+        "track": _build_track_rows(tracks),
+        "meta": _build_meta_rows(tracks, rng).select("day", _number_rows(settings, block).alias("id"), "track", "artist"),
+        "fingerprint": _build_item_rows(settings, written),
         "track_fingerprint": prints.select("day", "id", track_id="track", fingerprint_id="id", submission_count="count"),
         "track_mbid": pl.concat([links, links.filter("is_taken_back").with_columns(pl.col("day") + 1, disabled=True)]).select(
             "day", "id", track_id="track", mbid="mbid", submission_count="count", disabled="disabled"
@@ -77,33 +77,33 @@ def fingerprints(settings: SimulationSettings, block: int, catalog_b: Part) -> F
         day = FIRST_DAY + timedelta(days=number)
         for name in STREAMS:
             rows = streams[name].filter(pl.col("day") == number).drop("day") if name in streams else pl.DataFrame()
-            text = _text(rows, day, settings, rng)
+            text = _encode_rows(rows, day, settings, rng)
             files[f"{day:%Y}/{day:%Y-%m}/{day}-{name}-update.jsonl.gz"] = text.replace(b"\\", b"\\\\") if day <= LAST_ESCAPED_DAY else text
     return Fingerprints(files, written.select(fingerprint_id="id", true_recording_id="true_id"))
 
 
-def _ids(settings: SimulationSettings, block: int) -> pl.Expr:
+def _number_rows(settings: SimulationSettings, block: int) -> pl.Expr:
     return pl.int_range(1, pl.len() + 1) + block * settings.recordings_per_block * ROWS_PER_RECORDING
 
 
-def _text(rows: pl.DataFrame, day: date, settings: SimulationSettings, rng: np.random.Generator) -> bytes:
+def _encode_rows(rows: pl.DataFrame, day: date, settings: SimulationSettings, rng: np.random.Generator) -> bytes:
     """Return one JSON object for each row, without keys of nulls, and malformed lines among them."""
     created = f'"created":"{day}T00:00:18.312881+00:00"}}'
     lines = [
         "{"
-        + "".join(f'"{name}":{_json(name, value)},' for name, value in zip(rows.columns, row, strict=True) if value is not None)
+        + "".join(f'"{name}":{_encode_value(name, value)},' for name, value in zip(rows.columns, row, strict=True) if value is not None)
         + created
         for row in rows.iter_rows()
     ]
-    broken = break_lines(lines[: malformed_count(settings, rng, len(lines))], rng)
+    broken = break_lines(lines[: draw_malformed_count(settings, rng, len(lines))], rng)
     return insert_broken_lines(pl.Series(lines, dtype=pl.String), broken, rng)
 
 
-def _json(name: str, value: object) -> str:
+def _encode_value(name: str, value: object) -> str:
     return str(value) if name == RAW else json.dumps(value, ensure_ascii=False)
 
 
-def _tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
+def _draw_tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
     """track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
     world = make_block(settings, block).made
     recordings = world.recordings.select(
@@ -130,19 +130,19 @@ def _tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.r
     )
 
 
-def _track_rows(tracks: pl.DataFrame) -> pl.DataFrame:
+def _build_track_rows(tracks: pl.DataFrame) -> pl.DataFrame:
     """Return each track on its day, and again on the day of its merge."""
-    came = tracks.select("day", id="track", gid=uuids(tracks["track"].to_numpy(), "fingerprint track"), new_id="into")
+    came = tracks.select("day", id="track", gid=make_uuids(tracks["track"].to_numpy(), "fingerprint track"), new_id="into")
     merged = came.drop_nulls("new_id").with_columns(pl.col("day") + 2)
     return pl.concat([came.with_columns(new_id=pl.lit(None, dtype=pl.Int64)), merged])
 
 
-def _meta_rows(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+def _build_meta_rows(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     odd = pl.Series(ODD_TITLES).gather(rng.integers(0, len(ODD_TITLES), len(tracks)))
     return tracks.select("day", track=pl.col("title") + odd, artist=pl.when(pl.col("track") % 3 > 0).then(pl.lit("AC/DC")))
 
 
-def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+def _draw_fingerprints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Return track, true_id, seconds, day, count of each fingerprint."""
     real = tracks.filter("is_real").select("track", "true_id", "seconds", "day")
     further = [real.filter(draw_flags(rng, len(real), share)).with_columns(pl.col("day") + 1) for share in (SECOND, THIRD)]
@@ -151,9 +151,9 @@ def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     return prints.with_columns(seconds, count=pl.Series(rng.integers(1, 12, len(prints))))
 
 
-def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFrame:
+def _build_item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFrame:
     """Return the items. They do not depend on the days written, so more days leave the files of the first days unchanged."""
-    counts = item_counts(prints["seconds"].cast(pl.Int64).to_numpy())
+    counts = count_items(prints["seconds"].cast(pl.Int64).to_numpy())
     texts = []
     for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
         items = draw_items(np.random.default_rng([settings.seed, true_id]), 1)[0]
@@ -162,10 +162,10 @@ def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFra
     return prints.select("day", "id", fingerprint=pl.Series(texts, dtype=pl.String), length="seconds")
 
 
-def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
+def _draw_links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
     """Return track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
     real = tracks.filter("is_real")
-    old = _old_ids(catalog_b)
+    old = _map_old_ids(catalog_b)
     mbids = [
         old.get(mbid, mbid) if is_old else mbid for mbid, is_old in zip(real["mbid"], draw_flags(rng, len(real), OLD_IDS), strict=True)
     ]
@@ -183,13 +183,13 @@ def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> p
     return rows.with_columns(pl.col("is_taken_back").fill_null(value=False), disabled=pl.lit(None, dtype=pl.Boolean))
 
 
-def _old_ids(catalog_b: Part) -> dict[str, str]:
+def _map_old_ids(catalog_b: Part) -> dict[str, str]:
     """Return a recording's id -> an id that catalog_b has merged into it."""
 
-    def cells(table: str) -> list[list[str]]:
-        content = catalog_b.files.get(member(table), b"")
+    def read_cells(table: str) -> list[list[str]]:
+        content = catalog_b.files.get(name_member(table), b"")
         text = content.decode(errors="replace") if isinstance(content, bytes) else ""
         return [line.split("\t") for line in text.splitlines() if line.count("\t") > 1]
 
-    gids = {row[0]: row[1] for row in cells("recording")}
-    return {gids[row[1]]: row[0] for row in cells("recording_gid_redirect") if row[1] in gids}
+    gids = {row[0]: row[1] for row in read_cells("recording")}
+    return {gids[row[1]]: row[0] for row in read_cells("recording_gid_redirect") if row[1] in gids}

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from simulator.randomness import draw_weighted
-from simulator.vocabulary import SCRIPTS, words
+from simulator.vocabulary import SCRIPTS, make_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,7 +65,7 @@ LABEL_PATTERNS: tuple[tuple[float, str], ...] = (
 )
 
 
-def _filled(pattern: str, drawn: dict[str, list[str]], *, is_spaced: bool) -> pl.Series:
+def _fill_pattern(pattern: str, drawn: dict[str, list[str]], *, is_spaced: bool) -> pl.Series:
     pieces: list[pl.Expr] = []
     for piece in pattern.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if piece.startswith("{"):
@@ -79,7 +79,7 @@ def compose_texts(
     rng: np.random.Generator, seed: int, use: str, scripts: npt.NDArray[np.int64], patterns: tuple[tuple[float, str], ...], fall: float
 ) -> pl.Series:
     """Return one text for each row, in its script. `patterns` serve the Latin script; others have no articles or joining words."""
-    vocabulary = words(seed, use)
+    vocabulary = make_words(seed, use)
     plain = PLAIN_PATTERNS if use == "title" else PLAIN_ARTISTS
     parts = [pl.DataFrame(schema={"row": pl.Int64, "text": pl.String})]
     for number, script in enumerate(SCRIPTS):
@@ -94,26 +94,26 @@ def compose_texts(
                 continue
             known = vocabulary[number]
             drawn = {slot: known[(len(known) * rng.random(len(mine)) ** fall).astype(np.int64)].tolist() for slot in "abcd"}
-            parts.append(pl.DataFrame({"row": mine, "text": _filled(pattern, drawn, is_spaced=script.is_spaced)}))
+            parts.append(pl.DataFrame({"row": mine, "text": _fill_pattern(pattern, drawn, is_spaced=script.is_spaced)}))
     return pl.concat(parts).sort("row")["text"]
 
 
-def titles(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
+def draw_titles(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
     """Return a song or album title for each row."""
     return compose_texts(rng, seed, "title", scripts, TITLE_PATTERNS, FALL)
 
 
-def artist_names(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
+def draw_artist_names(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
     """Return an artist name for each row; equal names are rare but happen."""
     return compose_texts(rng, seed, "name", scripts, ARTIST_PATTERNS, 1.0)
 
 
-def label_names(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
+def draw_label_names(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
     """Return `count` label names in the Latin script."""
     return compose_texts(rng, seed, "name", np.zeros(count, dtype=np.int64), LABEL_PATTERNS, 1.0)
 
 
-def places(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
+def draw_places(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
     """Return the place of a concert for each row, one word."""
-    known = words(seed, "name")[0]
+    known = make_words(seed, "name")[0]
     return pl.Series(known[rng.integers(0, len(known), count)].tolist(), dtype=pl.String)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Entry = TypeVar("Entry")
 
 
-def credit_list(credit_columns: Sequence[str], entry: Callable[[str], pl.Expr]) -> pl.Expr:
+def build_credit_list(credit_columns: Sequence[str], entry: Callable[[str], pl.Expr]) -> pl.Expr:
     """Return a list of `entry(credit)` over the credits of a row; `<credit>` is the artist's number, `<credit>_name` the name."""
     return pl.concat_list([pl.when(pl.col(credit) != NOBODY).then(entry(credit)) for credit in credit_columns]).list.drop_nulls()
 
 
-def main_positions(
+def draw_main_strings(
     mains: npt.NDArray[np.int64],
     choices: Mapping[str, Sequence[Entry]],
     rng: np.random.Generator,
@@ -50,7 +50,7 @@ def main_positions(
     return flat, np.where((sizes[shown] == 0) | draw_flags(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)
 
 
-def iso_duration(milliseconds: pl.Expr) -> pl.Expr:
+def format_iso_duration(milliseconds: pl.Expr) -> pl.Expr:
     """Return `PT4M12S`, `PT1H2M3S`, in whole seconds; null stays null."""
     seconds = (milliseconds / 1000).round().cast(pl.Int64)
     hours, minutes = seconds // 3600, seconds % 3600 // 60
@@ -63,7 +63,7 @@ def iso_duration(milliseconds: pl.Expr) -> pl.Expr:
     )
 
 
-def clock_duration(milliseconds: pl.Expr) -> pl.Expr:
+def format_clock_duration(milliseconds: pl.Expr) -> pl.Expr:
     """Return `M:SS` or `H:MM:SS`, in whole seconds; null stays null."""
     seconds = (milliseconds / 1000).round().cast(pl.Int64)
     two = (seconds % 60).cast(pl.String).str.zfill(2)
@@ -75,7 +75,7 @@ def clock_duration(milliseconds: pl.Expr) -> pl.Expr:
     )
 
 
-def slug(text: pl.Expr) -> pl.Expr:
+def build_slug(text: pl.Expr) -> pl.Expr:
     """Return lower-case words joined by hyphens; `-` when no Latin letter remains."""
     plain = (
         text.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase().str.replace_all(r"[^a-z0-9]+", "-").str.strip_chars("-")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import zlib
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from catalog_store.tables.files import TableWriter, parts, read_table, write_tab
 from simulator.randomness import hash_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -56,7 +57,7 @@ MISTYPED_CHARACTERS = 6
 """Shorter titles get a word more instead."""
 
 
-def nightly_changes(before: Path, after: Path, *, night: int = 1, share: float = SHARE) -> pl.DataFrame:
+def write_nightly_changes(before: Path, after: Path, *, night: int = 1, share: float = SHARE) -> pl.DataFrame:
     """Write the staging tables of the day after; `before` stays as it is.
 
     Tables other than recordings and artists are taken over, less what hangs on removed records; `intake` is not kept in step.
@@ -109,7 +110,7 @@ def _forget(staged: Path, removed: pl.DataFrame) -> None:
 def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict[str, str]:
     """Write `source_artist`; artist_id -> name of the artists who got a new one."""
     artists = read_table(TABLES["source_artist"], before)
-    chosen = pl.Series(_draws(_hashes(artists, "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
+    chosen = pl.Series(_draw_numbers(_hash_names(artists, "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
     renamed = artists.with_columns(name=pl.when(chosen).then(pl.lit("New ") + pl.col("name")).otherwise("name"))
     write_table(TABLES["source_artist"], after, [renamed])
     return dict(renamed.filter(chosen).select("artist_id", "name").iter_rows())
@@ -117,25 +118,25 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
 
 def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that stay; with `change` the rows that are new or replace others."""
-    hashes = _hashes(rows, "external_id")
-    kinds = _kinds(rows, hashes, list(new_names), night, share)
+    hashes = _hash_names(rows, "external_id")
+    kinds = _choose_kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
-    drawn = zip(kinds[touched], *(_draws(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
+    drawn = zip(kinds[touched], *(_draw_numbers(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
     codes = [f"XS{code % 10**10:010d}" for code in hash_keys(hashes[touched], "code").tolist()]
     made: list[Row] = []
-    for row, (kind, choice, amount), code in zip(rows.filter(_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
+    for row, (kind, choice, amount), code in zip(rows.filter(_build_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
         change = Change(row, night, choice, amount, code, new_names)
         # A change may come to nothing: what is to be parted can have lost its code already.
-        made += [{**new, "change": None if new == row else kind} for new in getattr(change, kind)()]
-    kept = rows.filter(_mask(~touched | np.isin(kinds, BESIDE)))
+        made += [{**new, "change": None if new == row else kind} for new in _CHANGES[kind](change)]
+    kept = rows.filter(_build_mask(~touched | np.isin(kinds, BESIDE)))
     changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
     return kept, changed.with_columns(content_hash=content_hash())
 
 
-def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
+def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
     """Return the kind of change of each row; empty for nearly all."""
     limits = np.cumsum(list(DRAWN.values()))
-    kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draws(hashes, f"night {night}") / share, side="right")]
+    kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draw_numbers(hashes, f"night {night}") / share, side="right")]
     is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
     kinds = np.where(is_renamed.to_series().to_numpy(), "renamed", kinds)
     # The turns need rows with a duration, so that they can differ, and with an artist, so that they can be found.
@@ -144,25 +145,25 @@ def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str]
         ("credit", CREDIT_TURNS, {night + 1: "obscured", night: "explained"}),
         ("twin", TWIN_TURNS, {night + 1: "twinned", night: "joined", night - 1: "parted"}),
     ):
-        turn = np.floor(_draws(hashes, purpose) / (share * turns))
+        turn = np.floor(_draw_numbers(hashes, purpose) / (share * turns))
         for number, kind in kind_at.items():
             kinds = np.where(able & (turn == number), kind, kinds)
-    leaves = (kinds == "parted") & (_draws(hashes, "stays") >= STAYS)
+    leaves = (kinds == "parted") & (_draw_numbers(hashes, "stays") >= STAYS)
     return np.where(leaves, "removed", kinds)
 
 
-def _hashes(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
+def _hash_names(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
     named = rows.select(pl.concat_str("platform", pl.lit(":"), key)).to_series()
     return np.fromiter((zlib.crc32(text.encode()) for text in named), dtype=np.int64, count=rows.height)
 
 
-def _draws(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
+def _draw_numbers(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
     """Return a number in [0, 1) for each hash."""
     drawn: npt.NDArray[np.float64] = hash_keys(hashes, purpose) / 2.0**64
     return drawn
 
 
-def _mask(chosen: npt.NDArray[np.bool_]) -> pl.Series:
+def _build_mask(chosen: npt.NDArray[np.bool_]) -> pl.Series:
     return pl.Series(chosen, dtype=pl.Boolean)
 
 
@@ -178,7 +179,7 @@ class Change:
     """The code of the row's twin; the same on every night."""
     new_names: Mapping[str, str]
 
-    def retitled(self) -> list[Row]:
+    def retitle(self) -> list[Row]:
         """Make or correct a typing error, add cosmetic words, or give another title."""
         title = self.row["title"]
         if self.choice < 1 / 3 and len(title) >= MISTYPED_CHARACTERS:
@@ -186,15 +187,15 @@ class Change:
             return [{**self.row, "title": title[:middle] + title[middle + 1 :]}]
         return [{**self.row, "title": title + (" (Remastered 2019)" if self.choice < 2 / 3 else " Revisited")}]
 
-    def recoded(self) -> list[Row]:
+    def recode(self) -> list[Row]:
         """Add, remove or replace a code, or correct it to that of the next track."""
         codes = self.row["isrcs"]
         if not codes:
-            return [{**self.row, "isrcs": [self._new_code()]}]
+            return [{**self.row, "isrcs": [self._build_code()]}]
         neighbour = codes[0][:-1] + str((int(codes[0][-1]) + 1) % 10)
-        return [{**self.row, "isrcs": ([], [self._new_code()], [neighbour])[int(self.choice * 3)]}]
+        return [{**self.row, "isrcs": ([], [self._build_code()], [neighbour])[int(self.choice * 3)]}]
 
-    def retimed(self) -> list[Row]:
+    def retime(self) -> list[Row]:
         """Add, remove or change a duration."""
         known = self.row["duration_ms"]
         if known is None:
@@ -202,49 +203,66 @@ class Change:
         moved = max(1_000, known + int((self.amount - 0.5) * 2 * MOST_RETIMED_MS))
         return [{**self.row, "duration_ms": None if self.choice < 1 / 4 else moved}]
 
-    def removed(self) -> list[Row]:
+    def remove(self) -> list[Row]:
         """Remove the record."""
         return []
 
-    def added(self) -> list[Row]:
+    def add_copy(self) -> list[Row]:
         """Add the recording once more, outside of its release, half of the time without code."""
-        return [self._beside(f"again{self.night}", isrcs=self.row["isrcs"] if self.choice < 1 / 2 else [])]
+        return [self._build_beside(f"again{self.night}", isrcs=self.row["isrcs"] if self.choice < 1 / 2 else [])]
 
-    def twinned(self) -> list[Row]:
+    def add_twin(self) -> list[Row]:
         """Add a twin: the same names, another code, and a duration that keeps it apart."""
         gap = TWIN_GAP_MS + int(self.amount * TWIN_GAP_RANGE_MS)
-        return [self._beside("twin", isrcs=[self.code], duration_ms=self.row["duration_ms"] + gap)]
+        return [self._build_beside("twin", isrcs=[self.code], duration_ms=self.row["duration_ms"] + gap)]
 
-    def joined(self) -> list[Row]:
+    def join_twin(self) -> list[Row]:
         """Give the row its twin's code too. Before the first night there is no twin."""
         coded = {**self.row, "isrcs": sorted({*self.row["isrcs"], self.code})}
-        return [coded, *(self.twinned() if self.night == 0 else [])]
+        return [coded, *(self.add_twin() if self.night == 0 else [])]
 
-    def parted(self) -> list[Row]:
+    def part_from_twin(self) -> list[Row]:
         """Take the twin's code back."""
         return [{**self.row, "isrcs": [code for code in self.row["isrcs"] if code != self.code]}]
 
-    def obscured(self) -> list[Row]:
+    def add_obscured(self) -> list[Row]:
         """Credit the song to a new artist, in a joined string that cannot be split yet."""
-        return [self._beside("obscured", isrcs=[], artists=[], artist_credit=f"New {self._lead()['name']} & Guests")]
+        return [self._build_beside("obscured", isrcs=[], artists=[], artist_credit=f"New {self._find_lead()['name']} & Guests")]
 
-    def explained(self) -> list[Row]:
+    def add_explained(self) -> list[Row]:
         """Give the artist of `obscured` an id on a record of the same song, so that the joined string can be split."""
-        somebody = {**self._lead(), "artist_id": f"new-{self._lead()['artist_id']}", "name": f"New {self._lead()['name']}"}
-        return [self._beside("explained", isrcs=[], artists=[somebody], artist_credit=somebody["name"])]
+        somebody = {**self._find_lead(), "artist_id": f"new-{self._find_lead()['artist_id']}", "name": f"New {self._find_lead()['name']}"}
+        return [self._build_beside("explained", isrcs=[], artists=[somebody], artist_credit=somebody["name"])]
 
-    def renamed(self) -> list[Row]:
+    def rename(self) -> list[Row]:
         """Return the credits of an artist whose name changed."""
         credits_ = [{**credit, "name": self.new_names.get(credit["artist_id"], credit["name"])} for credit in self.row["artists"]]
         return [{**self.row, "artists": credits_}]
 
-    def _beside(self, mark: str, **values: object) -> Row:
+    def _build_beside(self, mark: str, **values: object) -> Row:
         name = f"{self.row['external_id']}~{mark}"
         return {**self.row, "external_id": name, "link_id": name, "release_id": None, **values}
 
-    def _new_code(self) -> str:
+    def _build_code(self) -> str:
         return f"XN{int(self.amount * 10**10):010d}"
 
-    def _lead(self) -> dict[str, str]:
+    def _find_lead(self) -> dict[str, str]:
         lead: dict[str, str] = self.row["artists"][0]
         return lead
+
+
+_CHANGES: Mapping[str, Callable[[Change], list[Row]]] = MappingProxyType(
+    {
+        "retitled": Change.retitle,
+        "recoded": Change.recode,
+        "retimed": Change.retime,
+        "removed": Change.remove,
+        "added": Change.add_copy,
+        "twinned": Change.add_twin,
+        "joined": Change.join_twin,
+        "parted": Change.part_from_twin,
+        "obscured": Change.add_obscured,
+        "explained": Change.add_explained,
+        "renamed": Change.rename,
+    }
+)

@@ -21,7 +21,7 @@ ROWS_PER_RECORDING = 4
 class Part:
     """Blocks of a platform's files by name (path below the dump folder), of its other form, and the truth of its good rows.
 
-    `entities` is the truth of the platform's artists, releases and labels, as `entity_truth` gives it, by kind.
+    `entities` is the truth of the platform's artists, releases and labels, as `build_entity_truth` gives it, by kind.
     """
 
     files: dict[str, Content] = field(default_factory=dict)
@@ -37,16 +37,16 @@ def build_truth(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
 
 
-def entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:
+def build_entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:
     """Return the truth of a platform's artists, releases or labels, in order: external_id, true_<kind>_id (the world's number)."""
     return pl.DataFrame({"external_id": external_ids.cast(pl.String), f"true_{kind}_id": true_ids.cast(pl.Int64) + 1})
 
 
-def first_number(settings: SimulationSettings, block: int) -> int:
+def find_first_number(settings: SimulationSettings, block: int) -> int:
     """Return the first running number of a block's rows on a platform."""
     return block * settings.recordings_per_block * ROWS_PER_RECORDING
 
 
-def malformed_count(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> int:
+def draw_malformed_count(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> int:
     """Return how many malformed rows a block gets beside its `rows` good ones; small worlds sometimes get one, too."""
     return int(rng.binomial(rows, settings.malformed_rows)) if rows else 0

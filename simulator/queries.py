@@ -9,10 +9,10 @@
     cosmetic_typo   cosmetic, and one edit
     absent          names that read like songs and are none: an artist's name over a stranger's title, and names put together from others'
 
-A query comes with its recording (null for absent). An answer counts as found by `found_names`: recordings with the same primary artists,
-song and variant are one answer, because names do not distinguish them; any of them counts. A query with an edit
-tag asks for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries,
-whatever the order of rows. What must not live here: typing errors and noise (typed_names.py); the search.
+A query comes with its recording (null for absent). An answer counts as found by its names (`find_answer_names`). Recordings with the same
+primary artists, song and variant are one answer, because names do not distinguish them; any of them counts. A query with an edit tag asks
+for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries, whatever the
+order of rows. What must not live here: typing errors and noise (typed_names.py); the search.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Song(NamedTuple):
     guests: tuple[str, ...]
 
 
-def queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
+def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
     """[class, artist, title, recording_id]: `per_class` queries of each class, fewer when too few recordings allow it.
 
     `names` [recording_id, title, artists: list of struct with name, is_primary, is_remixer] as in the table `track`; hand over all of a
@@ -72,11 +72,11 @@ def queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl
     lazy = names.lazy().select("recording_id", "title", "artists")
     songs = _order_recordings(lazy, per_class, seed)
     rows = [row for kind, make in _MAKERS.items() for row in islice(_make_queries(kind, make, songs, seed), per_class)]
-    rows += [(ABSENT, *names_, None) for names_ in islice(_absent(lazy, songs, per_class, seed), per_class)]
+    rows += [(ABSENT, *names_, None) for names_ in islice(_make_absent(lazy, songs, per_class, seed), per_class)]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def found_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:
+def find_answer_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:
     """Return the names that recordings of one answer share: primary artists in any order, song, and variant."""
     keys = title_keys(title)
     tags = [tag for tag in keys.variant.split("+") if not (absorbs_edits and tag.partition(":")[0] in EDIT_KINDS)]
@@ -89,10 +89,10 @@ def _order_recordings(names: pl.LazyFrame, per_class: int, seed: int) -> list[So
     rank = hash_keys(ids, f"queries/{seed}")
     chosen = pl.Series("recording_id", ids[np.argsort(rank, kind="stable")[: per_class * _DRAWN_PER_QUERY]])
     rows = names.join(chosen.to_frame().with_row_index("rank").lazy(), on="recording_id").collect().sort("rank")
-    return [_song(row) for row in rows.iter_rows(named=True)]
+    return [_read_song(row) for row in rows.iter_rows(named=True)]
 
 
-def _song(row: dict[str, Any]) -> Song:
+def _read_song(row: dict[str, Any]) -> Song:
     artists = row["artists"] or ()
     primary = tuple(one["name"] for one in artists if one["is_primary"])
     guests = tuple(one["name"] for one in artists if not (one["is_primary"] or one["is_remixer"]))
@@ -108,7 +108,7 @@ def _make_queries(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> 
             yield (kind, *made, song.recording_id)
 
 
-def _credit(rng: Random, song: Song) -> str:
+def _join_artists(rng: Random, song: Song) -> str:
     """Return the primary artists as one field."""
     if len(song.artists) == 1:
         return song.artists[0]
@@ -116,12 +116,12 @@ def _credit(rng: Random, song: Song) -> str:
     return ", ".join(song.artists[:-1]) + last + song.artists[-1]
 
 
-def _exact(rng: Random, song: Song) -> _Names:
-    return _credit(rng, song), song.title
+def _make_exact(rng: Random, song: Song) -> _Names:
+    return _join_artists(rng, song), song.title
 
 
-def _cosmetic(rng: Random, song: Song) -> _Names | None:
-    artist, title = _exact(rng, song)
+def _make_cosmetic(rng: Random, song: Song) -> _Names | None:
+    artist, title = _make_exact(rng, song)
     if song.guests and rng.random() < _CREDITED:
         title += f" {rng.choice(('feat.', 'ft.', 'featuring', '(feat.', '(with'))} {song.guests[0]}"
         title += ")" if "(feat." in title[len(song.title) :] or "(with" in title[len(song.title) :] else ""
@@ -129,16 +129,16 @@ def _cosmetic(rng: Random, song: Song) -> _Names | None:
     return made if made != (artist, title) else None
 
 
-def _typo1(rng: Random, song: Song) -> _Names | None:
-    return _mistype(rng, *_exact(rng, song), edits=1)
+def _make_typo1(rng: Random, song: Song) -> _Names | None:
+    return _mistype(rng, *_make_exact(rng, song), edits=1)
 
 
-def _typo2(rng: Random, song: Song) -> _Names | None:
-    return _mistype(rng, *_exact(rng, song), edits=2)
+def _make_typo2(rng: Random, song: Song) -> _Names | None:
+    return _mistype(rng, *_make_exact(rng, song), edits=2)
 
 
-def _cosmetic_typo(rng: Random, song: Song) -> _Names | None:
-    made = _cosmetic(rng, song)
+def _make_cosmetic_typo(rng: Random, song: Song) -> _Names | None:
+    made = _make_cosmetic(rng, song)
     return _mistype(rng, *made, edits=1) if made else None
 
 
@@ -157,17 +157,17 @@ def _mistype(rng: Random, artist: str, title: str, edits: int) -> _Names | None:
     return made[0], made[1]
 
 
-def _swapped(rng: Random, song: Song) -> _Names | None:
-    return _one_field(rng, song, _swap_words)
+def _make_swapped(rng: Random, song: Song) -> _Names | None:
+    return _change_one_field(rng, song, _swap_words)
 
 
-def _missing(rng: Random, song: Song) -> _Names | None:
-    return _one_field(rng, song, _without_a_word)
+def _make_missing(rng: Random, song: Song) -> _Names | None:
+    return _change_one_field(rng, song, _drop_word)
 
 
-def _one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
+def _change_one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
     """Apply `change` to the words of artist or title, whichever has several; the title without its version note."""
-    artist, title = _exact(rng, song)
+    artist, title = _make_exact(rng, song)
     base = title_keys(song.title)
     fields = [artist.split(), title.split()]
     usable = [number for number, words in enumerate(fields) if len(words) > 1 and (number == 0 or not (base.variant or base.credits))]
@@ -190,33 +190,33 @@ def _swap_words(rng: Random, words: list[str]) -> list[str]:
     return words
 
 
-def _without_a_word(rng: Random, words: list[str]) -> list[str]:
+def _drop_word(rng: Random, words: list[str]) -> list[str]:
     place = rng.randrange(len(words))
     return words[:place] + words[place + 1 :]
 
 
-def _featured(rng: Random, song: Song) -> _Names | None:
+def _make_featured(rng: Random, song: Song) -> _Names | None:
     if not song.guests:
         return None
-    artist, guest = _credit(rng, song), rng.choice(song.guests)
+    artist, guest = _join_artists(rng, song), rng.choice(song.guests)
     joint = rng.choice((" feat. ", " ft. ", " featuring ", " & ", ", ", " x ", " with "))
     typed = rng.choice((f"{artist}{joint}{guest}", f"{artist}{joint}{guest}", f"{guest}{joint}{artist}", guest))
     return typed, song.title
 
 
 _MAKERS: dict[str, _Maker] = {
-    "exact": _exact,
-    "cosmetic": _cosmetic,
-    "typo1": _typo1,
-    "typo2": _typo2,
-    "swapped": _swapped,
-    "missing": _missing,
-    "featured": _featured,
-    "cosmetic_typo": _cosmetic_typo,
+    "exact": _make_exact,
+    "cosmetic": _make_cosmetic,
+    "typo1": _make_typo1,
+    "typo2": _make_typo2,
+    "swapped": _make_swapped,
+    "missing": _make_missing,
+    "featured": _make_featured,
+    "cosmetic_typo": _make_cosmetic_typo,
 }
 
 
-def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
+def _make_absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
     """Return names that no recording bears, by name keys of all artists and core titles, whatever the variant."""
     sung = [song for song in songs if song.artists]
     made = [_invent_names(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
@@ -237,9 +237,9 @@ def _invent_names(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
 
 def _splice_names(first: str, second: str) -> str:
     """Return the first words of one and the last of another, both without brackets."""
-    begin, end = _unbracketed(first), _unbracketed(second)
+    begin, end = _cut_brackets(first), _cut_brackets(second)
     return " ".join((*begin[: max(1, len(begin) // 2)], *end[len(end) // 2 :]))
 
 
-def _unbracketed(name: str) -> list[str]:
+def _cut_brackets(name: str) -> list[str]:
     return name.partition(" (")[0].split() or name.split()

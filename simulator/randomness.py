@@ -21,7 +21,7 @@ _HALF_ID = 11
 _UUID_HYPHENS = (8, 13, 18, 23)
 
 
-def generator(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
+def make_generator(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
     """Return the generator of one purpose in one block."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), block])
 
@@ -35,7 +35,7 @@ def hash_keys(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
+def build_fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
     """Return a matrix of ASCII codes, a row for each text, as a text column, without Python strings."""
     rows, width = characters.shape
     offsets = np.arange(rows + 1, dtype=np.int64) * width
@@ -43,7 +43,7 @@ def fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
     return pl.Series(pa.Array.from_buffers(pa.large_string(), rows, buffers))
 
 
-def digits_in_base(values: npt.NDArray[np.uint64], base: int, width: int) -> npt.NDArray[np.int64]:
+def split_digits(values: npt.NDArray[np.uint64], base: int, width: int) -> npt.NDArray[np.int64]:
     """Return the last `width` digits of each value in `base`, most significant first: shape (rows, width)."""
     out = np.empty((len(values), width), dtype=np.int64)
     rest = values.copy()
@@ -53,20 +53,20 @@ def digits_in_base(values: npt.NDArray[np.uint64], base: int, width: int) -> npt
     return out
 
 
-def base62_ids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
+def make_base62_ids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     """Return 22 base-62 characters for each key."""
-    halves = [digits_in_base(hash_keys(keys, f"{salt}{half}"), 62, _HALF_ID) for half in (0, 1)]
-    return fixed_text(_BASE62[np.hstack(halves)])
+    halves = [split_digits(hash_keys(keys, f"{salt}{half}"), 62, _HALF_ID) for half in (0, 1)]
+    return build_fixed_text(_BASE62[np.hstack(halves)])
 
 
-def uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
+def make_uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     """Return a version-4-shaped UUID for each key, lower case with hyphens."""
-    nibbles = np.hstack([digits_in_base(hash_keys(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
+    nibbles = np.hstack([split_digits(hash_keys(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
     nibbles[:, 12] = 4
     nibbles[:, 16] = 8 + nibbles[:, 16] % 4
     out = np.full((len(keys), 36), ord("-"), dtype=np.uint8)
     out[:, [column for column in range(36) if column not in _UUID_HYPHENS]] = _HEX[nibbles]
-    return fixed_text(out)
+    return build_fixed_text(out)
 
 
 def draw_flags(rng: np.random.Generator, count: int, share: float) -> npt.NDArray[np.bool_]:

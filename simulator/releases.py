@@ -13,8 +13,8 @@ import polars as pl
 
 from simulator import codes
 from simulator.cast import make_cast
-from simulator.names import titles
-from simulator.randomness import draw_flags, generator
+from simulator.names import draw_titles
+from simulator.randomness import draw_flags, make_generator
 from simulator.songs import KINDS, LAST_YEAR, NOBODY
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Releases:
 
 def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Releases:
     """Lay the recordings of one block on releases."""
-    rng = generator(settings.seed, "releases", block)
+    rng = make_generator(settings.seed, "releases", block)
     songs, recordings = made.songs, made.recordings
     artist, song, variant = songs["artist"].to_numpy(), recordings["song"].to_numpy(), recordings["variant"].to_numpy()
     originals, live = np.nonzero(variant == 0)[0], np.nonzero(variant == LIVE)[0]
@@ -80,13 +80,13 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     enlarged &= np.isin(np.arange(len(leaders)), group[song[bonus]])
     deluxe = np.concatenate([tracks[enlarged[group[song[tracks]]]] for tracks in (originals, bonus)])
     layers.add(leaders[enlarged], DELUXE, (np.cumsum(enlarged) - 1)[group[song[deluxe]]], deluxe, is_home=False)
-    compiled, compilation = _compilations(rng, originals, songs["main"].to_numpy()[song[originals]])
+    compiled, compilation = _draw_compilations(rng, originals, songs["main"].to_numpy()[song[originals]])
     firsts = np.unique(compilation, return_index=True)[1]
     layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
-    heads, kinds, placements = layers.columns()
+    heads, kinds, placements = layers.build_columns()
     named_after = np.arange(len(heads))
     named_after[kinds == EDITION], named_after[kinds == DELUXE] = np.nonzero(reissued)[0], np.nonzero(enlarged)[0]
-    return Releases(_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
+    return Releases(_build_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
 
 
 def _group_songs(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -129,14 +129,14 @@ class _Layers:
         """Put recordings on releases that are there already."""
         self._placements.append(pl.DataFrame({"release": release, "recording": recordings}).with_columns(is_home=pl.lit(is_home)))
 
-    def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pl.DataFrame]:
+    def build_columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pl.DataFrame]:
         """Return leading song and kind of each release; placements in the order of the tracklist."""
         placements = pl.concat(self._placements).sort("release", maintain_order=True)
         placements = placements.with_columns(track=pl.int_range(1, pl.len() + 1).over("release"))
         return np.concatenate(self._heads), np.concatenate(self._kinds), placements
 
 
-def _compilations(
+def _draw_compilations(
     rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return recordings and their compilation (from 0): hits of one main genre, no recording twice on one compilation."""
@@ -155,7 +155,7 @@ def _compilations(
     return (np.concatenate(chosen_rows), np.concatenate(numbers)) if chosen_rows else (empty, empty)
 
 
-def _release_columns(
+def _build_release_columns(
     settings: SimulationSettings,
     block: int,
     made: Songs,
@@ -169,7 +169,7 @@ def _release_columns(
     count = len(heads)
     head = made.songs.select("artist", "title", "main", "year", "month", "day").with_row_index("song")[heads]
     artist = head["artist"].to_numpy()
-    own_title = titles(rng, settings.seed, cast.scripts[artist])
+    own_title = draw_titles(rng, settings.seed, cast.scripts[artist])
     places = pl.Series(made.recordings["place"].gather(rng.integers(0, len(made.recordings), count)))
     year = head["year"].to_numpy()
     edition_year = np.minimum(LAST_YEAR, year + rng.integers(REMASTER_AFTER_YEARS - 4, 35, count))
@@ -205,7 +205,7 @@ def _release_columns(
         kind=pl.Series(KIND_NAMES).gather(kinds),
         label="label",
         catalog_number=pl.concat_str(pl.col("code"), pl.col("number").cast(pl.String).str.zfill(3)),
-        gtin=codes.gtins(numbers),
+        gtin=codes.build_gtins(numbers),
         year=pl.when(kind == EDITION).then(pl.col("edition_year")).otherwise(pl.col("year")),
         month="month",
         day="day",

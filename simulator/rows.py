@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
-from simulator.cast import bit_of, make_cast, platform_names
-from simulator.dirt import dirty_dates, dirty_durations, dirty_gtins, dirty_isrcs
-from simulator.part import entity_truth
-from simulator.randomness import draw_flags, generator
+from simulator.cast import find_platform_bit, make_cast, spell_platform_names
+from simulator.dirt import corrupt_dates, corrupt_durations, corrupt_gtins, corrupt_isrcs
+from simulator.part import build_entity_truth
+from simulator.randomness import draw_flags, make_generator
 from simulator.releases import Releases, make_releases
 from simulator.songs import NOBODY, Songs, make_songs
 
@@ -47,7 +47,7 @@ class PlatformRows:
 
     releases: pl.DataFrame
     """release (position in the block), number, artist, title, kind, label, catalog_number, gtin, main, remaster_year, popularity,
-    track_count; date columns of `dirty_dates`: text, precision, year, month, day, is_bogus."""
+    track_count; date columns of `corrupt_dates`: text, precision, year, month, day, is_bogus."""
     rows: pl.DataFrame
     """release, recording, track, is_home, true_id, song, work, title, kind, before, after, place, artist, second_artist, guest,
     second_guest, remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
@@ -62,7 +62,7 @@ def make_block(settings: SimulationSettings, block: int) -> World:
     return World(block, made, make_releases(settings, block, made))
 
 
-def _carried(
+def _draw_carried(
     rng: np.random.Generator, weights: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], wanted: float
 ) -> npt.NDArray[np.bool_]:
     """Draw releases in proportion to `weights` so that about `wanted` tracks come together."""
@@ -73,7 +73,7 @@ def _carried(
     return np.asarray(rng.random(len(weights)) < chances)
 
 
-def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+def _weigh_releases(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     fame = 0.4 + releases["popularity"].to_numpy()
     kinds, year = releases["kind"], releases["year"].to_numpy()
     if platform == STORE_A:
@@ -86,23 +86,23 @@ def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.boo
     return fame + 0.3
 
 
-def platform_rows(settings: SimulationSettings, platform: str, block: int) -> PlatformRows:
+def build_platform_rows(settings: SimulationSettings, platform: str, block: int) -> PlatformRows:
     """Return releases and rows of one platform in one block, with all dirt that does not depend on the platform's form."""
-    world, cast, rates = make_block(settings, block), make_cast(settings), settings.platform(platform)
-    rng = generator(settings.seed, platform, block)
+    world, cast, rates = make_block(settings, block), make_cast(settings), settings.get_rates(platform)
+    rng = make_generator(settings.seed, platform, block)
     releases = world.laid.releases.with_row_index("release").with_columns(pl.col("release").cast(pl.Int64))
     placements = world.laid.placements
     sizes = np.bincount(placements["release"].to_numpy(), minlength=len(releases))
     if platform == CATALOG_B:  # one row a recording there, however many releases it stands on
         sizes = np.bincount(placements.filter("is_home")["release"].to_numpy(), minlength=len(releases))
-    weights = _weights(platform, releases, cast.is_dance(releases["main"].to_numpy()))
-    carried = _carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
+    weights = _weigh_releases(platform, releases, cast.is_dance(releases["main"].to_numpy()))
+    carried = _draw_carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
     kept = placements.filter(carried[placements["release"].to_numpy()])
     kept = kept.filter(~draw_flags(rng, len(kept), settings.missing_tracks))
-    kept = kept.filter(_has_artist(world, kept, cast.carried, bit_of(platform)))
+    kept = kept.filter(_has_artist(world, kept, cast.carried, find_platform_bit(platform)))
     if platform == CATALOG_B:
         kept = kept.filter(pl.col("is_home").any().over("recording"))
-    rows = _row_columns(world, kept)
+    rows = _join_row_columns(world, kept)
     promoted = (
         (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(draw_flags(rng, len(rows), settings.guest_as_primary))
     )
@@ -112,7 +112,7 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
         second_guest=pl.when(promoted).then(NOBODY).otherwise("second_guest"),
     )
     rows = rows.with_columns(
-        isrc=dirty_isrcs(
+        isrc=corrupt_isrcs(
             rows.select(pl.when(pl.col("remaster_year") > 0).then("edition_isrc").otherwise("isrc")).to_series(),
             rows["second_isrc"],
             rows["release"].to_numpy(),
@@ -120,8 +120,8 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
             settings,
             rates.missing_isrc,
         ),
-        duration_ms=pl.Series(dirty_durations(rows["duration_ms"].to_numpy(), rng, settings, rates.duration_jitter_ms)),
-        has_no_duration=pl.Series(_without_duration(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
+        duration_ms=pl.Series(corrupt_durations(rows["duration_ms"].to_numpy(), rng, settings, rates.duration_jitter_ms)),
+        has_no_duration=pl.Series(_draw_untimed(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
         has_neither=pl.Series(draw_flags(rng, len(rows), settings.missing_isrc_and_duration)),
     ).with_columns(
         isrc=pl.when(~pl.col("has_neither")).then("isrc"),
@@ -129,8 +129,8 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
     )
     counts = kept.group_by("release", maintain_order=True).agg(track_count=pl.len().cast(pl.Int64))
     releases = releases.join(counts, on="release", how="inner", maintain_order="left")
-    dates = dirty_dates(releases.select("year", "month", "day"), rng, settings)
-    releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=dirty_gtins(releases["gtin"], rng, settings))
+    dates = corrupt_dates(releases.select("year", "month", "day"), rng, settings)
+    releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=corrupt_gtins(releases["gtin"], rng, settings))
     return PlatformRows(releases, rows, rng)
 
 
@@ -139,14 +139,14 @@ def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.
     return pl.Series((carried[world.made.songs["artist"].gather(songs).to_numpy()] & bit) > 0)
 
 
-def _without_duration(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:
+def _draw_untimed(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:
     """Return the rows without duration. On catalog_a a release has all durations or none; elsewhere single ones are missing."""
     if platform == CATALOG_A:
         return draw_flags(rng, int(releases.max(initial=0)) + 1, share)[releases]
     return draw_flags(rng, len(releases), share)
 
 
-def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
+def _join_row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
     recording = placements["recording"].to_numpy()
     recordings = world.made.recordings[recording]
     songs = world.made.songs[recordings["song"].to_numpy()]
@@ -161,13 +161,13 @@ def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
+def build_label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
     """Return the truth of the labels of a platform that numbers them from `first_id`: all in the first block."""
     labels = pl.Series(np.arange(len(make_cast(settings).label_names) if block == 0 else 0))
-    return entity_truth("label", labels + first_id, labels)
+    return build_entity_truth("label", labels + first_id, labels)
 
 
 def spell_artists(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:
     """Return the platform's spelling of each artist; null for none."""
-    names = platform_names(settings, platform)
+    names = spell_platform_names(settings, platform)
     return names.gather(pl.DataFrame({"n": numbers}).select(pl.when(pl.col("n") != NOBODY).then("n")).to_series())

@@ -167,11 +167,11 @@ class SimulationSettings:
             raise ValueError(f"a world needs at least one recording and a seed >= 0, not {self.recordings} and {self.seed}")
         if self.recordings_per_block < SMALLEST_BLOCK:
             raise ValueError(f"recordings_per_block is at least {SMALLEST_BLOCK}, not {self.recordings_per_block}")
-        for name, value in self.shares():
+        for name, value in self.iterate_shares():
             if not 0 <= value <= 1:
                 raise ValueError(f"{name} is a share between 0 and 1, not {value}")
 
-    def platform(self, platform: str) -> PlatformRates:
+    def get_rates(self, platform: str) -> PlatformRates:
         """Return the rates of one of the six catalog platforms."""
         return {
             STREAMSVC_A: self.streamsvc_a,
@@ -182,7 +182,7 @@ class SimulationSettings:
             CATALOG_B: self.catalog_b,
         }[platform]
 
-    def shares(self) -> Iterator[tuple[str, float]]:
+    def iterate_shares(self) -> Iterator[tuple[str, float]]:
         """Yield every setting that is a share, as (name, value); `variant_scale` and `guest_scale` are factors."""
         for field in fields(self):
             value = getattr(self, field.name)
@@ -192,17 +192,19 @@ class SimulationSettings:
                 for name in ("missing_isrc", "missing_duration", "featured_in_title", "version_in_title"):
                     yield f"{field.name}.{name}", getattr(value, name)
 
-    def dirtier(self, factor: float) -> SimulationSettings:
+    def make_dirtier(self, factor: float) -> SimulationSettings:
         """Return the world with all rates of `DIRT` and `PLATFORM_DIRT` multiplied, up to `DIRTIEST` (a higher rate stays)."""
 
-        def grown(rates: object, names: tuple[str, ...]) -> dict[str, float]:
+        def scale_rates(rates: object, names: tuple[str, ...]) -> dict[str, float]:
             values = {name: float(getattr(rates, name)) for name in names}
             return {name: min(value * factor, max(value, DIRTIEST)) for name, value in values.items()}
 
         platforms = {
-            platform: replace(rates, **grown(rates, PLATFORM_DIRT)) for platform in CATALOG_PLATFORMS if (rates := self.platform(platform))
+            platform: replace(rates, **scale_rates(rates, PLATFORM_DIRT))
+            for platform in CATALOG_PLATFORMS
+            if (rates := self.get_rates(platform))
         }
-        return replace(self, **platforms, **grown(self, DIRT))  # type: ignore[arg-type] # the fields are named in DIRT
+        return replace(self, **platforms, **scale_rates(self, DIRT))  # type: ignore[arg-type] # the fields are named in DIRT
 
     @property
     def block_count(self) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from simulator import codes
-from simulator.cast import block_artists, make_cast
+from simulator.cast import list_block_artists, make_cast
 from simulator.genre_words import MAINS
-from simulator.names import places, titles
-from simulator.randomness import draw_flags, draw_weighted, generator
+from simulator.names import draw_places, draw_titles
+from simulator.randomness import draw_flags, draw_weighted, make_generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +87,7 @@ class Songs:
     """true_id, song, kind, before, after, remixer, place, duration_ms, isrc, second_isrc, popularity."""
 
 
-def _distinct_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Series:
+def _number_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Series:
     """Number the second bearer of a title, as in a series: no artist gives one title twice."""
     frame = pl.DataFrame({"artist": artists, "text": texts})
     number = pl.int_range(1, pl.len() + 1).over("artist", pl.col("text").str.to_lowercase().str.replace_all(r"[\W_]", ""))
@@ -96,10 +96,10 @@ def _distinct_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Ser
     ).to_series()
 
 
-def _twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twins: npt.NDArray[np.int64]) -> pl.Series:
+def _share_twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twins: npt.NDArray[np.int64]) -> pl.Series:
     """Give the first songs of twins one title, whatever blocks they lie in."""
     shared = np.unique(twins[twins != NOBODY])
-    drawn = [titles(generator(settings.seed, "twin titles", int(twin)), settings.seed, cast.scripts[[twin]]) for twin in shared]
+    drawn = [draw_titles(make_generator(settings.seed, "twin titles", int(twin)), settings.seed, cast.scripts[[twin]]) for twin in shared]
     known = pl.DataFrame({"twin": shared, "twin_title": pl.concat(drawn) if drawn else pl.Series([], dtype=pl.String)})
     frame = pl.DataFrame({"text": texts, "twin": twins}).join(known, on="twin", how="left", maintain_order="left")
     return frame.select(pl.coalesce("twin_title", "text")).to_series()
@@ -119,8 +119,8 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     cast = make_cast(settings)
     first = block * settings.recordings_per_block
     wanted = min(settings.recordings_per_block, settings.recordings - first)
-    own = block_artists(settings, block)[:wanted]
-    rng = generator(settings.seed, "songs", block)
+    own = list_block_artists(settings, block)[:wanted]
+    rng = make_generator(settings.seed, "songs", block)
     artists = np.concatenate([own, own[draw_weighted(rng, cast.weights[own], wanted - len(own))]])
     has = _draw_variants(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)
     last = int(np.searchsorted(np.cumsum(has.sum(axis=1)), wanted))
@@ -129,24 +129,24 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     has[last, np.nonzero(has[last])[0][int(has[last].sum()) - surplus :]] = False
     order = np.argsort(artists, kind="stable")
     artists, has = artists[order], has[order]
-    songs = _song_columns(settings, block, cast, artists)
+    songs = _build_song_columns(settings, block, cast, artists)
     song, variant = np.nonzero(has)
-    return Songs(songs, _recording_columns(settings, block, cast, songs, song, variant, first))
+    return Songs(songs, _build_recording_columns(settings, block, cast, songs, song, variant, first))
 
 
-def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists: npt.NDArray[np.int64]) -> pl.DataFrame:
-    rng = generator(settings.seed, "song columns", block)
+def _build_song_columns(settings: SimulationSettings, block: int, cast: Cast, artists: npt.NDArray[np.int64]) -> pl.DataFrame:
+    rng = make_generator(settings.seed, "song columns", block)
     count = len(artists)
     mains = cast.mains[artists]
     is_dance = cast.is_dance(mains)
-    texts = titles(rng, settings.seed, cast.scripts[artists])
+    texts = draw_titles(rng, settings.seed, cast.scripts[artists])
     twins = np.where(np.diff(artists, prepend=-1) != 0, cast.twins[artists], NOBODY)
-    texts = _distinct_titles(artists, _twin_titles(settings, cast, texts, twins))
+    texts = _number_titles(artists, _share_twin_titles(settings, cast, texts, twins))
     works = block * settings.recordings_per_block * 2 + np.arange(count)
     covered = np.where(draw_flags(rng, count, settings.covers), rng.integers(0, count, count), np.arange(count))
     covered = np.where(artists[covered] == artists, np.arange(count), covered)
     starts = np.where(is_dance, DANCE_YEAR, FIRST_YEAR)
-    births = LAST_YEAR - (LAST_YEAR - starts) * generator(settings.seed, "births").random(len(cast.names))[artists] ** 1.8
+    births = LAST_YEAR - (LAST_YEAR - starts) * make_generator(settings.seed, "births").random(len(cast.names))[artists] ** 1.8
     years = (births + (LAST_YEAR - births) * rng.random(count)).astype(np.int64)
     guest_shares = np.array([GUESTS.get(main, OTHER_GUESTS) for main, _ in MAINS])[mains]
     has_guest = rng.random(count) < (np.where(is_dance, DANCE_GUESTS, guest_shares) * settings.guest_scale)
@@ -162,8 +162,8 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
     more = pick(draw_flags(rng, count, SECOND_GUEST) & (guest != NOBODY))
     more = np.where((more == second) | (more == guest), NOBODY, more)
     all_works = pl.Series(works[covered])
-    iswc = codes.iswcs(all_works.to_numpy() * 2)
-    second_iswc = codes.iswcs(all_works.to_numpy() * 2 + 1)
+    iswc = codes.build_iswcs(all_works.to_numpy() * 2)
+    second_iswc = codes.build_iswcs(all_works.to_numpy() * 2 + 1)
     # A work has its codes whoever sings it, so the coins fall per work, not per song.
     missing = draw_flags(rng, count, settings.missing_iswc)[covered]
     doubled = draw_flags(rng, count, settings.second_iswc)[covered] & ~missing
@@ -186,7 +186,7 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
     )
 
 
-def _recording_columns(
+def _build_recording_columns(
     settings: SimulationSettings,
     block: int,
     cast: Cast,
@@ -195,29 +195,29 @@ def _recording_columns(
     variant: npt.NDArray[np.int64],
     first: int,
 ) -> pl.DataFrame:
-    rng = generator(settings.seed, "recordings", block)
+    rng = make_generator(settings.seed, "recordings", block)
     count = len(song)
     artist = songs["artist"].to_numpy()[song]
     is_dance = cast.is_dance(songs["main"].to_numpy())
     median, spread = np.where(is_dance, DANCE_MS[0], OTHER_MS[0]), np.where(is_dance, DANCE_MS[1], OTHER_MS[1])
     song_ms = median * np.exp(rng.normal(0, 1, len(songs)) * spread)
     twins = songs["twin"].to_numpy()
-    alike = generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
-    song_ms = np.where(twins == NOBODY, song_ms, alike + generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
+    alike = make_generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
+    song_ms = np.where(twins == NOBODY, song_ms, alike + make_generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
     length = np.array([kind.length for kind in VARIANTS])[variant]
     own = np.where(variant == 0, 0, rng.normal(0, SAME_SONG_SPREAD, count))
     milliseconds = (song_ms[song] * length * np.exp(own)).clip(min=45_000).astype(np.int64)
-    before, after = _wordings(rng, variant)
-    remixers = _remixers(rng, cast, artist, slot=np.array(SECOND_REMIX)[variant])
+    before, after = _draw_wordings(rng, variant)
+    remixers = _draw_remixers(rng, cast, artist, slot=np.array(SECOND_REMIX)[variant])
     is_remix = np.array([kind.needs == "remixer" for kind in VARIANTS])[variant]
     numbers = (first + np.arange(count)) * NUMBERS_PER_RECORDING
     years = songs["year"].to_numpy()[song] + np.where(draw_flags(rng, count, 0.27), rng.integers(5, 25, count), 0)
     countries = cast.countries[artist]
-    registrants = codes.registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
-    isrc = codes.isrcs(numbers, countries, registrants, years)
+    registrants = codes.assign_registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
+    isrc = codes.build_isrcs(numbers, countries, registrants, years)
     sibling = np.where(np.diff(song, prepend=-1) == 0, np.arange(count) - 1, np.arange(count))
     shared = np.where(draw_flags(rng, count, settings.shared_isrc), sibling, np.arange(count))
-    second = codes.isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
+    second = codes.build_isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
     fame = cast.popularity[artist]
     return pl.DataFrame(
         {
@@ -228,7 +228,7 @@ def _recording_columns(
             "before": before,
             "after": after,
             "remixer": np.where(is_remix, remixers, NOBODY),
-            "place": places(rng, settings.seed, count),
+            "place": draw_places(rng, settings.seed, count),
             "duration_ms": milliseconds,
             "isrc": isrc.gather(shared),
             "second_isrc": pl.DataFrame({"code": second, "has": draw_flags(rng, count, settings.second_isrc)})
@@ -240,7 +240,9 @@ def _recording_columns(
     )
 
 
-def _remixers(rng: np.random.Generator, cast: Cast, artists: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _draw_remixers(
+    rng: np.random.Generator, cast: Cast, artists: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """Draw remixers out of famous dance artists. The two remix slots of a song draw from two halves, so that they differ."""
     pool = cast.remixers
     pairs = max(1, len(pool) // 2)
@@ -249,7 +251,7 @@ def _remixers(rng: np.random.Generator, cast: Cast, artists: npt.NDArray[np.int6
     return np.asarray(np.where(drawn == artists, pool[(position + 2) % len(pool)], drawn))
 
 
-def _wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> tuple[pl.Series, pl.Series]:
+def _draw_wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> tuple[pl.Series, pl.Series]:
     before = np.full(len(variant), "", dtype=object)
     after = np.full(len(variant), "", dtype=object)
     for number, kind in enumerate(VARIANTS):

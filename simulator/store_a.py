@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STORE_A
-from simulator.cast import listed_artists, make_cast, platform_labels
+from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STORE_A as GENRES
-from simulator.nested import clock_duration, credit_list, main_positions, slug
-from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.nested import build_credit_list, build_slug, draw_main_strings, format_clock_duration
+from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import draw_flags
-from simulator.rows import label_truth, platform_rows, spell_artists
+from simulator.rows import build_label_truth, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import titled, with_versions
+from simulator.wording import add_versions, compose_titles
 
 if TYPE_CHECKING:
     from simulator.files import Closing, Content
@@ -55,25 +55,25 @@ CSV_TABLES: dict[str, str] = {
 UPDATED = "2026-10-30 22:05:50"
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return the header lines of the CSV form."""
     return {name: header.encode() for name, header in CSV_TABLES.items()}
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return nothing: no text stands after the last block."""
     return {}
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return tracks and releases of one block."""
-    of = platform_rows(settings, STORE_A, block)
-    rates, rng, first = settings.platform(STORE_A), of.rng, first_number(settings, block)
-    rows = titled(
-        settings, with_versions(settings, STORE_A, of), of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})"
+    of = build_platform_rows(settings, STORE_A, block)
+    rates, rng, first = settings.get_rates(STORE_A), of.rng, find_first_number(settings, block)
+    rows = compose_titles(
+        settings, add_versions(settings, STORE_A, of), of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})"
     )
     originals = pl.Series(ORIGINALS, dtype=pl.String).gather(np.searchsorted(ORIGINAL_SHARES, rng.random(len(rows))))
-    genres, positions = main_positions(of.releases["main"].to_numpy(), GENRES, rng, settings, always=True)
+    genres, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     table = pl.DataFrame(
         {
             "genre_id": [genre.genre_id for genre in genres],
@@ -86,7 +86,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
     releases = pl.concat([of.releases, table], how="horizontal").with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         label_id=pl.col("label") + FIRST_LABEL_ID,
-        label_name=platform_labels(settings, STORE_A).gather(of.releases["label"].to_numpy()),
+        label_name=spell_labels(settings, STORE_A).gather(of.releases["label"].to_numpy()),
     )
     tracks = rows.with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + np.arange(len(rows))),
@@ -113,66 +113,68 @@ def part(settings: SimulationSettings, block: int) -> Part:
         how="left",
         maintain_order="left",
     )
-    count = malformed_count(settings, rng, len(tracks))
+    count = draw_malformed_count(settings, rng, len(tracks))
     spoilt = tracks[rng.integers(0, max(1, len(tracks)), count)].with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count))
     )
-    lines = _track_lines(pl.concat([tracks, spoilt]))
+    lines = _encode_tracks(pl.concat([tracks, spoilt]))
     out = Part(truth=build_truth(tracks["id"].cast(pl.String), rows))
     out.files = {
         "tracks.ndjson.gz": insert_broken_lines(
             lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
         ),
-        "releases.ndjson.gz": _release_lines(releases, tracks),
+        "releases.ndjson.gz": _encode_releases(releases, tracks),
     }
-    artists = pl.Series(listed_artists(settings, STORE_A, block))
+    artists = pl.Series(list_artists(settings, STORE_A, block))
     out.entities = {
-        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
-        "release": entity_truth("release", releases["id"], releases["number"]),
-        "label": label_truth(settings, block, FIRST_LABEL_ID),
+        "artist": build_entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": build_entity_truth("release", releases["id"], releases["number"]),
+        "label": build_label_truth(settings, block, FIRST_LABEL_ID),
     }
     if settings.alternative_forms:
-        out.alternative = _csv_tables(settings, block, releases, tracks, of)
+        out.alternative = _build_csv_tables(settings, block, releases, tracks, of)
     return out
 
 
-def _person(credit: str) -> pl.Expr:
+def _build_person(credit: str) -> pl.Expr:
     number, name = pl.col(credit) + FIRST_ARTIST_ID, pl.col(f"{credit}_name")
     return pl.struct(
         number.alias("id"),
         name.alias("name"),
-        slug(name).alias("slug"),
+        build_slug(name).alias("slug"),
         pl.concat_str(pl.lit(f"{API}/artists/"), number, pl.lit("/")).alias("url"),
     )
 
 
-def _genre(number: str, name: str) -> pl.Expr:
+def _build_genre(number: str, name: str) -> pl.Expr:
     return pl.struct(
         pl.col(number).alias("id"),
         pl.col(name).alias("name"),
-        slug(pl.col(name)).alias("slug"),
+        build_slug(pl.col(name)).alias("slug"),
         pl.concat_str(pl.lit(f"{API}/genres/"), number, pl.lit("/")).alias("url"),
     )
 
 
-def _track_lines(tracks: pl.DataFrame) -> pl.Series:
-    label = pl.struct(pl.col("label_id").alias("id"), pl.col("label_name").alias("name"), slug(pl.col("label_name")).alias("slug"))
-    remixers = pl.concat_list(pl.when((pl.col("remixer") != NOBODY) & pl.col("says_remixers")).then(_person("remixer"))).list.drop_nulls()
+def _encode_tracks(tracks: pl.DataFrame) -> pl.Series:
+    label = pl.struct(pl.col("label_id").alias("id"), pl.col("label_name").alias("name"), build_slug(pl.col("label_name")).alias("slug"))
+    remixers = pl.concat_list(
+        pl.when((pl.col("remixer") != NOBODY) & pl.col("says_remixers")).then(_build_person("remixer"))
+    ).list.drop_nulls()
     track = pl.struct(
-        credit_list(("artist", "second_artist", "guest", "second_guest"), _person).alias("artists"),
+        build_credit_list(("artist", "second_artist", "guest", "second_guest"), _build_person).alias("artists"),
         pl.lit("published").alias("publish_status"),
         pl.lit(value=True).alias("available_worldwide"),
         "bpm",
         "catalog_number",
         pl.lit("2026-10-23T20:19:02-07:00").alias("encoded_date"),
         pl.lit(value=False).alias("exclusive"),
-        _genre("genre_id", "genre").alias("genre"),
+        _build_genre("genre_id", "genre").alias("genre"),
         "id",
         pl.lit(value=True).alias("is_available_for_streaming"),
         pl.col("explicit").alias("is_explicit"),
         pl.lit(value=False).alias("is_dj_edit"),
         "isrc",
-        clock_duration(pl.col("duration_ms")).alias("length"),
+        format_clock_duration(pl.col("duration_ms")).alias("length"),
         pl.col("duration_ms").alias("length_ms"),
         "mix_name",
         pl.col("title").alias("name"),
@@ -183,17 +185,17 @@ def _track_lines(tracks: pl.DataFrame) -> pl.Series:
             pl.col("release_id").alias("id"),
             pl.col("release_title").alias("name"),
             label.alias("label"),
-            slug(pl.col("release_title")).alias("slug"),
+            build_slug(pl.col("release_title")).alias("slug"),
         ).alias("release"),
         remixers.alias("remixers"),
-        slug(pl.col("title")).alias("slug"),
-        pl.when(pl.col("sub_genre_id").is_not_null()).then(_genre("sub_genre_id", "sub_genre")).alias("sub_genre"),
+        build_slug(pl.col("title")).alias("slug"),
+        pl.when(pl.col("sub_genre_id").is_not_null()).then(_build_genre("sub_genre_id", "sub_genre")).alias("sub_genre"),
         pl.concat_str(pl.lit(f"{API}/tracks/"), "id", pl.lit("/")).alias("url"),
     )
     return tracks.select(track.struct.json_encode()).to_series()
 
 
-def _release_lines(releases: pl.DataFrame, tracks: pl.DataFrame) -> bytes:
+def _encode_releases(releases: pl.DataFrame, tracks: pl.DataFrame) -> bytes:
     """Return the releases. As in the store, `artists` has those of all tracks and `tracks` lists addresses in reverse order."""
     person = pl.struct(pl.col("artist") + FIRST_ARTIST_ID, pl.col("artist_name").alias("name")).struct.rename_fields(["id", "name"])
     gathered = tracks.group_by("release", maintain_order=True).agg(
@@ -205,8 +207,8 @@ def _release_lines(releases: pl.DataFrame, tracks: pl.DataFrame) -> bytes:
     release = pl.struct(
         "id",
         pl.col("title").alias("name"),
-        slug(pl.col("title")).alias("slug"),
-        pl.struct(pl.col("label_id").alias("id"), pl.col("label_name").alias("name"), slug(pl.col("label_name")).alias("slug")).alias(
+        build_slug(pl.col("title")).alias("slug"),
+        pl.struct(pl.col("label_id").alias("id"), pl.col("label_name").alias("name"), build_slug(pl.col("label_name")).alias("slug")).alias(
             "label"
         ),
         "artists",
@@ -228,11 +230,11 @@ def _release_lines(releases: pl.DataFrame, tracks: pl.DataFrame) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def _csv(frame: pl.DataFrame) -> bytes:
+def _encode_csv(frame: pl.DataFrame) -> bytes:
     return frame.write_csv(include_header=False).encode()
 
 
-def _csv_tables(
+def _build_csv_tables(
     settings: SimulationSettings, block: int, releases: pl.DataFrame, tracks: pl.DataFrame, of: PlatformRows
 ) -> dict[str, Content]:
     """Return the CSV set; the first block has all artists and labels, because the tables hold each once."""
@@ -247,7 +249,7 @@ def _csv_tables(
         for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
     ]
     out: dict[str, Content] = {
-        "bp_track.csv": _csv(
+        "bp_track.csv": _encode_csv(
             tracks.select(
                 "id",
                 "title",
@@ -264,8 +266,8 @@ def _csv_tables(
                 "track",
             )
         ),
-        "bp_artist_track.csv": _csv(pl.concat(roles)),
-        "bp_release.csv": _csv(
+        "bp_artist_track.csv": _encode_csv(pl.concat(roles)),
+        "bp_release.csv": _encode_csv(
             releases.select("id", "title", "text", "label_id", "catalog_number", pl.col("gtin").str.strip_prefix("00"), "track_count")
         ),
     }
@@ -274,20 +276,20 @@ def _csv_tables(
         everyone = pl.Series(np.arange(len(cast.names)))
         artists = pl.DataFrame({"artist_id": everyone + FIRST_ARTIST_ID, "artist_name": spell_artists(settings, STORE_A, everyone)})
         labels = pl.DataFrame(
-            {"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": platform_labels(settings, STORE_A)}
+            {"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": spell_labels(settings, STORE_A)}
         )
         flat = list(dict.fromkeys(genre for genres in GENRES.values() for genre in genres))
         mains = {genre.genre_id: genre.genre for genre in flat}
         subs = {genre.sub_genre_id: genre for genre in flat if genre.sub_genre_id is not None}
         url = pl.lit("/")
-        out["bp_artist.csv"] = _csv(artists.with_columns(url.alias("url"), pl.lit(UPDATED).alias("updated")))
-        out["bp_label.csv"] = _csv(labels.with_columns(url.alias("url"), pl.lit(UPDATED).alias("updated")))
-        out["bp_genre.csv"] = _csv(
+        out["bp_artist.csv"] = _encode_csv(artists.with_columns(url.alias("url"), pl.lit(UPDATED).alias("updated")))
+        out["bp_label.csv"] = _encode_csv(labels.with_columns(url.alias("url"), pl.lit(UPDATED).alias("updated")))
+        out["bp_genre.csv"] = _encode_csv(
             pl.DataFrame({"id": list(mains), "name": list(mains.values())}).with_columns(
                 pl.lit(0).alias("n"), url.alias("url"), pl.lit(UPDATED).alias("updated")
             )
         )
-        out["bp_subgenre.csv"] = _csv(
+        out["bp_subgenre.csv"] = _encode_csv(
             pl.DataFrame(
                 {
                     "id": list(subs),

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_A
-from simulator.cast import listed_artists, make_cast, platform_labels, platform_names
+from simulator.cast import list_artists, make_cast, spell_labels, spell_platform_names
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_A as GENRES
-from simulator.nested import credit_list, main_positions
-from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
-from simulator.randomness import base62_ids, draw_flags, generator
-from simulator.rows import CREDITS, platform_rows, spell_artists
+from simulator.nested import build_credit_list, draw_main_strings
+from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
+from simulator.randomness import draw_flags, make_base62_ids, make_generator
+from simulator.rows import CREDITS, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import titled, with_versions
+from simulator.wording import add_versions, compose_titles
 
 if TYPE_CHECKING:
     from simulator.files import Closing
@@ -52,69 +52,69 @@ ALBUM_TYPES = {
 GENRES_PER_ARTIST = 3
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return nothing: no text stands before the first block."""
     return {}
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return nothing: no text stands after the last block."""
     return {}
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the table rows of one block."""
-    of = platform_rows(settings, STREAMSVC_A, block)
-    rates = settings.platform(STREAMSVC_A)
-    rows = titled(
+    of = build_platform_rows(settings, STREAMSVC_A, block)
+    rates = settings.get_rates(STREAMSVC_A)
+    rows = compose_titles(
         settings,
-        with_versions(settings, STREAMSVC_A, of),
+        add_versions(settings, STREAMSVC_A, of),
         of,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" - {}",
     )
-    first = first_number(settings, block)
+    first = find_first_number(settings, block)
     numbers = first + np.arange(len(rows))
     rows = rows.with_columns(
         rowid=pl.Series(numbers + 1),
         album_rowid=first + 1 + pl.col("release"),
-        id=base62_ids(numbers, "streamsvc_a track"),
+        id=make_base62_ids(numbers, "streamsvc_a track"),
         explicit=pl.Series(draw_flags(of.rng, len(rows), 0.09)).cast(pl.Int64),
     )
-    albums = _albums(settings, of, first)
-    tracks = _tracks(rows, of)
-    broken = _broken_tracks(settings, of, tracks, first + len(rows))
+    albums = _build_albums(settings, of, first)
+    tracks = _build_tracks(rows, of)
+    broken = _build_broken_tracks(settings, of, tracks, first + len(rows))
     out = Part(truth=build_truth(rows["id"], rows))
     out.files = {
         "tracks.parquet": pl.concat([tracks, broken]),
         "albums.parquet": albums,
-        "artists.parquet": _artists(settings, block),
-        "track_artists.parquet": _track_artists(rows),
-        "artist_albums.parquet": _artist_albums(albums, of, rows),
-        "artist_genres.parquet": _artist_genres(settings, block),
+        "artists.parquet": _build_artists(settings, block),
+        "track_artists.parquet": _build_track_artists(rows),
+        "artist_albums.parquet": _build_artist_albums(albums, of, rows),
+        "artist_genres.parquet": _build_artist_genres(settings, block),
     }
-    artists = listed_artists(settings, STREAMSVC_A, block)
+    artists = list_artists(settings, STREAMSVC_A, block)
     out.entities = {
-        "artist": entity_truth("artist", base62_ids(artists, "streamsvc_a artist"), pl.Series(artists)),
-        "release": entity_truth("release", albums["id"], of.releases["number"]),
+        "artist": build_entity_truth("artist", make_base62_ids(artists, "streamsvc_a artist"), pl.Series(artists)),
+        "release": build_entity_truth("release", albums["id"], of.releases["number"]),
     }
     if block == 0:
         out.files["available_markets.parquet"] = pl.DataFrame({"rowid": np.arange(len(MARKETS)) + 1, "available_markets": MARKETS})
     if settings.alternative_forms:
-        out.alternative["tracks.ndjson.gz"] = _track_objects(settings, of, rows, albums)
+        out.alternative["tracks.ndjson.gz"] = _encode_track_objects(settings, of, rows, albums)
     return out
 
 
-def _albums(settings: SimulationSettings, of: PlatformRows, first: int) -> pl.DataFrame:
+def _build_albums(settings: SimulationSettings, of: PlatformRows, first: int) -> pl.DataFrame:
     releases, rng, count = of.releases, of.rng, len(of.releases)
     gtin, form = pl.col("gtin"), pl.col("form")
-    labels = platform_labels(settings, STREAMSVC_A).gather(releases["label"].to_numpy())
+    labels = spell_labels(settings, STREAMSVC_A).gather(releases["label"].to_numpy())
     return releases.with_columns(
         form=pl.Series(rng.random(count)), label_name=labels, market=pl.Series(np.searchsorted(MARKET_WEIGHTS, rng.random(count)) + 1)
     ).select(
         rowid=first + 1 + pl.col("release"),
-        id=base62_ids(first + releases["release"].to_numpy(), "streamsvc_a album"),
+        id=make_base62_ids(first + releases["release"].to_numpy(), "streamsvc_a album"),
         fetched_at=FETCHED_MS + pl.int_range(pl.len()) * 1000,
         name="title",
         album_type=pl.col("kind").replace_strict(ALBUM_TYPES),
@@ -135,7 +135,7 @@ def _albums(settings: SimulationSettings, of: PlatformRows, first: int) -> pl.Da
     )
 
 
-def _tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
+def _build_tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
     return rows.select(
         "rowid",
         "id",
@@ -155,29 +155,29 @@ def _tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
     )
 
 
-def _broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.DataFrame, number: int) -> pl.DataFrame:
+def _build_broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.DataFrame, number: int) -> pl.DataFrame:
     """Return bad rows: no name (a takedown), an invalid id, a repeated id."""
-    count = malformed_count(settings, of.rng, len(tracks))
+    count = draw_malformed_count(settings, of.rng, len(tracks))
     kind = pl.Series(of.rng.integers(0, 3, count))
     numbers = number + np.arange(count)
     return tracks[of.rng.integers(0, max(1, len(tracks)), count)].with_columns(
         rowid=pl.Series(numbers + 1),
         name=pl.when(kind == 0).then(pl.lit("")).otherwise("name"),
         id=pl.when(kind == 0)
-        .then(base62_ids(numbers, "streamsvc_a track"))
+        .then(make_base62_ids(numbers, "streamsvc_a track"))
         .when(kind == 1)
         .then(pl.lit("spotify:local:") + pl.Series(numbers).cast(pl.String))
         .otherwise("id"),
     )
 
 
-def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = listed_artists(settings, STREAMSVC_A, block)
+def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
+    numbers = list_artists(settings, STREAMSVC_A, block)
     popularity = make_cast(settings).popularity[numbers]
     own = pl.DataFrame(
         {
             "rowid": numbers + FIRST_ARTIST_ROWID,
-            "id": base62_ids(numbers, "streamsvc_a artist"),
+            "id": make_base62_ids(numbers, "streamsvc_a artist"),
             "fetched_at": FETCHED_MS + numbers,
             "name": spell_artists(settings, STREAMSVC_A, pl.Series(numbers)),
             "followers_total": (10 ** (popularity * 7)).astype(np.int64),
@@ -197,17 +197,17 @@ def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(various, schema=own.schema), own])
 
 
-def _track_artists(rows: pl.DataFrame) -> pl.DataFrame:
+def _build_track_artists(rows: pl.DataFrame) -> pl.DataFrame:
     """Return artist, co-artist, guests and remixer of each track, in this order and without roles."""
     return (
-        rows.select("rowid", credit_list(CREDITS, pl.col).alias("credits"))
+        rows.select("rowid", build_credit_list(CREDITS, pl.col).alias("credits"))
         .explode("credits")
         .select(track_rowid="rowid", artist_rowid=pl.col("credits") + FIRST_ARTIST_ROWID)
         .drop_nulls()
     )
 
 
-def _artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -> pl.DataFrame:
+def _build_artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -> pl.DataFrame:
     number = pl.col("artist")
     own = albums.select(
         artist_rowid=of.releases.select(pl.when(number == NOBODY).then(VARIOUS_ROWID).otherwise(number + FIRST_ARTIST_ROWID)).to_series(),
@@ -230,12 +230,12 @@ def _artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -
     return pl.concat([own, guests])
 
 
-def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = listed_artists(settings, STREAMSVC_A, block)
-    rng = generator(settings.seed, "streamsvc_a genres", block)
+def _build_artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
+    numbers = list_artists(settings, STREAMSVC_A, block)
+    rng = make_generator(settings.seed, "streamsvc_a genres", block)
     parts = []
     for round_number in range(GENRES_PER_ARTIST):
-        words, positions = main_positions(make_cast(settings).mains[numbers], GENRES, rng, settings)
+        words, positions = draw_main_strings(make_cast(settings).mains[numbers], GENRES, rng, settings)
         is_tagged = (positions >= 0) & (draw_flags(rng, len(numbers), 0.6) if round_number else True)
         parts.append(
             pl.DataFrame({"artist_rowid": numbers[is_tagged] + FIRST_ARTIST_ROWID, "genre": pl.Series(words).gather(positions[is_tagged])})
@@ -243,9 +243,9 @@ def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
     return pl.concat(parts).unique(maintain_order=True).sort("artist_rowid", maintain_order=True)
 
 
-def _track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
+def _encode_track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
     """Return track objects of the web interface; a few lines are broken, a few are local files without id."""
-    ids = base62_ids(np.arange(len(platform_names(settings, STREAMSVC_A))), "streamsvc_a artist")
+    ids = make_base62_ids(np.arange(len(spell_platform_names(settings, STREAMSVC_A))), "streamsvc_a artist")
     with_ids = rows.with_columns(ids.gather(rows[credit].clip(lower_bound=0)).alias(f"{credit}_id") for credit in CREDITS)
     album = albums.select(
         "rowid",
@@ -256,7 +256,7 @@ def _track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.Data
     frame = with_ids.join(album, left_on="album_rowid", right_on="rowid", how="left", maintain_order="left")
     track = pl.struct(
         "album",
-        credit_list(
+        build_credit_list(
             CREDITS,
             lambda credit: pl.struct(
                 pl.col(f"{credit}_id").alias("id"), pl.col(f"{credit}_name").alias("name"), pl.lit("artist").alias("type")
@@ -277,7 +277,7 @@ def _track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.Data
     lines = (
         frame.select(track.struct.json_encode()).to_series().str.replace('"external_ids":{"isrc":null}', '"external_ids":{}', literal=True)
     )
-    broken = lines.gather(of.rng.integers(0, len(lines), malformed_count(settings, of.rng, len(lines)))).str.replace(
+    broken = lines.gather(of.rng.integers(0, len(lines), draw_malformed_count(settings, of.rng, len(lines)))).str.replace(
         r'"id":"\w{22}","is_local":false', '"id":null,"is_local":true'
     )
     return insert_broken_lines(lines, break_lines(broken.to_list(), of.rng), of.rng)

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from catalog_store.platforms import STREAMSVC_B
 from simulator import epf
-from simulator.cast import listed_artists, platform_labels
+from simulator.cast import list_artists, spell_labels
 from simulator.genre_words import STREAMSVC_B as GENRES
-from simulator.nested import credit_list, main_positions
-from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
-from simulator.randomness import uuids
-from simulator.rows import platform_rows, spell_artists
+from simulator.nested import build_credit_list, draw_main_strings
+from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
+from simulator.randomness import make_uuids
+from simulator.rows import build_platform_rows, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import titled, with_versions
+from simulator.wording import add_versions, compose_titles
 
 if TYPE_CHECKING:
     from simulator.files import Closing
@@ -44,40 +44,40 @@ MODIFIED = "2026-10-24T20:39:30.600Z"
 MAPS = ("name", "titleVersion", "releaseDate")
 
 
-def openings(settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(settings: SimulationSettings) -> dict[str, bytes]:
     """Return the first comment lines of the flat files; the Parquet form has none."""
-    return epf.openings(settings)
+    return epf.build_openings(settings)
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return the last lines of the flat files, with record counts; the Parquet form has none."""
-    return epf.closings()
+    return epf.build_closings()
 
 
-def export_path(settings: SimulationSettings, feed: str) -> str:
+def build_export_path(settings: SimulationSettings, feed: str) -> str:
     """Return the path of a feed's only part file below the dump folder."""
     number = np.array([settings.seed], dtype=np.int64)
-    return f"{feed.capitalize()}/version=1/date={settings.dump_date}/time=16-01/part-00000-{uuids(number, feed)[0]}-c000.gz.parquet"
+    return f"{feed.capitalize()}/version=1/date={settings.dump_date}/time=16-01/part-00000-{make_uuids(number, feed)[0]}-c000.gz.parquet"
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return songs, albums and artists of one block."""
-    of = platform_rows(settings, STREAMSVC_B, block)
-    rates, rng, first = settings.platform(STREAMSVC_B), of.rng, first_number(settings, block)
-    rows = titled(
+    of = build_platform_rows(settings, STREAMSVC_B, block)
+    rates, rng, first = settings.get_rates(STREAMSVC_B), of.rng, find_first_number(settings, block)
+    rows = compose_titles(
         settings,
-        with_versions(settings, STREAMSVC_B, of),
+        add_versions(settings, STREAMSVC_B, of),
         of,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" ({})",
     )
-    words, positions = main_positions(of.releases["main"].to_numpy(), GENRES, rng, settings)
+    words, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings)
     paths = pl.Series([["Music", *path] for path in words], dtype=pl.List(pl.String)).gather(pl.Series(positions).replace(-1, None))
     albums = of.releases.with_columns(
         id=pl.Series(FIRST_ALBUM_ID + first + of.releases["release"].to_numpy()).cast(pl.String),
         path=paths,
-        label_name=platform_labels(settings, STREAMSVC_B).gather(of.releases["label"].to_numpy()),
+        label_name=spell_labels(settings, STREAMSVC_B).gather(of.releases["label"].to_numpy()),
         artist_name=spell_artists(settings, STREAMSVC_B, of.releases["artist"]).fill_null("Various Artists"),
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
@@ -100,7 +100,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         how="left",
         maintain_order="left",
     )
-    count = malformed_count(settings, rng, len(songs))
+    count = draw_malformed_count(settings, rng, len(songs))
     kind = pl.Series(rng.integers(0, 2, count))
     broken = songs[rng.integers(0, max(1, len(songs)), count)].with_columns(
         id=pl.when(kind == 0)
@@ -110,21 +110,21 @@ def part(settings: SimulationSettings, block: int) -> Part:
     )
     out = Part(truth=build_truth(songs["id"], rows))
     out.files = {
-        export_path(settings, "song"): _with_maps(_songs(pl.concat([songs, broken]))),
-        export_path(settings, "album"): _with_maps(_albums(albums, songs)),
-        export_path(settings, "artist"): _with_maps(_artists(settings, block)),
+        build_export_path(settings, "song"): _add_maps(_build_songs(pl.concat([songs, broken]))),
+        build_export_path(settings, "album"): _add_maps(_build_albums(albums, songs)),
+        build_export_path(settings, "artist"): _add_maps(_build_artists(settings, block)),
     }
-    artists = pl.Series(listed_artists(settings, STREAMSVC_B, block))
+    artists = pl.Series(list_artists(settings, STREAMSVC_B, block))
     out.entities = {
-        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
-        "release": entity_truth("release", albums["id"], albums["number"]),
+        "artist": build_entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": build_entity_truth("release", albums["id"], albums["number"]),
     }
     if settings.alternative_forms:
-        out.alternative = epf.files(settings, block, albums, songs, _artists(settings, block), of)
+        out.alternative = epf.build_files(settings, block, albums, songs, _build_artists(settings, block), of)
     return out
 
 
-def _with_maps(frame: pl.DataFrame) -> pa.Table:
+def _add_maps(frame: pl.DataFrame) -> pa.Table:
     """Return the text columns of `MAPS` as map<locale, text> with the key `default`; null becomes an empty map."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     for name in MAPS:
@@ -138,18 +138,18 @@ def _with_maps(frame: pl.DataFrame) -> pa.Table:
     return table
 
 
-def _genres(path: pl.Expr) -> pl.Expr:
+def _build_genres(path: pl.Expr) -> pl.Expr:
     """Return the genre with its path, then the root, as the feed lists them; only the root if the album names no genre."""
     root = pl.struct(pl.lit("Music").alias("name"), pl.concat_list(pl.lit("Music")).alias("path"))
     own = pl.when(path.is_not_null()).then(pl.struct(path.list.last().alias("name"), path.alias("path")))
     return pl.concat_list(own, root).list.drop_nulls()
 
 
-def _person(credit: str) -> pl.Expr:
+def _build_person(credit: str) -> pl.Expr:
     return pl.struct((pl.col(credit) + FIRST_ARTIST_ID).cast(pl.String).alias("id"), pl.col(f"{credit}_name").alias("name"))
 
 
-def _songs(songs: pl.DataFrame) -> pl.DataFrame:
+def _build_songs(songs: pl.DataFrame) -> pl.DataFrame:
     trait = pl.col("kind").replace_strict(TRAITS, default=None, return_dtype=pl.String)
     compiled = pl.when(pl.col("album_kind") == "compilation").then(pl.lit("compilation"))
     role = pl.struct(
@@ -162,11 +162,11 @@ def _songs(songs: pl.DataFrame) -> pl.DataFrame:
         nameDefault="title",
         name="title",
         titleVersion="version",
-        primaryArtists=credit_list(("artist", "second_artist", "remixer"), _person),
-        featuredArtists=credit_list(("guest", "second_guest"), _person),
+        primaryArtists=build_credit_list(("artist", "second_artist", "remixer"), _build_person),
+        featuredArtists=build_credit_list(("guest", "second_guest"), _build_person),
         artistRoles=pl.concat_list(role),
         album=pl.struct(pl.col("album_id").alias("id"), pl.col("album_title").alias("name")),
-        genres=_genres(pl.col("path")),
+        genres=_build_genres(pl.col("path")),
         durationInMillis="duration_ms",
         isrc="isrc",
         releaseDate="text",
@@ -181,7 +181,7 @@ def _songs(songs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
+def _build_albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
     members = songs.group_by("release", maintain_order=True).agg(songs=pl.struct("id"))
     return albums.join(members, on="release", how="left", maintain_order="left").select(
         "id",
@@ -193,7 +193,7 @@ def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
         recordLabels=pl.concat_list(pl.struct(pl.col("label_name").alias("name"))),
         contentProvider=pl.lit("Orbit Digital Distribution"),
         upc="gtin",
-        genres=_genres(pl.col("path")),
+        genres=_build_genres(pl.col("path")),
         releaseDate="text",
         songs="songs",
         copyright=pl.concat_str(pl.lit("\u2117 "), "year", pl.lit(" "), "label_name"),
@@ -203,8 +203,8 @@ def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = listed_artists(settings, STREAMSVC_B, block)
+def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
+    numbers = list_artists(settings, STREAMSVC_B, block)
     own = pl.DataFrame(
         {
             "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_C
-from simulator.cast import listed_artists, make_cast, platform_labels
+from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_C as GENRES
-from simulator.nested import credit_list, iso_duration, main_positions
-from simulator.part import Part, build_truth, entity_truth, first_number, malformed_count
+from simulator.nested import build_credit_list, draw_main_strings, format_iso_duration
+from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import draw_flags
-from simulator.rows import CREDITS, platform_rows, spell_artists
+from simulator.rows import CREDITS, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
-from simulator.wording import titled, with_versions
+from simulator.wording import add_versions, compose_titles
 
 if TYPE_CHECKING:
     from simulator.files import Closing
@@ -52,29 +52,29 @@ ABSENT_VERSION = 0.3
 """Share of unversioned tracks that leave the attribute out instead of writing null."""
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return nothing: no text stands before the first block."""
     return {}
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return nothing: no text stands after the last block."""
     return {}
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the resources of one block."""
-    of = platform_rows(settings, STREAMSVC_C, block)
-    rates, rng, first = settings.platform(STREAMSVC_C), of.rng, first_number(settings, block)
-    rows = titled(
+    of = build_platform_rows(settings, STREAMSVC_C, block)
+    rates, rng, first = settings.get_rates(STREAMSVC_C), of.rng, find_first_number(settings, block)
+    rows = compose_titles(
         settings,
-        with_versions(settings, STREAMSVC_C, of),
+        add_versions(settings, STREAMSVC_C, of),
         of,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" ({})",
     )
-    names, positions = main_positions(of.releases["main"].to_numpy(), GENRES, rng, settings)
+    names, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings)
     genre_names = pl.Series(names).gather(pl.Series(positions).replace(-1, None))
     numbers = pl.Series(GENRE_NAMES)
     albums = of.releases.with_columns(
@@ -85,7 +85,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
         artist_name=spell_artists(settings, STREAMSVC_C, of.releases["artist"]).fill_null("Various Artists"),
-        label_name=platform_labels(settings, STREAMSVC_C).gather(of.releases["label"].to_numpy()),
+        label_name=spell_labels(settings, STREAMSVC_C).gather(of.releases["label"].to_numpy()),
         provider=((pl.col("label") % len(PROVIDERS)) + 1).cast(pl.String),
     )
     tracks = rows.with_columns(
@@ -99,56 +99,56 @@ def part(settings: SimulationSettings, block: int) -> Part:
         how="left",
         maintain_order="left",
     )
-    count = malformed_count(settings, rng, len(tracks))
+    count = draw_malformed_count(settings, rng, len(tracks))
     spoilt = tracks[rng.integers(0, max(1, len(tracks)), count)].with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count)).cast(pl.String)
     )
     out = Part(truth=build_truth(tracks["id"], rows))
-    lines = _track_lines(pl.concat([tracks, spoilt]), of)
+    lines = _encode_tracks(pl.concat([tracks, spoilt]), of)
     out.files = {
         "tracks.ndjson.gz": insert_broken_lines(
             lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
         ),
-        "albums.ndjson.gz": _lines(_album_resource(albums, tracks)),
-        "artists.ndjson.gz": _lines(_artist_resource(settings, block)),
+        "albums.ndjson.gz": _encode_lines(_build_album_resources(albums, tracks)),
+        "artists.ndjson.gz": _encode_lines(_build_artist_resources(settings, block)),
     }
-    artists = pl.Series(listed_artists(settings, STREAMSVC_C, block))
+    artists = pl.Series(list_artists(settings, STREAMSVC_C, block))
     out.entities = {
-        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
-        "release": entity_truth("release", albums["id"], albums["number"]),
+        "artist": build_entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": build_entity_truth("release", albums["id"], albums["number"]),
     }
     if block == 0:
-        out.files["genres.ndjson.gz"] = _lines(_named_resources("genres", "genreName", GENRE_NAMES))
-        out.files["providers.ndjson.gz"] = _lines(_named_resources("providers", "name", PROVIDERS))
+        out.files["genres.ndjson.gz"] = _encode_lines(_build_named_resources("genres", "genreName", GENRE_NAMES))
+        out.files["providers.ndjson.gz"] = _encode_lines(_build_named_resources("providers", "name", PROVIDERS))
     if settings.alternative_forms:
-        flat = _flat_tracks(pl.concat([tracks, spoilt]))
+        flat = _encode_flat_tracks(pl.concat([tracks, spoilt]))
         out.alternative = {
             "tracks.ndjson.gz": insert_broken_lines(
                 flat.head(len(tracks)), break_lines(flat.tail(count).to_list() if count else [], rng), rng
             ),
-            "albums.ndjson.gz": _lines(_flat_albums(albums)),
+            "albums.ndjson.gz": _encode_lines(_build_flat_albums(albums)),
         }
     return out
 
 
-def _lines(resources: pl.DataFrame) -> bytes:
+def _encode_lines(resources: pl.DataFrame) -> bytes:
     encoded = resources.select(pl.struct(pl.all()).struct.json_encode()).to_series().to_list()
     return "".join(line + "\n" for line in encoded).encode()
 
 
-def _reference(kind: str, number: pl.Expr) -> pl.Expr:
+def _build_reference(kind: str, number: pl.Expr) -> pl.Expr:
     return pl.struct(number.cast(pl.String).alias("id"), pl.lit(kind).alias("type"))
 
 
-def _to_one(kind: str, number: pl.Expr) -> pl.Expr:
+def _build_to_one(kind: str, number: pl.Expr) -> pl.Expr:
     """Return a relationship with one member, or none for a null id."""
-    return pl.struct(pl.concat_list(pl.when(number.is_not_null()).then(_reference(kind, number))).list.drop_nulls().alias("data")).alias(
-        kind
-    )
+    return pl.struct(
+        pl.concat_list(pl.when(number.is_not_null()).then(_build_reference(kind, number))).list.drop_nulls().alias("data")
+    ).alias(kind)
 
 
-def _track_lines(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
-    artists = credit_list(CREDITS, lambda credit: _reference("artists", pl.col(credit) + FIRST_ARTIST_ID))
+def _encode_tracks(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
+    artists = build_credit_list(CREDITS, lambda credit: _build_reference("artists", pl.col(credit) + FIRST_ARTIST_ID))
     resource = pl.struct(
         "id",
         pl.lit("tracks").alias("type"),
@@ -156,7 +156,7 @@ def _track_lines(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
             "title",
             "version",
             "isrc",
-            iso_duration(pl.col("duration_ms")).alias("duration"),
+            format_iso_duration(pl.col("duration_ms")).alias("duration"),
             pl.concat_str(pl.lit("\u2117 "), pl.col("text").str.slice(0, 4), pl.lit(" "), "label_name").alias("copyright"),
             "explicit",
             pl.col("popularity"),
@@ -167,10 +167,10 @@ def _track_lines(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
             pl.lit(value=False).alias("spotlighted"),
         ).alias("attributes"),
         pl.struct(
-            _to_one("albums", pl.col("album_id")),
+            _build_to_one("albums", pl.col("album_id")),
             pl.struct(artists.alias("data")).alias("artists"),
-            _to_one("genres", pl.col("genre_id")),
-            _to_one("providers", pl.col("provider")),
+            _build_to_one("genres", pl.col("genre_id")),
+            _build_to_one("providers", pl.col("provider")),
         ).alias("relationships"),
     )
     lines = tracks.select(resource.struct.json_encode()).to_series()
@@ -182,7 +182,7 @@ def _track_lines(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
     )
 
 
-def _album_resource(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
+def _build_album_resources(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
     item = pl.struct(
         "id", pl.lit("tracks").alias("type"), pl.struct(pl.lit(1).alias("volumeNumber"), pl.col("track").alias("trackNumber")).alias("meta")
     )
@@ -195,7 +195,7 @@ def _album_resource(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
             pl.col("gtin").alias("barcodeId"),
             pl.lit(1).alias("numberOfVolumes"),
             pl.col("track_count").alias("numberOfItems"),
-            iso_duration(pl.col("total_ms")).alias("duration"),
+            format_iso_duration(pl.col("total_ms")).alias("duration"),
             pl.lit(value=False).alias("explicit"),
             pl.col("text").alias("releaseDate"),
             pl.struct(pl.concat_str(pl.lit("\u00a9 "), "year", pl.lit(" "), "label_name").alias("text")).alias("copyright"),
@@ -205,16 +205,16 @@ def _album_resource(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("remaster_year") > 0).then(pl.lit("Remastered")).alias("version"),
         ),
         relationships=pl.struct(
-            _to_one("artists", pl.col("artist_id")),
+            _build_to_one("artists", pl.col("artist_id")),
             pl.struct(pl.col("items").alias("data")).alias("items"),
-            _to_one("genres", pl.col("genre_id")),
-            _to_one("providers", pl.col("provider")),
+            _build_to_one("genres", pl.col("genre_id")),
+            _build_to_one("providers", pl.col("provider")),
         ),
     )
 
 
-def _artist_resource(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = listed_artists(settings, STREAMSVC_C, block)
+def _build_artist_resources(settings: SimulationSettings, block: int) -> pl.DataFrame:
+    numbers = list_artists(settings, STREAMSVC_C, block)
     own = pl.DataFrame(
         {
             "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),
@@ -227,16 +227,16 @@ def _artist_resource(settings: SimulationSettings, block: int) -> pl.DataFrame:
     return own.select("id", type=pl.lit("artists"), attributes=pl.struct("name", "popularity"))
 
 
-def _named_resources(kind: str, attribute: str, names: tuple[str, ...]) -> pl.DataFrame:
+def _build_named_resources(kind: str, attribute: str, names: tuple[str, ...]) -> pl.DataFrame:
     frame = pl.DataFrame({"id": pl.Series(np.arange(len(names)) + 1).cast(pl.String), attribute: names})
     return frame.select("id", type=pl.lit(kind), attributes=pl.struct(attribute))
 
 
-def _flat_tracks(tracks: pl.DataFrame) -> pl.Series:
+def _encode_flat_tracks(tracks: pl.DataFrame) -> pl.Series:
     """Return flat objects: the version in brackets at the end of the title, and in its own field."""
     version = pl.when(pl.col("version").is_not_null()).then(pl.concat_str(pl.lit("("), "version", pl.lit(")"))).otherwise(pl.lit(""))
 
-    def person(credit: str, role: str = "Main") -> pl.Expr:
+    def build_person(credit: str, role: str = "Main") -> pl.Expr:
         return pl.struct((pl.col(credit) + FIRST_ARTIST_ID).alias("id"), pl.col(f"{credit}_name").alias("name"), pl.lit(role).alias("role"))
 
     track = pl.struct(
@@ -252,9 +252,9 @@ def _flat_tracks(tracks: pl.DataFrame) -> pl.Series:
         pl.col("text").alias("release_date"),
         pl.col("explicit").alias("explicit_lyrics"),
         pl.concat_list(
-            person("artist"),
+            build_person("artist"),
             *(
-                pl.when(pl.col(credit) != NOBODY).then(person(credit, "Featured" if "guest" in credit else "Main"))
+                pl.when(pl.col(credit) != NOBODY).then(build_person(credit, "Featured" if "guest" in credit else "Main"))
                 for credit in CREDITS[1:]
             ),
         )
@@ -269,7 +269,7 @@ def _flat_tracks(tracks: pl.DataFrame) -> pl.Series:
     return tracks.select(track.struct.json_encode()).to_series()
 
 
-def _flat_albums(albums: pl.DataFrame) -> pl.DataFrame:
+def _build_flat_albums(albums: pl.DataFrame) -> pl.DataFrame:
     genre = pl.when(pl.col("genre_name").is_not_null()).then(
         pl.struct(pl.col("genre_id").cast(pl.Int64).alias("id"), pl.col("genre_name").alias("name"))
     )

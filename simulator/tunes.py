@@ -17,7 +17,7 @@ CHORDS_PER_SECOND = 3
 LOUDNESS = 8_000
 
 
-def tune(seed: int, seconds: float) -> npt.NDArray[np.int16]:
+def make_tune(seed: int, seconds: float) -> npt.NDArray[np.int16]:
     """Return mono samples at RATE."""
     rng = np.random.default_rng(seed)
     times = np.arange(RATE // CHORDS_PER_SECOND) / RATE

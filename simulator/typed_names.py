@@ -39,44 +39,44 @@ TAGS_SHARE = 0.6
 
 def add_typo(rng: Random, text: str) -> str:
     """Apply one edit: a letter wrong, missing, too many, or swapped with the next. All places are equally likely."""
-    key = _bare(text)
+    key = _fold_text(text)
     if not key:
         return text
     for _ in range(_ATTEMPTS):
         place = rng.randrange(len(text))
         if not (text[place].isalnum() or text[place] == " "):
             continue
-        edited = _edited(rng, text, place, rng.choice(_EDITS))
-        if edited.strip() and _bare(edited) != key:
+        edited = _apply_edit(rng, text, place, rng.choice(_EDITS))
+        if edited.strip() and _fold_text(edited) != key:
             return edited
     return text
 
 
-def _bare(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Return what an edit must change: letters, digits and word ends."""
     return " ".join("".join(one if one.isalnum() else " " for one in fold(text)).split())
 
 
-def _edited(rng: Random, text: str, place: int, edit: str) -> str:
+def _apply_edit(rng: Random, text: str, place: int, edit: str) -> str:
     here = text[place]
     if edit == "delete":
         return text[:place] + text[place + 1 :]
     if edit == "transpose":
         return text[:place] + text[place + 1 : place + 2] + here + text[place + 2 :]
-    other = _other_letter(rng, text, here)
+    other = _choose_letter(rng, text, here)
     kept = here if edit == "insert" else ""
     return text[:place] + (kept + other if rng.random() < 0.5 else other + kept) + text[place + 1 :]  # noqa: PLR2004 - a coin
 
 
-def _other_letter(rng: Random, text: str, here: str) -> str:
+def _choose_letter(rng: Random, text: str, here: str) -> str:
     if not here.isascii():
         return rng.choice([one for one in text if one.isalnum()])
-    beside = _neighbour_keys(here.lower()) if rng.random() < _BY_NEIGHBOUR else ""
+    beside = _list_neighbour_keys(here.lower()) if rng.random() < _BY_NEIGHBOUR else ""
     other = rng.choice(beside or _LETTERS)
     return other.upper() if here.isupper() else other
 
 
-def _neighbour_keys(letter: str) -> str:
+def _list_neighbour_keys(letter: str) -> str:
     """Return the keys next to a key, rows above and below included."""
     for number, row in enumerate(_ROWS):
         place = row.find(letter)
@@ -97,14 +97,14 @@ def add_noise(rng: Random, artist: str, title: str, *, may_tag: bool) -> tuple[s
         for noise in rng.sample(_NOISE, rng.randint(1, 3)):
             artist_now, title_now = noise(rng, artist_now), noise(rng, title_now)
         if rng.random() < 0.15:  # noqa: PLR2004 - one in seven
-            artist_now = _renamed(rng, artist_now)
+            artist_now = _rename_artist(rng, artist_now)
         changed = (artist_now, title_now)
         if changed != (artist, title) and artist_now.strip() and title_now.strip():
             break
     return changed
 
 
-def _renamed(rng: Random, artist: str) -> str:
+def _rename_artist(rng: Random, artist: str) -> str:
     """Return the name with a number that separates namesakes elsewhere, or with or without its article."""
     if rng.random() < 0.5:  # noqa: PLR2004 - a coin
         return f"{artist} ({rng.randint(2, 9)})"
@@ -113,30 +113,30 @@ def _renamed(rng: Random, artist: str) -> str:
     return f"The {artist}" if artist.isascii() else artist
 
 
-def _case(rng: Random, text: str) -> str:
+def _change_case(rng: Random, text: str) -> str:
     return rng.choice((str.lower, str.upper, str.title))(text)
 
 
-def _accents(_: Random, text: str) -> str:
+def _drop_accents(_: Random, text: str) -> str:
     """Return Latin letters without their marks; other scripts stay, because there marks make letters."""
     return "".join(unicodedata.normalize("NFKD", one)[0] if "\u00c0" <= one <= "\u024f" else one for one in text)
 
 
-def _apostrophes(rng: Random, text: str) -> str:
+def _change_apostrophes(rng: Random, text: str) -> str:
     return re.sub("['\u2019]", rng.choice(("", "\u2019", "`", "'")), text)
 
 
-def _stops(rng: Random, text: str) -> str:
+def _change_stops(rng: Random, text: str) -> str:
     text = re.sub(r"[,.!?:;]+(?= |$)", rng.choice(("", "", " ")), text)
     return re.sub(r"(?<=[^ ])-(?=[^ ])", rng.choice(("-", " ", "\u2013")), text)
 
 
-def _joins(rng: Random, text: str) -> str:
+def _change_joins(rng: Random, text: str) -> str:
     return re.sub(r" (?:&|and) ", rng.choice((" and ", " & ", " + ")), text)
 
 
-def _spaces(rng: Random, text: str) -> str:
+def _change_spaces(rng: Random, text: str) -> str:
     return rng.choice((f" {text}", f"{text} ", text.replace(" ", "  ")))
 
 
-_NOISE = (_case, _case, _accents, _apostrophes, _stops, _joins, _spaces)
+_NOISE = (_change_case, _change_case, _drop_accents, _change_apostrophes, _change_stops, _change_joins, _change_spaces)

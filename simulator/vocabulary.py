@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simulator.randomness import generator
+from simulator.randomness import make_generator
 
 TITLE_WORDS = 12_000
 NAME_WORDS = 24_000
@@ -244,7 +244,7 @@ class Script:
     is_spaced: bool = True
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def _split_parts(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
@@ -262,51 +262,65 @@ SCRIPTS = (
     Script(
         "latin",
         0.58,
-        _parts(
+        _split_parts(
             "ka mar lo ven tor sil dra el fen gar hal jo ker lun mor nor ol per quin ra sol tal vor wil zan bri cor dal fi gre bel cas del"
         ),
-        _parts("a i o li ra ne mo ta vi ri la den ber ka so na ve ro mi de"),
-        _parts("n r s la ra don ton ley by field wood er ine ette ia um ix ard en is o a y ness ling more"),
+        _split_parts("a i o li ra ne mo ta vi ri la den ber ka so na ve ro mi de"),
+        _split_parts("n r s la ra don ton ley by field wood er ine ette ia um ix ard en is o a y ness ling more"),
     ),
     Script(
         "latin_accented",
         0.22,
-        _parts("cora ñan pé brü só jö åsa élé żel čar ška fø ão møn gül çel šir ří mañ niño cæl sér lúc dró hö tü łód où gär ős vár"),
-        _parts("ção lü né mí rá ště ña lö ří tó çi na li re mo ta"),
-        _parts("ção é ía ñor ström quist ová ić ów ün ası é à ón ez inho ette øy sen ská ěn ő ú"),
+        _split_parts("cora ñan pé brü só jö åsa élé żel čar ška fø ão møn gül çel šir ří mañ niño cæl sér lúc dró hö tü łód où gär ős vár"),
+        _split_parts("ção lü né mí rá ště ña lö ří tó çi na li re mo ta"),
+        _split_parts("ção é ía ñor ström quist ová ić ów ün ası é à ón ez inho ette øy sen ská ěn ő ú"),
     ),
     Script(
         "cyrillic",
         0.06,
-        _parts("люб ноч серд вес мос свет звез до го ми ле зи по ра со бе че но кра ду ве са"),
-        _parts("о и а е ра ли но ви ро ка те ми"),
-        _parts("вь ть ца на ва да ка ет ень ость ой ский ова ин ы я"),
+        _split_parts("люб ноч серд вес мос свет звез до го ми ле зи по ра со бе че но кра ду ве са"),
+        _split_parts("о и а е ра ли но ви ро ка те ми"),
+        _split_parts("вь ть ца на ва да ка ет ень ость ой ский ова ин ы я"),
     ),
     Script(
         "greek",
         0.02,
-        _parts("αγά θάλ καρ νύχ φως ουρ μου ζω ερ χαρ ψυ ξέ"),
-        _parts("α ο ι λα ρα νο μη τι"),
-        _parts("πη σσα διά τα νός ρα μα ος ις ή ά"),
+        _split_parts("αγά θάλ καρ νύχ φως ουρ μου ζω ερ χαρ ψυ ξέ"),
+        _split_parts("α ο ι λα ρα νο μη τι"),
+        _split_parts("πη σσα διά τα νός ρα μα ος ις ή ά"),
     ),
     Script(
         "kana",
         0.04,
-        _parts("サク ハナ ユメ ヨル ホシ ソラ カゼ ひか こい なみ アイ リズ メロ"),
-        _parts("ラ リ ル タ ノ ミ マ り の"),
-        _parts("ー ン ラ ム ス ト り る い と"),
+        _split_parts("サク ハナ ユメ ヨル ホシ ソラ カゼ ひか こい なみ アイ リズ メロ"),
+        _split_parts("ラ リ ル タ ノ ミ マ り の"),
+        _split_parts("ー ン ラ ム ス ト り る い と"),
         is_cased=False,
         is_spaced=False,
     ),
     Script("han", 0.025, _HAN, ("",), _HAN, is_cased=False, is_spaced=False),
     Script("hangul", 0.03, _HANGUL, ("",), _HANGUL, is_cased=False),
-    Script("hebrew", 0.01, _parts("אה שי לי של ים או כו מד בו נפ"), _parts("ב ר ל מ ו י"), _parts("ה ם ת ן ים ות ר"), is_cased=False),
-    Script("arabic", 0.015, _parts("حب لي قل نو شم بح سم يا غن زه"), _parts("ا ي و ر ل م"), _parts("ب ة ر س ان ين د"), is_cased=False),
+    Script(
+        "hebrew",
+        0.01,
+        _split_parts("אה שי לי של ים או כו מד בו נפ"),
+        _split_parts("ב ר ל מ ו י"),
+        _split_parts("ה ם ת ן ים ות ר"),
+        is_cased=False,
+    ),
+    Script(
+        "arabic",
+        0.015,
+        _split_parts("حب لي قل نو شم بح سم يا غن زه"),
+        _split_parts("ا ي و ر ل م"),
+        _split_parts("ب ة ر س ان ين د"),
+        is_cased=False,
+    ),
 )
 SHARES = np.array([script.share for script in SCRIPTS])
 
 
-def _made_up(script: Script, rng: np.random.Generator, count: int) -> list[str]:
+def _make_up_words(script: Script, rng: np.random.Generator, count: int) -> list[str]:
     def draw(parts: tuple[str, ...]) -> list[str]:
         return [parts[position] for position in rng.integers(0, len(parts), count)]
 
@@ -320,13 +334,13 @@ def _made_up(script: Script, rng: np.random.Generator, count: int) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def words(seed: int, use: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.object_]], ...]:
+def make_words(seed: int, use: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.object_]], ...]:
     """Return distinct words for each script, most frequent first; `use` is `title` (common words first) or `name`."""
     count = TITLE_WORDS if use == "title" else NAME_WORDS
     out = []
     for script in SCRIPTS:
-        rng = generator(seed, f"words/{use}/{script.name}")
+        rng = make_generator(seed, f"words/{use}/{script.name}")
         common = [word.capitalize() for word in COMMON_WORDS] if script.name == "latin" and use == "title" else []
-        made_up = dict.fromkeys(common + _made_up(script, rng, int(count * max(0.15, script.share) * 1.5)))
+        made_up = dict.fromkeys(common + _make_up_words(script, rng, int(count * max(0.15, script.share) * 1.5)))
         out.append(np.array(list(made_up), dtype=object))
     return tuple(out)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from simulator.dirt import dirty_titles
+from simulator.dirt import corrupt_titles
 from simulator.randomness import draw_flags
 from simulator.rows import spell_artists
 
@@ -37,7 +37,7 @@ COSMETIC = ("Album Version", "Original Version", "Bonus Track")
 COSMETIC_SHARE = 0.015
 
 
-def version_words() -> pl.Expr:
+def build_version_words() -> pl.Expr:
     """Return the words of a variant, with its remixer (`remixer_name`) or place if its wording has one."""
     before = pl.col("before")
     subject = (
@@ -50,7 +50,7 @@ def version_words() -> pl.Expr:
     return pl.concat_str(before, subject, "after").str.strip_chars()
 
 
-def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
+def add_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
     """The rows with `version` (words without brackets, null for plain originals) and the artists' names of this platform: `<credit>_name`.
 
     Variants get their words, a share of them other words; tracks of remastered editions say so; some originals carry words without meaning.
@@ -81,7 +81,7 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
         .with_columns(before=pl.when("takes_alias").then(before.replace(ALIASES)).otherwise(before))
         .with_columns(
             version=pl.when(pl.col("kind") != "original")
-            .then(version_words())
+            .then(build_version_words())
             .when(pl.col("remaster_year") > 0)
             .then(remaster)
             .when("is_cosmetic")
@@ -91,13 +91,13 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
     )
 
 
-def dance_originals(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
+def add_original_mix(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
     """Return `Original Mix` on a share of the plain originals of dance music."""
     hit = is_dance & pl.Series(draw_flags(of.rng, len(rows), share))
     return rows.with_columns(version=pl.when(hit & pl.col("version").is_null()).then(pl.lit("Original Mix")).otherwise("version"))
 
 
-def featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
+def build_featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
     """Return ` (feat. X & Y)` and its other forms; null for rows without guests."""
     guests = pl.concat_str("guest_name", "second_guest_name", separator=" & ", ignore_nulls=True)
     form = pl.Series(of.rng.random(len(rows)))
@@ -109,7 +109,7 @@ def featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
     return pl.DataFrame({"names": names, "form": form}).select(expression).to_series()
 
 
-def titled(
+def compose_titles(
     settings: SimulationSettings, rows: pl.DataFrame, of: PlatformRows, *, featured: float, in_title: float, form: str
 ) -> pl.DataFrame:
     """Write `title` as the platform shows it: base title, guests in a share, version in a share; then the dirt of titles.
@@ -119,7 +119,7 @@ def titled(
     count = len(rows)
     lead, tail = form.split("{}")
     rows = rows.with_columns(
-        featured=featured_text(rows, of),
+        featured=build_featured_text(rows, of),
         shows_guests=pl.Series(draw_flags(of.rng, count, featured)),
         shows_version=pl.Series(draw_flags(of.rng, count, in_title)),
     )
@@ -127,6 +127,6 @@ def titled(
     version = pl.when("shows_version").then(pl.concat_str(pl.lit(lead), "version", pl.lit(tail))).fill_null("")
     title = rows.select(pl.concat_str("title", guests, version)).to_series()
     return rows.with_columns(
-        title=dirty_titles(title, of.rng, settings),
+        title=corrupt_titles(title, of.rng, settings),
         version=pl.when(~pl.col("shows_version")).then("version"),
     ).drop("featured", "shows_guests", "shows_version")

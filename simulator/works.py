@@ -11,9 +11,9 @@ import polars as pl
 
 from catalog_store.platforms import WORKS
 from simulator.cast import make_cast
-from simulator.nested import iso_duration
-from simulator.part import Part, malformed_count
-from simulator.randomness import draw_flags, generator
+from simulator.nested import format_iso_duration
+from simulator.part import Part, draw_malformed_count
+from simulator.randomness import draw_flags, make_generator
 from simulator.rows import make_block
 
 if TYPE_CHECKING:
@@ -79,19 +79,19 @@ HEADINGS = {
 """Only the 2.0 layout has heading lines; their first cell starts with `#`."""
 
 
-def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
     """Return the heading lines of the 2.0 layout."""
     return {name: ("#" + "\t".join(cells) + "\n").encode() for name, cells in HEADINGS.items()}
 
 
-def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
     """Return nothing: no text stands after the last block."""
     return {}
 
 
-def part(settings: SimulationSettings, block: int) -> Part:
+def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return works, recordings and links of one block."""
-    world, cast, rng = make_block(settings, block), make_cast(settings), generator(settings.seed, WORKS, block)
+    world, cast, rng = make_block(settings, block), make_cast(settings), make_generator(settings.seed, WORKS, block)
     songs = world.made.songs.with_row_index("song").with_columns(pl.col("song").cast(pl.Int64))
     listed = songs.unique("work", keep="first", maintain_order=True).filter(
         draw_flags(rng, songs["work"].n_unique(), settings.works_coverage)
@@ -123,15 +123,15 @@ def part(settings: SimulationSettings, block: int) -> Part:
         link=pl.concat_str(pl.lit("L"), world.block, pl.lit("-"), pl.int_range(pl.len()) + 1)
     )
     out = Part()
-    out.files = _first_layout(
+    out.files = _build_first_layout(
         known, recordings, links, _break_records(settings, rng, len(recordings)), draw_flags(rng, len(known), SECOND_TITLES)
     )
     if settings.alternative_forms:
-        out.alternative = _second_layout(known, recordings, links)
+        out.alternative = _build_second_layout(known, recordings, links)
     return out
 
 
-def _cells(frame: pl.DataFrame) -> bytes:
+def _encode_cells(frame: pl.DataFrame) -> bytes:
     lines = (
         frame.select(pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in frame.columns], separator="\t"))
         .to_series()
@@ -140,44 +140,44 @@ def _cells(frame: pl.DataFrame) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def _blank(*names: str) -> list[pl.Expr]:
+def _build_blanks(*names: str) -> list[pl.Expr]:
     return [pl.lit("").alias(name) for name in names]
 
 
 def _break_records(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> bytes:
     """Return recording rows with too few cells or with invalid UTF-8."""
     kinds = (b"RX%d\tcut off\n", b"RX%d\t\tCaf\xe9\t\tNobody\t\t\t\t\t\t\t\t\tfalse\n")
-    return b"".join(kinds[int(rng.integers(0, 2))] % number for number in range(malformed_count(settings, rng, rows)))
+    return b"".join(kinds[int(rng.integers(0, 2))] % number for number in range(draw_malformed_count(settings, rng, rows)))
 
 
-def _isrc() -> pl.Expr:
+def _choose_isrc() -> pl.Expr:
     return pl.when("has_isrc").then("isrc")
 
 
-def _duration() -> pl.Expr:
-    return pl.when("has_duration").then(iso_duration(pl.col("duration_ms")))
+def _choose_duration() -> pl.Expr:
+    return pl.when("has_duration").then(format_iso_duration(pl.col("duration_ms")))
 
 
-def _first_layout(
+def _build_first_layout(
     works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame, broken: bytes, second: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> dict[str, Content]:
     false = pl.lit("false")
     titled_again = works.filter(second)
     return {
-        "works.tsv": _cells(
+        "works.tsv": _encode_cells(
             works.select(
                 "id",
                 "iswc",
                 "title",
-                *_blank("opus", "catalog"),
+                *_build_blanks("opus", "catalog"),
                 pl.lit("").alias("duration"),
                 false.alias("dispute"),
                 pl.lit("").alias("domain"),
                 false.alias("arranged"),
-                *_blank("reversion", "date"),
+                *_build_blanks("reversion", "date"),
             )
         ),
-        "workalternativetitles.tsv": _cells(
+        "workalternativetitles.tsv": _encode_cells(
             titled_again.select(
                 pl.concat_str(pl.lit("A"), "id").alias("row"),
                 "id",
@@ -186,7 +186,7 @@ def _first_layout(
                 pl.lit("AlternativeTitle").alias("kind"),
             )
         ),
-        "workidentifiers.tsv": _cells(
+        "workidentifiers.tsv": _encode_cells(
             works.select(
                 pl.concat_str(pl.lit("I"), "id").alias("row"),
                 "id",
@@ -194,62 +194,62 @@ def _first_layout(
                 pl.lit("P1").alias("party"),
             )
         ),
-        "recordings.tsv": _cells(
+        "recordings.tsv": _encode_cells(
             recordings.select(
                 "id",
-                _isrc().alias("isrc"),
+                _choose_isrc().alias("isrc"),
                 "title",
                 pl.col("before").str.strip_chars().alias("sub"),
                 "name",
                 pl.lit("").alias("isni"),
                 pl.lit("").alias("pline"),
-                _duration().alias("duration"),
-                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                _choose_duration().alias("duration"),
+                *_build_blanks("release", "producer", "producer_id", "provider", "dpid"),
                 false.alias("received"),
             )
         )
         + broken,
-        "worksrecordings.tsv": _cells(links.select("link", "work_id", "id")),
+        "worksrecordings.tsv": _encode_cells(links.select("link", "work_id", "id")),
     }
 
 
-def _second_layout(works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame) -> dict[str, Content]:
+def _build_second_layout(works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame) -> dict[str, Content]:
     false = pl.lit("false")
     return {
-        "musicalworks.tsv": _cells(
+        "musicalworks.tsv": _encode_cells(
             works.select(
                 "id",
                 "iswc",
                 "title",
                 pl.lit("en").alias("language"),
-                *_blank("opus", "catalog", "duration"),
+                *_build_blanks("opus", "catalog", "duration"),
                 false.alias("dispute"),
                 pl.lit("").alias("domain"),
                 false.alias("arranged"),
-                *_blank("reversion", "date"),
+                *_build_blanks("reversion", "date"),
                 false.alias("composite"),
             )
         ),
-        "resources.tsv": _cells(
+        "resources.tsv": _encode_cells(
             recordings.select(
                 "id",
                 pl.lit("SoundRecording").alias("kind"),
-                _isrc().alias("isrc"),
+                _choose_isrc().alias("isrc"),
                 "title",
                 pl.lit("en").alias("language"),
                 pl.col("before").str.strip_chars().alias("sub"),
                 "name",
-                *_blank("isni", "pline", "cline"),
-                _duration().alias("duration"),
-                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                *_build_blanks("isni", "pline", "cline"),
+                _choose_duration().alias("duration"),
+                *_build_blanks("release", "producer", "producer_id", "provider", "dpid"),
                 false.alias("received"),
             )
         ),
-        "workresourcelinks.tsv": _cells(links.select("link", "work_id", "id")),
+        "workresourcelinks.tsv": _encode_cells(links.select("link", "work_id", "id")),
     }
 
 
-def manifest(settings: SimulationSettings, written: Mapping[str, Written]) -> tuple[str, bytes]:
+def build_manifest(settings: SimulationSettings, written: Mapping[str, Written]) -> tuple[str, bytes]:
     """Return name and text of the manifest: a header, one record for each file (type, name, lines, MD5), a footer."""
     stamp = f"{settings.dump_date:%Y%m%d}000000000"
     created = f"{settings.dump_date}T00:00:00Z"

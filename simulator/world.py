@@ -19,7 +19,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_A, CATALOG_B, FINGERPRINTS, SOURCES, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
 from simulator import catalog_a, catalog_b, catalog_b_tables, store_a, streamsvc_a, streamsvc_b, streamsvc_c, works
 from simulator.files import Dump, Written, compute_digests, pack_tar
-from simulator.fingerprints import fingerprints
+from simulator.fingerprints import build_fingerprints
 from simulator.genre_words import MAINS
 from simulator.rows import make_block
 
@@ -51,9 +51,9 @@ SPOOL = ".spool"
 """Folder of catalog_b's tables until the archives are packed; tar members tell their size in front."""
 
 
-def parts(settings: SimulationSettings, block: int) -> Block:
+def make_block_output(settings: SimulationSettings, block: int) -> Block:
     """Return everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
-    made = {platform: PLATFORMS[platform].part(settings, block) for platform in SOURCES}
+    made = {platform: PLATFORMS[platform].build_part(settings, block) for platform in SOURCES}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
     )
@@ -64,15 +64,15 @@ def parts(settings: SimulationSettings, block: int) -> Block:
     ).drop_nulls()
     mains = pl.Series([main for main, _ in MAINS]).gather(songs["main"])
     genre = pl.DataFrame({"true_recording_id": world.recordings["true_id"], "main": mains})
-    entities = {kind: _entities(kind, made) for kind in ENTITIES}
+    entities = {kind: _collect_entities(kind, made) for kind in ENTITIES}
     truth = {"recording": recording, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
     if not settings.fingerprint_coverage:
         return made, truth, {}
-    printed = fingerprints(settings, block, made[CATALOG_B])
+    printed = build_fingerprints(settings, block, made[CATALOG_B])
     return made, {**truth, "fingerprint": printed.truth}, printed.files
 
 
-def _entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
+def _collect_entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
     """Return platform, external_id, true_<kind>_id of all platforms."""
     empty = pl.DataFrame(schema={"platform": pl.String, "external_id": pl.String, f"true_{kind}_id": pl.Int64})
     entities = {platform: part.entities[kind] for platform, part in made.items() if kind in part.entities}
@@ -92,16 +92,16 @@ def write_world(
     day = str(settings.dump_date)
     counts = dict.fromkeys(SOURCES, 0)
     folders = {platform: out / platform / day for platform in SOURCES}
-    dumps = {platform: _dump(settings, platform, folder) for platform, folder in folders.items()}
+    dumps = {platform: _open_dump(settings, platform, folder) for platform, folder in folders.items()}
     others = (
-        {platform: _dump(settings, platform, out / "alternative" / platform / day) for platform in SOURCES}
+        {platform: _open_dump(settings, platform, out / "alternative" / platform / day) for platform in SOURCES}
         if settings.alternative_forms
         else {}
     )
     truth, printed = Dump(out / "truth", {}, {}), Dump(out / FINGERPRINTS, {}, {})
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, out / SPOOL, ignore_errors=True)
-        for block, (made, true, files) in enumerate(map_blocks(partial(parts, settings), range(settings.block_count))):
+        for block, (made, true, files) in enumerate(map_blocks(partial(make_block_output, settings), range(settings.block_count))):
             for platform, part in made.items():
                 for name, content in part.files.items():
                     dumps[platform].add(name, content)
@@ -123,30 +123,30 @@ def write_world(
     return counts
 
 
-def _dump(settings: SimulationSettings, platform: str, folder: Path) -> Dump:
+def _open_dump(settings: SimulationSettings, platform: str, folder: Path) -> Dump:
     module = PLATFORMS[platform]
     if platform == CATALOG_B:
         folder = folder.parents[1] / SPOOL
-    closings: Mapping[str, Closing] = module.closings(settings)
-    return Dump(folder, module.openings(settings), closings)
+    closings: Mapping[str, Closing] = module.build_closings(settings)
+    return Dump(folder, module.build_openings(settings), closings)
 
 
 def _finish(settings: SimulationSettings, platform: str, folder: Path, written: dict[str, Written]) -> None:
     """Write the last files of publishers: checksums, manifest, archives."""
     if platform == CATALOG_A and written:
-        name, text = catalog_a.checksum_file(settings, {file: digest.sha256 for file, digest in written.items()})
+        name, text = catalog_a.build_checksum_file(settings, {file: digest.sha256 for file, digest in written.items()})
         (folder / name).write_bytes(text)
     elif platform == WORKS and written:
-        name, text = works.manifest(settings, written)
+        name, text = works.build_manifest(settings, written)
         (folder / name).write_bytes(text)
     elif platform == CATALOG_B and written:
-        _archives(folder, folder.parents[1] / SPOOL, sorted(written))
+        _write_archives(folder, folder.parents[1] / SPOOL, sorted(written))
 
 
-def _archives(folder: Path, spool: Path, names: list[str]) -> None:
+def _write_archives(folder: Path, spool: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for kind, archive in catalog_b.ARCHIVES.items():
-        heading = catalog_b_tables.heading(kind, catalog_b.STAMP)
+        heading = catalog_b_tables.build_heading(kind, catalog_b.STAMP)
         for name, text in heading.items():
             (spool / name).write_bytes(text)
         tables = [name for name in names if name.startswith(f"{kind}/") and (spool / name).stat().st_size]

@@ -12,13 +12,13 @@ def escape_text(value: pl.Expr) -> pl.Expr:
     return value.str.replace_many(_ENTITIES)
 
 
-def element(tag: str, value: pl.Expr, *, always: bool = False) -> pl.Expr:
+def build_element(tag: str, value: pl.Expr, *, always: bool = False) -> pl.Expr:
     """Return `<tag>value</tag>` around an escaped value; for null nothing, or `<tag/>` when `always`."""
     written = pl.concat_str(pl.lit(f"<{tag}>"), value, pl.lit(f"</{tag}>"))
     return pl.when(value.is_not_null()).then(written).otherwise(pl.lit(f"<{tag}/>" if always else ""))
 
 
-def attribute(name: str, value: pl.Expr) -> pl.Expr:
+def build_attribute(name: str, value: pl.Expr) -> pl.Expr:
     """Return ` name="value"`, with the value escaped; null is written as an empty value."""
     return pl.concat_str(pl.lit(f' {name}="'), escape_text(value.fill_null("")), pl.lit('"'))
 

@@ -15,7 +15,7 @@ from catalog_store.tables.files import read_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.paths import BuildPaths
-from simulator.nightly import BESIDE, DRAWN, nightly_changes
+from simulator.nightly import BESIDE, DRAWN, write_nightly_changes
 from tests.simulator.conftest import DAY
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def days(world: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Bu
     made = [BuildPaths(root / str(day)) for day in range(4)]
     for platform in SOURCES:
         stage_dump(platform, world / platform / DAY, made[0].staging(platform))
-    return made, [nightly_changes(made[night].staging_root, made[night + 1].staging_root, night=night, share=SHARE) for night in range(3)]
+    return made, [
+        write_nightly_changes(made[night].staging_root, made[night + 1].staging_root, night=night, share=SHARE) for night in range(3)
+    ]
 
 
 def records(paths: BuildPaths) -> pl.DataFrame:
@@ -78,11 +80,11 @@ def test_tables_of_a_night_keep_their_specs_except_intake_counts(days: tuple[lis
 
 def test_equal_nights_give_equal_tables_and_other_nights_others(days: tuple[list[BuildPaths], list[pl.DataFrame]], tmp_path: Path) -> None:
     again, other = BuildPaths(tmp_path / "again"), BuildPaths(tmp_path / "other")
-    assert nightly_changes(days[0][1].staging_root, again.staging_root, night=1, share=SHARE).equals(days[1][1])
+    assert write_nightly_changes(days[0][1].staging_root, again.staging_root, night=1, share=SHARE).equals(days[1][1])
     files = sorted(path.relative_to(again.root) for path in again.root.rglob("*.parquet"))
     assert files
     assert all((again.root / file).read_bytes() == (days[0][2].root / file).read_bytes() for file in files)
-    assert not nightly_changes(days[0][1].staging_root, other.staging_root, night=5, share=SHARE).equals(days[1][1])
+    assert not write_nightly_changes(days[0][1].staging_root, other.staging_root, night=5, share=SHARE).equals(days[1][1])
 
 
 def test_codes_join_and_split_recordings_with_unchanged_records(

@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import fold, name_key, title_keys
 from catalog_store.search.query_names import read_query
-from simulator.queries import ABSENT, CLASSES, found_names, queries
+from simulator.queries import ABSENT, CLASSES, draw_queries, find_answer_names
 from simulator.typed_names import add_noise, add_typo
 
 PER_CLASS = 12
@@ -38,7 +38,7 @@ def world() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def made() -> pl.DataFrame:
-    return queries(world(), PER_CLASS, 1)
+    return draw_queries(world(), PER_CLASS, 1)
 
 
 def test_every_class_is_drawn_in_full(made: pl.DataFrame) -> None:
@@ -46,8 +46,8 @@ def test_every_class_is_drawn_in_full(made: pl.DataFrame) -> None:
 
 
 def test_queries_depend_only_on_names_number_and_seed(made: pl.DataFrame) -> None:
-    assert queries(world().sample(fraction=1, shuffle=True, seed=5).lazy(), PER_CLASS, 1).equals(made)
-    assert not queries(world(), PER_CLASS, 2).equals(made)
+    assert draw_queries(world().sample(fraction=1, shuffle=True, seed=5).lazy(), PER_CLASS, 1).equals(made)
+    assert not draw_queries(world(), PER_CLASS, 2).equals(made)
 
 
 def test_each_class_changes_names_as_described(made: pl.DataFrame) -> None:
@@ -91,7 +91,7 @@ def test_noise_leaves_the_names_the_same(seed: int) -> None:
 
 
 def test_recordings_that_share_all_names_are_one_answer() -> None:
-    one = found_names(["B", "The A"], "Song (Live)", absorbs_edits=False)
-    assert one == found_names(["a", "b"], "SONG - live", absorbs_edits=False)
-    assert one != found_names(["a", "b"], "Song", absorbs_edits=True)
-    assert found_names(["a"], "Song (Radio Edit)", absorbs_edits=True) == found_names(["a"], "Song", absorbs_edits=True)
+    one = find_answer_names(["B", "The A"], "Song (Live)", absorbs_edits=False)
+    assert one == find_answer_names(["a", "b"], "SONG - live", absorbs_edits=False)
+    assert one != find_answer_names(["a", "b"], "Song", absorbs_edits=True)
+    assert find_answer_names(["a"], "Song (Radio Edit)", absorbs_edits=True) == find_answer_names(["a"], "Song", absorbs_edits=True)

@@ -14,9 +14,9 @@ import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS, STREAMSVC_A
 from simulator import SimulationSettings, write_world
-from simulator.cast import EVERYWHERE, listed_artists, make_cast, other_names, platform_names
+from simulator.cast import EVERYWHERE, list_artists, list_other_names, make_cast, spell_platform_names
 from simulator.genre_words import STORE_A
-from simulator.rows import make_block, platform_rows
+from simulator.rows import build_platform_rows, make_block
 from simulator.songs import NOBODY
 
 DAY = "2026-11-01"
@@ -25,13 +25,13 @@ DAY = "2026-11-01"
 @pytest.mark.parametrize("platform", CATALOG_PLATFORMS)
 def test_rows_per_recording_are_near_the_coverage(platform: str) -> None:
     settings = SimulationSettings(recordings=8_000, seed=3)
-    of = platform_rows(settings, platform, 0)
+    of = build_platform_rows(settings, platform, 0)
     rows = of.rows["recording"].n_unique() if platform == "catalog_b" else len(of.rows)
-    assert rows / settings.recordings == pytest.approx(settings.platform(platform).coverage, rel=0.15)
+    assert rows / settings.recordings == pytest.approx(settings.get_rates(platform).coverage, rel=0.15)
 
 
 def test_recording_on_several_albums_is_several_tracks_of_one_isrc() -> None:
-    rows = platform_rows(SimulationSettings(recordings=8_000), STREAMSVC_A, 0).rows
+    rows = build_platform_rows(SimulationSettings(recordings=8_000), STREAMSVC_A, 0).rows
     copies = rows.group_by("true_id").agg(pl.len(), pl.col("isrc").drop_nulls().n_unique().alias("codes"))
     assert (copies["len"] > 1).mean() > 0.15
     assert (copies.filter(pl.col("len") > 1)["codes"] == 1).mean() > 0.8
@@ -40,7 +40,7 @@ def test_recording_on_several_albums_is_several_tracks_of_one_isrc() -> None:
 @pytest.mark.parametrize("platform", CATALOG_PLATFORMS)
 def test_missing_codes_and_durations_are_near_their_rates(platform: str) -> None:
     settings = SimulationSettings(recordings=8_000, seed=5)
-    of, rates = platform_rows(settings, platform, 0), settings.platform(platform)
+    of, rates = build_platform_rows(settings, platform, 0), settings.get_rates(platform)
     for column, rate in (("isrc", rates.missing_isrc), ("duration_ms", rates.missing_duration)):
         assert of.rows[column].null_count() / len(of.rows) == pytest.approx(rate, abs=0.015 if rate < 0.3 else 0.08)
 
@@ -64,9 +64,9 @@ def test_shared_codes_are_on_recordings_of_one_song_at_about_their_rate() -> Non
 
 
 def test_world_without_dirt_is_clean(tmp_path: Path) -> None:
-    settings = replace(SimulationSettings(recordings=1_500).dirtier(0), remaster_editions=0.0)
+    settings = replace(SimulationSettings(recordings=1_500).make_dirtier(0), remaster_editions=0.0)
     for platform in CATALOG_PLATFORMS:
-        settings = replace(settings, **{platform: replace(settings.platform(platform), duration_jitter_ms=0.0, featured_in_title=0.0)})
+        settings = replace(settings, **{platform: replace(settings.get_rates(platform), duration_jitter_ms=0.0, featured_in_title=0.0)})
     write_world(settings, tmp_path / "clean")
     rows = duckdb.execute(
         "select t.name, t.external_id_isrc, t.duration_ms, a.release_date, a.external_id_upc "
@@ -95,15 +95,15 @@ def test_shares_outside_zero_to_one_are_refused() -> None:
 
 def test_dirtier_world_multiplies_only_rates_of_dirt() -> None:
     clean = SimulationSettings(typos=0.6)
-    dirty = clean.dirtier(2)
+    dirty = clean.make_dirtier(2)
     assert dirty.wrong_isrc == 2 * clean.wrong_isrc
     assert dirty.streamsvc_b.missing_isrc == 2 * clean.streamsvc_b.missing_isrc
     assert dirty.typos == 0.95
     assert dirty.catalog_a.missing_isrc == clean.catalog_a.missing_isrc  # above what dirt may grow to: a trait of the platform
     assert (dirty.recordings, dirty.covers, dirty.works_coverage) == (clean.recordings, clean.covers, clean.works_coverage)
     assert dirty.store_a.coverage == clean.store_a.coverage
-    assert clean.dirtier(0).typos == 0
-    assert clean.dirtier(1) == clean
+    assert clean.make_dirtier(0).typos == 0
+    assert clean.make_dirtier(1) == clean
 
 
 def test_every_setting_is_on_the_documentation_page() -> None:
@@ -136,8 +136,8 @@ def test_separated_namesakes_live_on_disjoint_platforms() -> None:
     parted = cast.carried != EVERYWHERE
     assert parted.sum() > 50
     for platform in CATALOG_PLATFORMS:
-        listed = set(listed_artists(settings, platform, 0).tolist())
-        rows = platform_rows(settings, platform, 0).rows
+        listed = set(list_artists(settings, platform, 0).tolist())
+        rows = build_platform_rows(settings, platform, 0).rows
         credited = set(rows["artist"]) | set(rows["guest"]) | set(rows["remixer"]) | set(rows["second_artist"])
         assert credited - {NOBODY} <= listed
     namesakes = pl.DataFrame({"name": cast.names, "carried": cast.carried}).filter(pl.Series(parted))
@@ -174,9 +174,9 @@ def test_deluxe_edition_holds_its_album_and_more() -> None:
 def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
     settings = SimulationSettings(recordings=6_000, renamed_artists=1.0)
     cast = make_cast(settings)
-    listed = other_names(settings, "catalog_b", np.arange(len(cast.names)))
-    own = platform_names(settings, "catalog_b")
-    elsewhere = platform_names(settings, "streamsvc_a")
+    listed = list_other_names(settings, "catalog_b", np.arange(len(cast.names)))
+    own = spell_platform_names(settings, "catalog_b")
+    elsewhere = spell_platform_names(settings, "streamsvc_a")
     told = dict(listed.select("artist", "other").iter_rows())
     renamed = [number for number in range(len(cast.names)) if cast.former_names[number] is not None]
     apart = [number for number in renamed if {own[number], elsewhere[number]} == {cast.names[number], cast.former_names[number]}]
@@ -186,9 +186,9 @@ def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
 
 
 def test_barcode_may_be_of_another_release_and_code_on_a_whole_release() -> None:
-    settings = SimulationSettings(recordings=6_000).dirtier(0)
+    settings = SimulationSettings(recordings=6_000).make_dirtier(0)
     settings = replace(settings, reused_gtin=0.2, sprayed_isrc=0.2)
-    of = platform_rows(settings, STREAMSVC_A, 0)
+    of = build_platform_rows(settings, STREAMSVC_A, 0)
     true = make_block(settings, 0).laid.releases["gtin"]
     assert (of.releases["gtin"] != true.gather(of.releases["release"])).mean() == pytest.approx(0.2, abs=0.05)  # type: ignore[operator]
     codes = of.rows.group_by("release").agg(pl.col("isrc").n_unique().alias("codes"), pl.len()).filter(pl.col("len") > 3)

@@ -19,7 +19,7 @@ from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms.audio.decoding import decoded_files
 from pipeline.quality.invariants import list_staging_invariants
-from simulator.tunes import RATE, tune, write_wav
+from simulator.tunes import RATE, make_tune, write_wav
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,12 +60,12 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.folder, self.staging = root / "audio", root / "staging" / "audio"
-        write_wav(self.folder / "one.wav", tune(1, 12))
-        write_wav(self.folder / "sub" / "two.wav", tune(2, 12))
+        write_wav(self.folder / "one.wav", make_tune(1, 12))
+        write_wav(self.folder / "sub" / "two.wav", make_tune(2, 12))
         shutil.copy(self.folder / "one.wav", self.folder / "copy of one.wav")
         (self.folder / "noise.mp3").write_bytes(np.random.default_rng(3).bytes(5_000))
         write_wav(self.folder / "silence.wav", np.zeros(RATE * 12, np.int16))
-        write_wav(self.folder / "short.wav", tune(4, 2))
+        write_wav(self.folder / "short.wav", make_tune(4, 2))
         (self.folder / "mapping.csv").write_text(MAPPING)
 
     def stage(self) -> tuple[str, list[str]]:
@@ -103,7 +103,7 @@ def test_files_are_fingerprinted_whole_and_named_by_their_recording(first_night:
     assert files["fingerprint_id"].n_unique() == prints.height == 2
     assert (prints["fingerprint_id"] < 0).all()
     assert prints["duration_seconds"].to_list() == [12, 12]
-    expected = [fingerprint(tune(seed, 12)).tolist() for seed in (1, 2)]
+    expected = [fingerprint(make_tune(seed, 12)).tolist() for seed in (1, 2)]
     assert sorted(prints["items"].to_list()) == sorted(expected)
 
 
@@ -129,9 +129,9 @@ def test_a_night_decodes_only_contents_that_are_new(next_night: Folder) -> None:
     )
     assert next_night.stage() == ("staged", [])
     assert next_night.read("source_audio_file")["path"].to_list() == ["renamed.wav", "sub/two.wav"]
-    write_wav(next_night.folder / "sub" / "two.wav", tune(9, 12))
+    write_wav(next_night.folder / "sub" / "two.wav", make_tune(9, 12))
     assert next_night.stage() == ("staged", ["audio: 1 new files fingerprinted"])
-    assert fingerprint(tune(9, 12)).tolist() in next_night.read("source_fingerprint")["items"].to_list()
+    assert fingerprint(make_tune(9, 12)).tolist() in next_night.read("source_fingerprint")["items"].to_list()
 
 
 def test_a_folder_or_a_mapping_that_is_gone_leaves_the_tables_of_the_night_before(next_night: Folder) -> None:
