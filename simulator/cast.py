@@ -31,7 +31,7 @@ GUEST_POOL = 3_000
 TAIL = 1.1
 """Shape of the Pareto law of an artist's activity: the smaller, the longer the tail."""
 FAMOUS = 0.7
-"""Popularity from which an artist bears one name everywhere."""
+"""Popularity from which an artist has one name everywhere."""
 FORMER = 0.4
 """Chance that a platform still calls a renamed artist by the former name."""
 OTHER_NAMES_LISTED = 0.7
@@ -50,9 +50,9 @@ class Cast:
     carried: npt.NDArray[np.uint8]
     """Platforms that have the artist at all: bit n is the n-th of CATALOG_PLATFORMS."""
     numbers: npt.NDArray[np.int64]
-    """Which bearer of its name an artist is on catalog_a, from 1."""
+    """Number of an artist among the artists of one name on catalog_a, from 1."""
     twins: npt.NDArray[np.int64]
-    """Namesakes whose first songs are called alike and last alike share a number; -1 for the others."""
+    """A common number for namesakes whose first songs have one title and one length; -1 for the others."""
     scripts: npt.NDArray[np.int64]
     mains: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
@@ -63,7 +63,7 @@ class Cast:
     remixers: npt.NDArray[np.int64]
     label_names: pl.Series
     label_numbers: npt.NDArray[np.int64]
-    """Which bearer of its name a label is, from 1."""
+    """Number of a label among the labels of one name, from 1."""
     label_countries: npt.NDArray[np.int64]
 
     def is_dance(self, mains: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -73,7 +73,7 @@ class Cast:
 
 @lru_cache(maxsize=1)
 def make_cast(settings: SimulationSettings) -> Cast:
-    """Return the cast of a world; cached, because every block asks for it."""
+    """Return the cast of a world; cached, because every block needs it."""
     rng = make_generator(settings.seed, "cast")
     count = settings.block_count * count_artists_per_block(settings)
     scripts = draw_weighted(rng, SHARES, count)
@@ -82,13 +82,16 @@ def make_cast(settings: SimulationSettings) -> Cast:
     origin = np.arange(count)
     origin[namesakes] = rng.integers(0, count, len(namesakes))
     names = names.gather(pl.Series(origin))
+    # A namesake must also write its name in the same script.
     scripts = scripts[origin]
     weights = (rng.pareto(TAIL, count) + 0.25).clip(max=400)
     mains = draw_weighted(rng, [share for _, share in MAINS], count)
     spread = rng.lognormal(0, 1.0, count) * weights
+    # Ranks: popularity is evenly spread over 0..1 in a world of any size.
     popularity = np.argsort(np.argsort(spread)) / max(1, count - 1)
     carried, twins = _draw_namesakes(settings, namesakes, origin)
     by_fame = np.argsort(-spread)
+    # Guests come from artists who exist on every platform; others could be credited where they do not exist.
     by_fame = by_fame[carried[by_fame] == EVERYWHERE]
     dance = by_fame[np.isin(mains[by_fame], DANCE_NUMBERS)]
     label_count = max(1, count // ARTISTS_PER_LABEL)
@@ -119,7 +122,7 @@ def find_platform_bit(platform: str) -> int:
 
 
 def _number_bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return which bearer of its name each is among the counted ones, from 1."""
+    """Return the number of each among those of its name, from 1; only `counted` ones count."""
     frame = pl.DataFrame({"name": names, "counted": counted})
     return frame.select(pl.col("counted").cast(pl.Int64).cum_sum().over("name").clip(lower_bound=1)).to_series().to_numpy()
 
@@ -127,11 +130,13 @@ def _number_bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDA
 def _draw_namesakes(
     settings: SimulationSettings, namesakes: npt.NDArray[np.int64], origin: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return `carried` and `twins`: some namesakes live on some platforms, and the artist of the same name only on the others."""
+    """Return `carried` and `twins`: some namesakes exist on some platforms only, and the artist of the same name on the others."""
+    # A stream of its own: another rate of namesakes leaves all other draws as they are.
     rng = make_generator(settings.seed, "namesakes")
     carried = np.full(len(origin), EVERYWHERE, dtype=np.uint8)
     some = rng.integers(1, EVERYWHERE, len(namesakes)).astype(np.uint8)
     parted = draw_flags(rng, len(namesakes), settings.parted_homonyms)
+    # Disjoint sets of platforms: no platform could tell these namesakes apart by id.
     carried[origin[namesakes[parted]]] = EVERYWHERE - some[parted]
     carried[namesakes[parted]] = some[parted]
     twins = np.full(len(origin), -1, dtype=np.int64)
@@ -200,6 +205,7 @@ def list_other_names(settings: SimulationSettings, platform: str, numbers: npt.N
     frame = pl.DataFrame({"artist": numbers, "own": own, "name": cast.names.gather(numbers), "former": cast.former_names.gather(numbers)})
     latin = frame.select("artist", "own", other=romanise(pl.col("name")))
     both = pl.concat([frame.select("artist", "own", other="name"), frame.select("artist", "own", other="former"), latin])
+    # A name that differs in case only is not another name.
     both = both.drop_nulls().filter(pl.col("other").str.to_lowercase() != pl.col("own").str.to_lowercase())
     both = both.unique(["artist", "other"], maintain_order=True).sort("artist", maintain_order=True)
     is_listed = make_generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED

@@ -91,21 +91,21 @@ def list_release_ids(settings: SimulationSettings, block: int) -> pl.DataFrame:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return releases, artists, labels and masters of one block."""
-    of = build_platform_rows(settings, CATALOG_A, block)
-    rates, rng, first = settings.get_rates(CATALOG_A), of.rng, find_first_number(settings, block)
+    source = build_platform_rows(settings, CATALOG_A, block)
+    rates, rng, first = settings.get_rates(CATALOG_A), source.rng, find_first_number(settings, block)
     cast = make_cast(settings)
-    is_dance = pl.Series(cast.is_dance(of.rows["main"].to_numpy()))
-    rows = add_original_mix(add_versions(settings, CATALOG_A, of), is_dance, settings.original_mix_wording, of)
-    rows = compose_titles(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
+    is_dance = pl.Series(cast.is_dance(source.rows["main"].to_numpy()))
+    rows = add_original_mix(add_versions(settings, CATALOG_A, source), is_dance, settings.original_mix_wording, source)
+    rows = compose_titles(settings, rows, source, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
     rows = rows.with_columns(_number_names(settings, rows, credit) for credit in CREDITS).with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first
     )
     rows = rows.with_columns(n=pl.int_range(1, pl.len() + 1).over("release"), length=pl.len().over("release"))
-    releases = of.releases.with_columns(
+    releases = source.releases.with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         master=pl.col("release") + FIRST_MASTER_ID + first,
-        is_vinyl=pl.Series(draw_flags(rng, len(of.releases), 0.5)),
-        artist_name=spell_artists(settings, CATALOG_A, of.releases["artist"]).fill_null("Various"),
+        is_vinyl=pl.Series(draw_flags(rng, len(source.releases), 0.5)),
+        artist_name=spell_artists(settings, CATALOG_A, source.releases["artist"]).fill_null("Various"),
     )
     releases = releases.with_columns(_number_names(settings, releases, "artist"))
     rows = rows.join(
@@ -122,6 +122,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         label_name=number_label_names(settings).gather(releases["label"].to_numpy()),
         video=make_base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
+    # Ids of broken records lie above those of good ones, so none is the id of a good record.
     broken = _break_records(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _build_files(settings, block, rows, releases, broken, old=False)
     artists = pl.Series(list_artists(settings, CATALOG_A, block))
@@ -136,13 +137,14 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
 
 
 def number_label_names(settings: SimulationSettings) -> pl.Series:
-    """Return every label as this platform calls it: `Name (2)` for the second bearer of a name."""
+    """Return every label as this platform calls it: `Name (2)` for the second label of a name."""
     frame = pl.DataFrame({"name": spell_labels(settings, CATALOG_A), "n": make_cast(settings).label_numbers})
     return frame.select(pl.when(pl.col("n") > 1).then(pl.format("{} ({})", "name", "n")).otherwise("name")).to_series()
 
 
 def _number_names(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
-    """Return `Name (2)` for the second bearer of a name; the printed name has no number."""
+    """Return `Name (2)` for the second artist of a name; the printed name has no number."""
+    # Nobody is -1: clipping makes the lookup valid, and the branch below leaves those names alone.
     numbers = pl.Series(make_cast(settings).numbers).gather(frame[credit].clip(lower_bound=0))
     name = pl.col(f"{credit}_name")
     return (
@@ -169,6 +171,7 @@ def _build_files(
         build_file_name(settings, "artists"): join_records(_build_artist_records(settings, block, old=old)),
         build_file_name(settings, "masters"): join_records(_build_master_records(releases)),
     }
+    # Labels belong to no block, so the first one writes them all.
     if block == 0:
         out[build_file_name(settings, "labels")] = join_records(_build_label_records(settings, old=old))
     return out
@@ -176,6 +179,7 @@ def _build_files(
 
 def _break_records(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
     """Return records that no parser can read: a bare ampersand, a wrong end tag, a control character, invalid UTF-8."""
+    # One bad record must not end the reading of a file.
     forms = (b"<title>Salt & Pepper</title>", b"<title>Half</titel>", b"<title>Bell \x07</title>", b"<title>Caf\xe9</title>")
     count = draw_malformed_count(settings, rng, rows)
     return [
@@ -204,6 +208,7 @@ def _build_artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None 
 def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     """Return release, xml: the tracks of each release, with headings and suites, in order."""
     side, number = pl.col("n") - 1, pl.col("n")
+    # A track must keep a position or a time: without both it would be a heading.
     position = (
         pl.when((pl.col("draw") < NO_POSITION) & pl.col("duration_ms").is_not_null())
         .then(pl.lit(None, dtype=pl.String))
@@ -245,6 +250,7 @@ def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
         .then(pl.lit("<track><title>First Part</title></track>"))
         .otherwise(pl.lit(""))
     )
+    # The last two tracks become sub-tracks, which the platform nests below a track without a time.
     is_suite = (pl.col("length") >= SUITE_FROM) & (pl.col("release") % int(1 / SUITES) == 1)
     opens = (
         pl.when(is_suite & (pl.col("n") == pl.col("length") - 1))

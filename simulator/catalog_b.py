@@ -60,10 +60,11 @@ def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the table rows of one block; names are `core/<table>` and `derived/<table>`, spooled until the archives are packed."""
-    of = build_platform_rows(settings, CATALOG_B, block)
-    rng, first = of.rng, find_first_number(settings, block)
-    rows = _build_titles(settings, of)
+    source = build_platform_rows(settings, CATALOG_B, block)
+    rng, first = source.rng, find_first_number(settings, block)
+    rows = _build_titles(settings, source)
     recordings = rows.unique("recording", keep="first", maintain_order=True)
+    # The same recording entered twice by editors, the second time without a code.
     twins = recordings.filter(draw_flags(rng, len(recordings), settings.catalog_b_duplicates)).with_columns(
         isrc=pl.lit(None, dtype=pl.String)
     )
@@ -76,6 +77,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     entities = entities.with_columns(id=pl.Series(numbers), gid=make_uuids(numbers, "catalog_b recording")).with_columns(
         credit=_choose_credit(pl.col("id"))
     )
+    # Videos are rows of the same table and have no truth: no other platform's record belongs to them.
     good = entities.filter(~pl.col("is_video"))
     out = Part(truth=build_truth(good["gid"], good))
     artists = pl.Series(list_artists(settings, CATALOG_B, block))
@@ -85,19 +87,20 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         "label": labels.with_columns(external_id=make_uuids(labels["external_id"].cast(pl.Int64).to_numpy(), "catalog_b label")),
     }
     rows = rows.join(
+        # Tracks refer to the first entry of a recording and never to its duplicate.
         entities.head(len(recordings)).select("recording", pl.col("id").alias("recording_id"), "credit"),
         on="recording",
         how="left",
         maintain_order="left",
     )
-    releases = _build_releases(of, first)
+    releases = _build_releases(source, first)
     out.entities["release"] = build_entity_truth("release", releases["gid"], releases["number"])
     groups = [
-        _build_recording_tables(settings, of, entities, first),
-        _build_release_tables(of, releases, rows, first),
+        _build_recording_tables(settings, source, entities, first),
+        _build_release_tables(source, releases, rows, first),
         _build_artist_tables(settings, block),
-        _build_work_tables(settings, block, good, of),
-        _build_tag_tables(settings, of, good, releases),
+        _build_work_tables(settings, block, good, source),
+        _build_tag_tables(settings, source, good, releases),
         build_links(settings, block, good, releases, rng),
     ]
     if block == 0:
@@ -108,20 +111,21 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     texts: dict[str, bytes] = {}
     for group in groups:
         for name, text in group.items():
+            # Several groups write into one table (credits of recordings and of artists).
             texts[name] = texts.get(name, b"") + text
     out.files.update(texts)
     return out
 
 
-def _build_titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
+def _build_titles(settings: SimulationSettings, source: PlatformRows) -> pl.DataFrame:
     rates = settings.get_rates(CATALOG_B)
-    rows = add_versions(settings, CATALOG_B, of)
-    lower = pl.Series(draw_flags(of.rng, len(rows), LOWER_VERSIONS))
+    rows = add_versions(settings, CATALOG_B, source)
+    lower = pl.Series(draw_flags(source.rng, len(rows), LOWER_VERSIONS))
     # Names keep their case: only the words of the variant are lowered.
     plain = lower & pl.Series(rows["kind"] != "remix")
     rows = rows.with_columns(version=pl.when(plain).then(pl.col("version").str.to_lowercase()).otherwise("version"))
     rows = rows.with_columns(isrc=pl.when(pl.col("isrc").str.contains(ISRC_SHAPE)).then("isrc"))
-    return compose_titles(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
+    return compose_titles(settings, rows, source, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
 
 
 def _choose_credit(shared: pl.Expr) -> pl.Expr:
@@ -130,20 +134,20 @@ def _choose_credit(shared: pl.Expr) -> pl.Expr:
     return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
 
 
-def _build_releases(of: PlatformRows, first: int) -> pl.DataFrame:
+def _build_releases(source: PlatformRows, first: int) -> pl.DataFrame:
     number = pl.col("release") + first + 1
     artist = pl.when(pl.col("artist") == NOBODY).then(VARIOUS_ID).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
-    frame = of.releases.with_columns(id=number, credit=artist, barcode=pl.col("gtin").str.strip_chars_start("0"))
+    frame = source.releases.with_columns(id=number, credit=artist, barcode=pl.col("gtin").str.strip_chars_start("0"))
     return frame.with_columns(
         gid=make_uuids(frame["id"].to_numpy(), "catalog_b release"),
         group_gid=make_uuids(frame["id"].to_numpy(), "catalog_b group"),
         medium_gid=make_uuids(frame["id"].to_numpy(), "catalog_b medium"),
-        area=pl.Series(COUNTRIES).gather(of.rng.integers(0, len(COUNTRIES), len(frame))),
-        place=pl.Series(of.rng.random(len(frame))),
+        area=pl.Series(COUNTRIES).gather(source.rng.integers(0, len(COUNTRIES), len(frame))),
+        place=pl.Series(source.rng.random(len(frame))),
     )
 
 
-def _build_recording_tables(settings: SimulationSettings, of: PlatformRows, entities: pl.DataFrame, first: int) -> dict[str, bytes]:
+def _build_recording_tables(settings: SimulationSettings, source: PlatformRows, entities: pl.DataFrame, first: int) -> dict[str, bytes]:
     comment = (
         pl.when((pl.col("kind") == "live") & (pl.col("id") % 3 == 0))
         .then(pl.lit('live, "second night" \\ audience tape'))
@@ -163,12 +167,13 @@ def _build_recording_tables(settings: SimulationSettings, of: PlatformRows, enti
             pl.when("is_video").then(pl.lit("t")).otherwise(pl.lit("f")).alias("video"),
         )
     )
+    # A row with too few columns, or with a byte that is no UTF-8.
     broken = b""
-    for number in range(draw_malformed_count(settings, of.rng, len(entities))):
+    for number in range(draw_malformed_count(settings, source.rng, len(entities))):
         row = first + len(entities) + 2 + number
         gid = make_uuids(np.array([row]), "catalog_b recording")[0].encode()
         kinds = (b"%d\t%s\tCut off\n", b"%d\t%s\tCaf\xe9 noir\t10000\t200000\t\t0\t\\N\tf\n")
-        broken += kinds[int(of.rng.integers(0, 2))] % (row, gid)
+        broken += kinds[int(source.rng.integers(0, 2))] % (row, gid)
     several = entities.filter(pl.col("credit") >= FIRST_SHARED_CREDIT)
     join_to_guest = pl.when(pl.col("guest") != NOBODY).then(pl.lit(" feat. ")).otherwise(pl.lit(""))
     people = [
@@ -200,9 +205,10 @@ def _build_recording_tables(settings: SimulationSettings, of: PlatformRows, enti
     credit_names = pl.concat(people).sort("credit", "position").with_columns(pl.col("artist") + FIRST_ARTIST_ID)
     whole = credit_names.group_by("credit", maintain_order=True).agg(name=pl.concat_str("name", "join").str.join(""), count=pl.len())
     codes = entities.filter(pl.col("isrc").is_not_null())
+    # The dirt of a code may have chosen the second one already.
     second = codes.filter(pl.col("second_isrc").is_not_null() & (pl.col("second_isrc") != pl.col("isrc")))
     isrcs = pl.concat([codes.select("id", "isrc"), second.select("id", isrc="second_isrc")]).unique(maintain_order=True)
-    old = entities.filter(draw_flags(of.rng, len(entities), settings.catalog_b_redirects))
+    old = entities.filter(draw_flags(source.rng, len(entities), settings.catalog_b_redirects))
     redirects = old.select(gid=make_uuids(old["id"].to_numpy(), "catalog_b merged"), new="id", created=pl.lit(STAMP))
     return {
         name_member("recording"): text + broken,
@@ -225,9 +231,9 @@ def _build_recording_tables(settings: SimulationSettings, of: PlatformRows, enti
     }
 
 
-def _build_release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
+def _build_release_tables(source: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
     numbers = first + 1 + np.arange(len(rows))
-    renamed = pl.Series(draw_flags(of.rng, len(rows), RENAMED))
+    renamed = pl.Series(draw_flags(source.rng, len(rows), RENAMED))
     status = pl.when(pl.col("place") > 0.98).then(3).when(pl.col("place") > 0.97).then(4).when(pl.col("place") > 0.96).then(2).otherwise(1)  # noqa: PLR2004 - bootleg, pseudo, promotion
     dated = releases.filter((pl.col("place") > NO_DATE) & ~pl.col("is_bogus"))
     date = [pl.when(pl.col(name) > 0).then(name).alias(name) for name in ("year", "month", "day")]
@@ -385,17 +391,17 @@ def _build_artist_tables(settings: SimulationSettings, block: int) -> dict[str, 
     }
 
 
-def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
+def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, source: PlatformRows) -> dict[str, bytes]:
     """Return works, their ISWCs (a few with a wrong check digit) and the recordings that perform them."""
     songs = (
         make_block(settings, block)
         .made.songs.select(number="work", work_title="title", iswc="iswc", second_iswc="second_iswc")
         .unique("number", keep="first", maintain_order=True)
     )
-    performed = good.with_columns(number=pl.col("work")).filter(draw_flags(of.rng, len(good), WORK_SHARE))
+    performed = good.with_columns(number=pl.col("work")).filter(draw_flags(source.rng, len(good), WORK_SHARE))
     works = songs.filter(pl.col("number").is_in(performed["number"].unique().implode())).with_columns(id=pl.col("number") + 1)
     stamp, zero = pl.lit(STAMP).alias("updated"), pl.lit(0).alias("edits")
-    spoilt = pl.Series(draw_flags(of.rng, len(works), settings.wrong_iswc))
+    spoilt = pl.Series(draw_flags(source.rng, len(works), settings.wrong_iswc))
     first_code = (
         pl.when(spoilt)
         .then(pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10))
@@ -439,9 +445,9 @@ def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFr
     }
 
 
-def _build_tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
+def _build_tag_tables(settings: SimulationSettings, source: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
     """Return tags with votes on release groups (dense) and recordings (sparse): the genre, often its umbrella, rarely no genre."""
-    rng = of.rng
+    rng = source.rng
     umbrella = pl.Series([TAGS.index(UMBRELLAS[main]) + 1 if main in UMBRELLAS else None for main, _ in MAINS], dtype=pl.Int64)
 
     def draw_tags(entities: pl.DataFrame, share: float) -> pl.DataFrame:

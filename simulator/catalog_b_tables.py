@@ -106,13 +106,14 @@ AREAS = (
 
 
 def name_member(table: str, archive: str | None = None) -> str:
-    """Spool file of a table: `<archive>/<table>`."""
+    """Return the spool file of a table: `<archive>/<table>`."""
     return f"{archive or (DERIVED if table in DERIVED_TABLES else CORE)}/{table}"
 
 
 def copy_text(frame: pl.DataFrame) -> bytes:
     r"""Return rows in COPY text format: tab between fields, `\N` for null, backslash escapes, nothing quoted."""
     columns = [
+        # One pass over all escapes: replacing them one after the other would escape the new backslashes again.
         (pl.col(name).str.replace_many(_ESCAPES) if kind == pl.String else pl.col(name).cast(pl.String))
         .fill_null("\\N")
         .alias(str(position))
@@ -143,7 +144,7 @@ def _build_gids(kind: str, numbers: list[int]) -> pl.Series:
 
 
 def build_constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) -> dict[str, bytes]:
-    """Return the tables that are equal in every world of this seed."""
+    """Return the tables that do not depend on the world."""
     out: dict[str, bytes] = {}
     for table, entries in LOOKUPS.items():
         frame = pl.DataFrame(entries, schema=["id", "name", "gid"], orient="row")

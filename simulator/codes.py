@@ -49,6 +49,7 @@ _ZERO = ord("0")
 
 def assign_registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the registrant of each running number below `count`: a different one for every label, as long as there are enough."""
+    # A registrant has 99,999 codes; a world with more recordings needs several registrants for each label.
     rounds = count // _DESIGNATIONS + 1
     return numbers // _DESIGNATIONS + rounds * (labels % max(1, _REGISTRANTS // rounds))
 
@@ -66,7 +67,9 @@ def build_isrcs(
 
 def build_iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:
     """Return a bare ISWC (`T`, nine digits, check digit) for each running number."""
+    # Consecutive works get scattered numbers, and no number twice.
     digits = split_digits((numbers * _WORK_STEP % _WORK_NUMBERS).astype(np.uint64), 10, 9)
+    # ISO 15707: the prefix T counts 1, the digits 1 to 9 times their place.
     check = (10 - (1 + digits @ np.arange(1, 10)) % 10) % 10
     return build_fixed_text(np.hstack([np.full((len(numbers), 1), ord("T")), digits + _ZERO, (check + _ZERO)[:, None]]).astype(np.uint8))
 
@@ -87,7 +90,9 @@ def format_iswcs(codes: pl.Expr) -> pl.Expr:
 
 def build_gtins(numbers: npt.NDArray[np.int64]) -> pl.Series:
     """Return a GTIN-14 for each running number; every second one fits into a 12-digit UPC."""
+    # 12 digits for a UPC, 13 for an EAN: platforms strip leading zeros differently.
     payload = np.where(numbers % 2 == 0, 19_000_000_000, 400_000_000_000) + numbers
     digits = split_digits(payload.astype(np.uint64), 10, 13)
+    # GS1: weights 3 and 1 in turns, from the left of 13 digits.
     check = (10 - digits @ np.tile([3, 1], 7)[:13] % 10) % 10
     return build_fixed_text((np.hstack([digits, check[:, None]]) + _ZERO).astype(np.uint8))

@@ -158,8 +158,10 @@ def corrupt_isrcs(
     if not count:
         return true
     neighbour = np.minimum(np.arange(count) + 1, count - 1)
+    # The last track of a release keeps its own code.
     neighbour = np.where(releases[neighbour] == releases, neighbour, np.arange(count))
     first = np.unique(releases, return_index=True)[1][np.unique(releases, return_inverse=True)[1]]
+    # Drawn for each release: all its tracks carry the code of the first.
     sprayed = draw_flags(rng, int(releases.max()) + 1, settings.sprayed_isrc)[releases]
     fate, form = rng.random(count), rng.integers(0, 4 + len(JUNK_ISRCS), count)
     wrong, swapped = settings.wrong_isrc, settings.wrong_isrc + settings.swapped_isrc
@@ -225,7 +227,7 @@ def corrupt_gtins(codes: pl.Series, rng: np.random.Generator, settings: Simulati
 
 
 def corrupt_dates(dates: pl.DataFrame, rng: np.random.Generator, settings: SimulationSettings) -> pl.DataFrame:
-    """Turn year, month, day (true) into text, precision (day, month or year), year, month, day as the platform knows them.
+    """Return true year, month, day as text, precision (day, month or year), year, month, day as the platform knows them.
 
     A share is moved by up to a month (on-store date against release date), a share loses its day or month, a share is impossible; of the
     partial ones half pretend to be exact (`-01-01`).

@@ -179,7 +179,7 @@ def _encode_table(table: str, frame: pl.DataFrame) -> bytes:
 
 
 def build_files(
-    settings: SimulationSettings, block: int, albums: pl.DataFrame, songs: pl.DataFrame, artists: pl.DataFrame, of: PlatformRows
+    settings: SimulationSettings, block: int, albums: pl.DataFrame, songs: pl.DataFrame, artists: pl.DataFrame, source: PlatformRows
 ) -> dict[str, Content]:
     """Return the records of the tables of one block; a few song rows are cut off, a few have a placeholder in a numeric column."""
     display = pl.concat_str("artist_name", "second_artist_name", separator=" & ", ignore_nulls=True)
@@ -213,10 +213,11 @@ def build_files(
         .explode("credit")
         .drop_nulls()
     )
+    # `Music` is the root of every path and names no genre.
     paths = albums.select("id", "path").explode("path").drop_nulls().filter(pl.col("path") != "Music")
     primary = pl.col("path") == pl.col("path").last().over("id")
     out: dict[str, Content] = {
-        "song": _encode_table("song", song) + _break_records(settings, of, song),
+        "song": _encode_table("song", song) + _break_records(settings, source, song),
         "collection": _encode_table("collection", collection),
         "artist": _encode_table(
             "artist", artists.select(artist_id="id", name="name", is_actual_artist=pl.lit(1), artist_type_id=pl.lit(1))
@@ -248,9 +249,10 @@ def build_files(
     return out
 
 
-def _break_records(settings: SimulationSettings, of: PlatformRows, song: pl.DataFrame) -> bytes:
-    count = draw_malformed_count(settings, of.rng, len(song))
-    sample = song[of.rng.integers(0, max(1, len(song)), count)].with_columns(song_id=pl.lit("<UnknownKeyException>"))
+def _break_records(settings: SimulationSettings, source: PlatformRows, song: pl.DataFrame) -> bytes:
+    count = draw_malformed_count(settings, source.rng, len(song))
+    sample = song[source.rng.integers(0, max(1, len(song)), count)].with_columns(song_id=pl.lit("<UnknownKeyException>"))
+    # Half of them lack columns; the other half have a placeholder where a number belongs.
     half = count // 2
     cut = b"".join((EXPORTED + FIELD + str(9_000_000 + number) + FIELD + "cut off" + RECORD).encode() for number in range(half))
     return _encode_table("song", sample.slice(half)) + cut

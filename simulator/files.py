@@ -28,9 +28,9 @@ Closing = Callable[[int], bytes]
 Content = bytes | pl.DataFrame | pa.Table
 GZIP_LEVEL = 1
 BZIP2_LEVEL = 1
-"""Compression costs more time than making the world; the lowest level is still a fifth of the text."""
+"""Compression takes more time than making the world; even the lowest level writes a fifth of the text."""
 ROW_GROUP = 122_880
-"""Rows gathered per row group: parts as small as a block would slow every reader down."""
+"""Rows of a row group: groups as small as a block would slow every reader down."""
 DUMP_TIME = 1_793_491_200
 """2026-11-01 00:00 UTC, the time of every tar member."""
 
@@ -64,6 +64,7 @@ class TextSink:
         self._raw = path.open("wb")
         self._file: BinaryIO = self._raw
         if compressed:
+            # mtime=0 and no file name: the header of a gzip file would otherwise differ from run to run.
             self._file = cast("BinaryIO", igzip.IGzipFile("", "wb", GZIP_LEVEL, self._raw, mtime=0))  # type: ignore[no-untyped-call] # not annotated there
         self.lines = 0
 
@@ -96,6 +97,7 @@ class ParquetSink:
         """Append rows; TypeError for text."""
         if isinstance(content, bytes):
             raise TypeError("a Parquet file takes tables, not bytes")
+        # The oldest level writes plain strings: views would need a newer reader.
         table = content.to_arrow(compat_level=pl.CompatLevel.oldest()) if isinstance(content, pl.DataFrame) else content
         self._waiting.append(table)
         self.lines += table.num_rows
@@ -108,6 +110,7 @@ class ParquetSink:
         table = pa.concat_tables(self._waiting)
         self._waiting = []
         if self._writer is None:
+            # The schema is known only from the first rows.
             level = 1 if self._codec == "gzip" else None
             self._writer = pq.ParquetWriter(self._path, table.schema, compression=self._codec, compression_level=level, store_schema=False)
         self._writer.write_table(table, row_group_size=ROW_GROUP)
@@ -124,7 +127,7 @@ class Dump:
     """The files of one dump below `folder`; `add` opens a file when it is first named. Names ending in .gz are compressed."""
 
     def __init__(self, folder: Path, openings: Mapping[str, bytes], closings: Mapping[str, Closing]) -> None:
-        """`openings` are the text before the first block of a file, `closings` make the text after the last one out of the lines so far."""
+        """Write `openings` before the first block of a file; `closings` make the text after the last block from the lines so far."""
         self.folder = folder
         self._openings = openings
         self._closings = closings
@@ -141,7 +144,7 @@ class Dump:
         self._sinks[name].add(content)
 
     def close(self) -> dict[str, Written]:
-        """Finish all files, in name order, and say what was written."""
+        """Finish all files, in name order, and return what was written."""
         out: dict[str, Written] = {}
         for name, sink in sorted(self._sinks.items()):
             if name in self._closings:
@@ -152,6 +155,7 @@ class Dump:
 
 def compute_digests(path: Path, lines: int = 0) -> Written:
     """Return the digests of a finished file."""
+    # Publishers print MD5 beside SHA-256.
     sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -167,6 +171,7 @@ def pack_tar(archive: Path, members: Iterable[tuple[str, Path]]) -> None:
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as tar,
     ):
         for name, path in members:
+            # Owner and time stay constant: a member made from the file itself would carry both from this machine.
             entry = tarfile.TarInfo(name)
             entry.size = path.stat().st_size
             entry.mtime = DUMP_TIME

@@ -20,6 +20,7 @@ FEWEST_ITEMS = 24
 def draw_items(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
     """Return items of `count` recordings, shape (count, MOST_ITEMS): four bits in 32 change between items, as in music."""
     words = rng.integers(0, 2**32, (3, count, MOST_ITEMS), dtype=np.uint32)
+    # Three random words joined by AND: a bit is set with a chance of 1 in 8, so four of 32 change.
     steps = words[0] & words[1] & words[2]
     steps[:, :1] = words[0][:, :1]
     found: npt.NDArray[np.uint32] = np.bitwise_xor.accumulate(steps, axis=1)
@@ -28,6 +29,7 @@ def draw_items(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
 
 def copy_items(items: npt.NDArray[np.uint32], rng: np.random.Generator) -> npt.NDArray[np.uint32]:
     """Return another copy of the same recording: one bit in 64 differs."""
+    # Six random words: 1 in 64.
     flips: npt.NDArray[np.uint32] = np.bitwise_and.reduce(rng.integers(0, 2**32, (6, len(items)), dtype=np.uint32), axis=0)
     return items ^ flips
 

@@ -35,11 +35,11 @@ LATE, LATE_DAYS = 0.08, 10
 ROWS_PER_RECORDING = 8
 """Bound on the rows of a stream per recording of a block: spaces the ids of the blocks."""
 SECOND, THIRD = 0.35, 0.1
-"""Tracks with a second, a third fingerprint, which come a day later."""
+"""Shares of tracks with a second and a third fingerprint, which come a day later."""
 COMPANIONS, CHAINED = 0.05, 0.3
-"""Tracks into which another one is merged two days later, and of those others how many had one merged into them."""
+"""Share of tracks into which another track is merged two days later; share of those others with a track merged into them."""
 STRANGERS, MISLED, TAKEN_BACK = 0.05, 0.003, 0.02
-"""Tracks that a user also takes for another recording; that most users do; that many did until it was taken back."""
+"""Shares of tracks with a second link to another recording: by one user, by most users, by many users until it is disabled."""
 OLD_IDS = 0.5
 """Share of the recordings with merged ones in catalog_b that are linked by the id of the merged one."""
 ODD_TITLES = (' 7" Edit', " \\ Live", "\tMix", ' (feat. "X")', "")
@@ -78,6 +78,8 @@ def build_fingerprints(settings: SimulationSettings, block: int, catalog_b: Part
         for name in STREAMS:
             rows = streams[name].filter(pl.col("day") == number).drop("day") if name in streams else pl.DataFrame()
             text = _encode_rows(rows, day, settings, rng)
+            # Until LAST_ESCAPED_DAY the publisher escaped every backslash twice; a reader must undo that for old files
+            # only.
             files[f"{day:%Y}/{day:%Y-%m}/{day}-{name}-update.jsonl.gz"] = text.replace(b"\\", b"\\\\") if day <= LAST_ESCAPED_DAY else text
     return Fingerprints(files, written.select(fingerprint_id="id", true_recording_id="true_id"))
 
@@ -104,7 +106,7 @@ def _encode_value(name: str, value: object) -> str:
 
 
 def _draw_tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
-    """track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
+    """Return track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
     world = make_block(settings, block).made
     recordings = world.recordings.select(
         true_id="true_id", seconds=pl.col("duration_ms") // 1000, title=world.songs["title"].gather(world.recordings["song"])
@@ -113,10 +115,12 @@ def _draw_tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng:
     plain = known.select(true_id="true_recording_id", mbid="external_id").join(recordings, on="true_id", how="left", maintain_order="left")
     plain = plain.with_row_index("place").select(pl.all().exclude("place"), pl.col("place").cast(pl.Int64))
     companions = plain.filter(draw_flags(rng, len(plain), COMPANIONS)).rename({"place": "into"})
+    # Places continue behind the plain tracks, because `into` of the chained ones names a companion.
     companions = companions.with_columns(place=pl.int_range(pl.len()) + len(plain))
     chained = companions.filter(draw_flags(rng, len(companions), CHAINED)).with_columns(into="place")
     circle = plain.head(2) if len(plain) > 1 else plain.clear()
     last = len(plain) + len(companions) + len(chained)
+    # Two tracks that name each other: a reader that follows merges must come to an end.
     circle = circle.with_columns(into=last + 1 - pl.int_range(pl.len()), is_real=pl.lit(value=False))
     rows = pl.concat([plain, companions.drop("place"), chained.drop("place"), circle.drop("place")], how="diagonal").drop("place")
     late = draw_flags(rng, len(rows), LATE)
@@ -156,6 +160,7 @@ def _build_item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.D
     counts = count_items(prints["seconds"].cast(pl.Int64).to_numpy())
     texts = []
     for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
+        # Seeded by the recording, and below by the fingerprint: the items of one never depend on any other row.
         items = draw_items(np.random.default_rng([settings.seed, true_id]), 1)[0]
         items = copy_items(items, np.random.default_rng([settings.seed, true_id, number]))
         texts.append("[" + ",".join(map(str, items[:count].view(np.int32).tolist())) + "]")

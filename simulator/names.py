@@ -67,6 +67,7 @@ LABEL_PATTERNS: tuple[tuple[float, str], ...] = (
 
 def _fill_pattern(pattern: str, drawn: dict[str, list[str]], *, is_spaced: bool) -> pl.Series:
     pieces: list[pl.Expr] = []
+    # Scripts without spaces (kana, Han) also lose the spaces of a pattern.
     for piece in pattern.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if piece.startswith("{"):
             pieces.append(pl.col(piece[1:-1]))
@@ -93,8 +94,10 @@ def compose_texts(
             if not len(mine):
                 continue
             known = vocabulary[number]
+            # A power of a uniform number: low indices, the frequent words, come up most (FALL).
             drawn = {slot: known[(len(known) * rng.random(len(mine)) ** fall).astype(np.int64)].tolist() for slot in "abcd"}
             parts.append(pl.DataFrame({"row": mine, "text": _fill_pattern(pattern, drawn, is_spaced=script.is_spaced)}))
+    # Texts are made script by script and pattern by pattern, so their rows are put back in order.
     return pl.concat(parts).sort("row")["text"]
 
 

@@ -36,7 +36,8 @@ def draw_main_strings(
 ) -> tuple[list[Entry], npt.NDArray[np.int64]]:
     """Draw one of a platform's strings for each main genre: (all strings, position per row).
 
-    The position is -1 where the platform has none or, unless `always`, tells none. A share (`genre_noise`) gets a string of another main.
+    The position is -1 where the platform has no string or, unless `always`, omits it. A share (`genre_noise`) gets a string of another main
+    genre.
     """
     flat: list[Entry] = []
     starts, sizes = np.zeros(len(MAINS), dtype=np.int64), np.zeros(len(MAINS), dtype=np.int64)
@@ -45,6 +46,7 @@ def draw_main_strings(
         flat.extend(choices.get(main, ()))
     count = len(mains)
     shown = np.where(draw_flags(rng, count, settings.genre_noise), rng.integers(0, len(MAINS), count), mains)
+    # Noise must not choose a genre for which this platform has no word.
     shown = np.where(sizes[shown] == 0, mains, shown)
     drawn = starts[shown] + (rng.random(count) ** 1.5 * sizes[shown]).astype(np.int64)
     return flat, np.where((sizes[shown] == 0) | draw_flags(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)

@@ -41,35 +41,35 @@ SHARE = 0.003
 DRAWN = {"retitled": 0.22, "recoded": 0.16, "retimed": 0.15, "removed": 0.12, "added": 0.15}
 """Kinds that are drawn anew every night; each as a share of the rows changed."""
 TWIN_TURNS = 0.04
-"""Likewise, kinds that take turns: a row is `twinned` one night, `joined` with its twin the next, `parted` from it or removed the third."""
+"""Share of kinds that take turns: a row is `twinned` one night, `joined` with its twin the next, `parted` from it or removed the third."""
 CREDIT_TURNS = 0.02
-"""Likewise: a row is `obscured` one night and `explained` the next."""
+"""The same for credits: a row is `obscured` one night and `explained` the next."""
 RENAMED = 0.04
-"""Likewise: rows of artists who take another name."""
+"""Share of artists who take another name."""
 BESIDE = ("added", "twinned", "obscured", "explained")
 """Kinds that put a new record beside the row; the others put one (or none) in its place."""
 STAYS = 0.5
 """Rows that lose only the code when it is time to part; the others leave altogether."""
 TWIN_GAP_MS, TWIN_GAP_RANGE_MS = 9_000, 3_000
-"""Extra length of a twin over its row. The duration makes it another recording, until a shared code makes it the same one."""
+"""Milliseconds by which a twin is longer than its row. The duration makes it another recording, until a shared code joins them."""
 MOST_RETIMED_MS = 20_000
 MISTYPED_CHARACTERS = 6
-"""Shorter titles get a word more instead."""
+"""Shorter titles get another word instead."""
 
 
 def write_nightly_changes(before: Path, after: Path, *, night: int = 1, share: float = SHARE) -> pl.DataFrame:
     """Write the staging tables of the day after; `before` stays as it is.
 
-    Tables other than recordings and artists are taken over, less what hangs on removed records; `intake` is not kept in step.
+    Other tables than recordings and artists are copied without the rows of removed records; `intake` is not updated.
 
     Args:
         before: folder of staged platforms, a folder each.
         after: another such folder; the tables in it are replaced.
-        night: its number: 0 for the eve, which lays what night 1 joins and parts; then 1, 2, ...
+        night: its number: 0 for the eve, which adds the rows that night 1 joins and parts; then 1, 2, ...
         share: rows to change, as a share of all.
 
     Returns:
-        platform, external_id, change (a kind named above), sorted; one row for each record that is new, gone or other than before.
+        platform, external_id, change (a kind named above), sorted; one row for each record that is new, removed or changed.
     """
     found = [_change_platform(before / key, after / key, night, share) for key in SOURCES if (before / key).is_dir()]
     return pl.concat(found).sort("platform", "external_id")
@@ -100,7 +100,7 @@ _SOURCE = ("platform", "external_id")
 
 
 def _forget(staged: Path, removed: pl.DataFrame) -> None:
-    """Take out what hangs on removed records: places on releases, links, genres."""
+    """Remove the rows that refer to removed records: places on releases, links, genres."""
     for name, column in (("source_release_track", "external_id"), ("source_link", "entity_id"), ("source_genre", "entity_id")):
         table = read_table(TABLES[name], staged / name)
         kept = table.join(removed, left_on=column, right_on="external_id", how="anti", maintain_order="left")
@@ -108,7 +108,7 @@ def _forget(staged: Path, removed: pl.DataFrame) -> None:
 
 
 def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict[str, str]:
-    """Write `source_artist`; artist_id -> name of the artists who got a new one."""
+    """Write `source_artist`, and return artist_id -> new name of the renamed artists."""
     artists = read_table(TABLES["source_artist"], before)
     chosen = pl.Series(_draw_numbers(_hash_names(artists, "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
     renamed = artists.with_columns(name=pl.when(chosen).then(pl.lit("New ") + pl.col("name")).otherwise("name"))
@@ -117,7 +117,7 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
 
 
 def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows that stay; with `change` the rows that are new or replace others."""
+    """Return the rows that stay, and with `change` those that are new or replace others."""
     hashes = _hash_names(rows, "external_id")
     kinds = _choose_kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
@@ -126,7 +126,7 @@ def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, sh
     made: list[Row] = []
     for row, (kind, choice, amount), code in zip(rows.filter(_build_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
         change = Change(row, night, choice, amount, code, new_names)
-        # A change may come to nothing: what is to be parted can have lost its code already.
+        # A change may change nothing: a row to be parted can have lost its code already.
         made += [{**new, "change": None if new == row else kind} for new in _CHANGES[kind](change)]
     kept = rows.filter(_build_mask(~touched | np.isin(kinds, BESIDE)))
     changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
@@ -138,6 +138,7 @@ def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: li
     limits = np.cumsum(list(DRAWN.values()))
     kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draw_numbers(hashes, f"night {night}") / share, side="right")]
     is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
+    # A new name overrules what was drawn for a row: all rows of the artist must change together.
     kinds = np.where(is_renamed.to_series().to_numpy(), "renamed", kinds)
     # The turns need rows with a duration, so that they can differ, and with an artist, so that they can be found.
     able = rows.select(pl.col("duration_ms").is_not_null() & (pl.col("artists").list.len() > 0)).to_series().to_numpy()
@@ -146,6 +147,8 @@ def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: li
         ("twin", TWIN_TURNS, {night + 1: "twinned", night: "joined", night - 1: "parted"}),
     ):
         turn = np.floor(_draw_numbers(hashes, purpose) / (share * turns))
+        # A row takes its turn once in its life: the night on which it begins is drawn, and the next kinds follow night
+        # by night.
         for number, kind in kind_at.items():
             kinds = np.where(able & (turn == number), kind, kinds)
     leaves = (kinds == "parted") & (_draw_numbers(hashes, "stays") >= STAYS)

@@ -44,6 +44,7 @@ def build_entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) 
 
 def find_first_number(settings: SimulationSettings, block: int) -> int:
     """Return the first running number of a block's rows on a platform."""
+    # Blocks are made in parallel, so their ranges of numbers must not depend on how many rows other blocks have.
     return block * settings.recordings_per_block * ROWS_PER_RECORDING
 
 

@@ -41,7 +41,7 @@ ABSORBING = ("cosmetic", "cosmetic_typo")
 """Classes whose queries may carry an edit tag."""
 SCHEMA = {"class": pl.String(), "artist": pl.String(), "title": pl.String(), "recording_id": pl.Int64()}
 _DRAWN_PER_QUERY = 30
-"""Recordings looked at per query wanted: one in fifteen has a guest."""
+"""Recordings examined for each query: only one in fifteen has a guest."""
 _LONGEST = 500
 _SHORTEST_TYPO = 4
 """Letters of a field that gets a typo: in `Up` one wrong letter makes another word."""
@@ -64,10 +64,10 @@ class Song(NamedTuple):
 
 
 def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
-    """[class, artist, title, recording_id]: `per_class` queries of each class, fewer when too few recordings allow it.
+    """Return [class, artist, title, recording_id]: `per_class` queries of each class, fewer when too few recordings allow it.
 
-    `names` [recording_id, title, artists: list of struct with name, is_primary, is_remixer] as in the table `track`; hand over all of a
-    catalog, for absent queries are checked against it.
+    `names` [recording_id, title, artists: list of struct with name, is_primary, is_remixer] as in the table `track`; pass all of a
+    catalog, because absent queries are checked against it.
     """
     lazy = names.lazy().select("recording_id", "title", "artists")
     songs = _order_recordings(lazy, per_class, seed)
@@ -86,6 +86,7 @@ def find_answer_names(artists: Sequence[str], title: str, *, absorbs_edits: bool
 def _order_recordings(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
     """Return recordings in an order that depends on seed and id alone."""
     ids = names.select("recording_id").collect().to_series().to_numpy()
+    # A hash of the id and not a random sample: the order of rows in the catalog must not matter.
     rank = hash_keys(ids, f"queries/{seed}")
     chosen = pl.Series("recording_id", ids[np.argsort(rank, kind="stable")[: per_class * _DRAWN_PER_QUERY]])
     rows = names.join(chosen.to_frame().with_row_index("rank").lazy(), on="recording_id").collect().sort("rank")
@@ -101,8 +102,10 @@ def _read_song(row: dict[str, Any]) -> Song:
 
 def _make_queries(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
     """Return a query for each recording of which the class can be made; each class begins at another recording."""
+    # Otherwise all classes would ask for the same few recordings.
     first = (CLASSES.index(kind) * len(songs)) // len(CLASSES)
     for song in (*songs[first:], *songs[:first]):
+        # A generator for each query: one that cannot be made leaves the others as they are.
         made = make(Random(f"{seed}/{kind}/{song.recording_id}"), song) if song.artists else None  # noqa: S311 - no secret
         if made and all(name.strip() and len(name) <= _LONGEST for name in made):
             yield (kind, *made, song.recording_id)
@@ -217,8 +220,9 @@ _MAKERS: dict[str, _Maker] = {
 
 
 def _make_absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
-    """Return names that no recording bears, by name keys of all artists and core titles, whatever the variant."""
+    """Return names that no recording has, by name keys of all artists and core titles, whatever the variant."""
     sung = [song for song in songs if song.artists]
+    # Twice as many as wanted, because some invented names do exist.
     made = [_invent_names(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
     asked = pl.DataFrame({"name": sorted({artist for artist, _ in made})})
     artist = pl.col("artists").list.eval(pl.element().struct.field("name"))

@@ -29,6 +29,7 @@ def make_generator(seed: int, purpose: str, block: int = 0) -> np.random.Generat
 def hash_keys(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
     """Return a 64-bit hash of every key (splitmix64, a bijection: distinct keys stay distinct under one salt)."""
     with np.errstate(over="ignore"):
+        # The constants are those of splitmix64 (Steele, Lea, Flood 2014).
         value = keys.astype(np.uint64) + np.uint64(zlib.crc32(salt.encode()) + 1) * np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -39,6 +40,7 @@ def build_fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
     """Return a matrix of ASCII codes, a row for each text, as a text column, without Python strings."""
     rows, width = characters.shape
     offsets = np.arange(rows + 1, dtype=np.int64) * width
+    # Offsets and bytes are Arrow's own layout: a million ids without a million Python strings.
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(characters).tobytes())]
     return pl.Series(pa.Array.from_buffers(pa.large_string(), rows, buffers))
 
@@ -62,6 +64,7 @@ def make_base62_ids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
 def make_uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
     """Return a version-4-shaped UUID for each key, lower case with hyphens."""
     nibbles = np.hstack([split_digits(hash_keys(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
+    # Version 4, variant 10xx (RFC 9562).
     nibbles[:, 12] = 4
     nibbles[:, 16] = 8 + nibbles[:, 16] % 4
     out = np.full((len(keys), 36), ord("-"), dtype=np.uint8)

@@ -61,6 +61,7 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     layers = _Layers()
     group, kind = _group_songs(rng, artist)
     leaders = np.unique(group, return_index=True)[1]
+    # Homes come first: a recording's first release is where `is_home` holds, and it holds once.
     layers.add(leaders, kind[leaders], group[song[originals]], originals, is_home=True)
     # Songs with mixes and some others have a single; a song that came out as a single anyway has its mixes there.
     has_mix = np.isin(np.arange(len(songs)), song[mixes])
@@ -85,16 +86,18 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
     heads, kinds, placements = layers.build_columns()
     named_after = np.arange(len(heads))
+    # Editions have the title of their album.
     named_after[kinds == EDITION], named_after[kinds == DELUXE] = np.nonzero(reissued)[0], np.nonzero(enlarged)[0]
     return Releases(_build_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
 
 
 def _group_songs(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first release of each song's original (from 0) and its kind: runs of an artist's songs, in order."""
+    """Return the first release of each song's original (from 0) and its kind; a release is a run of an artist's songs."""
     starts = (np.diff(artists, prepend=-1) != 0) | draw_flags(rng, len(artists), 1 / ALBUM_LENGTH)
     run = np.cumsum(starts) - 1
     size = np.bincount(run)[run]
     kind = np.where(size >= ALBUM_FROM, ALBUM, np.where(size >= EP_FROM, EP, SINGLE))
+    # Songs of a run that is too short for an EP become a single each.
     own = np.where(kind == SINGLE, run[-1] + 1 + np.arange(len(artists)), run)
     return np.unique(own, return_inverse=True)[1], kind
 
@@ -117,7 +120,10 @@ class _Layers:
         *,
         is_home: bool,
     ) -> int:
-        """Add releases (their leading songs), put `recordings` on them (`release` counts from 0 within these); the first number given."""
+        """Add releases (their leading songs), put `recordings` on them, and return the first number.
+
+        `release` counts from 0 within the releases of this call.
+        """
         first = self._count
         self._heads.append(heads)
         self._kinds.append(np.broadcast_to(np.asarray(kind), len(heads)))
@@ -126,7 +132,7 @@ class _Layers:
         return first
 
     def place(self, release: npt.NDArray[np.int64], recordings: npt.NDArray[np.int64], *, is_home: bool) -> None:
-        """Put recordings on releases that are there already."""
+        """Put recordings on releases that exist already."""
         self._placements.append(pl.DataFrame({"release": release, "recording": recordings}).with_columns(is_home=pl.lit(is_home)))
 
     def build_columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pl.DataFrame]:

@@ -52,12 +52,12 @@ class PlatformRows:
     """release, recording, track, is_home, true_id, song, work, title, kind, before, after, place, artist, second_artist, guest,
     second_guest, remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
     rng: np.random.Generator
-    """For what the platform's own form still has to draw."""
+    """The generator for whatever the platform's own form draws."""
 
 
 @lru_cache(maxsize=2)
 def make_block(settings: SimulationSettings, block: int) -> World:
-    """Return the true block; cached, because every platform asks for it."""
+    """Return the true block; cached, because every platform needs it."""
     made = make_songs(settings, block)
     return World(block, made, make_releases(settings, block, made))
 
@@ -67,6 +67,8 @@ def _draw_carried(
 ) -> npt.NDArray[np.bool_]:
     """Draw releases in proportion to `weights` so that about `wanted` tracks come together."""
     chances = weights / max(weights.max(initial=0), 1e-9)
+    # Chances are capped, so one scaling falls short of the wanted number; after a few rounds the rest of the releases
+    # makes up for it.
     for _ in range(ROUNDS):
         expected = float((chances * sizes).sum())
         chances = (chances * (wanted / expected if expected else 0)).clip(max=FULL)
@@ -95,12 +97,15 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     sizes = np.bincount(placements["release"].to_numpy(), minlength=len(releases))
     if platform == CATALOG_B:  # one row a recording there, however many releases it stands on
         sizes = np.bincount(placements.filter("is_home")["release"].to_numpy(), minlength=len(releases))
+    # Releases are drawn and not rows, so a platform carries albums as a whole.
     weights = _weigh_releases(platform, releases, cast.is_dance(releases["main"].to_numpy()))
     carried = _draw_carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
     kept = placements.filter(carried[placements["release"].to_numpy()])
     kept = kept.filter(~draw_flags(rng, len(kept), settings.missing_tracks))
+    # A namesake that does not exist on this platform has no releases here.
     kept = kept.filter(_has_artist(world, kept, cast.carried, find_platform_bit(platform)))
     if platform == CATALOG_B:
+        # Only recordings whose first release is carried count here, as in `sizes` above.
         kept = kept.filter(pl.col("is_home").any().over("recording"))
     rows = _join_row_columns(world, kept)
     promoted = (
@@ -113,6 +118,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     )
     rows = rows.with_columns(
         isrc=corrupt_isrcs(
+            # A remastered edition has a code of its own.
             rows.select(pl.when(pl.col("remaster_year") > 0).then("edition_isrc").otherwise("isrc")).to_series(),
             rows["second_isrc"],
             rows["release"].to_numpy(),
@@ -124,6 +130,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
         has_no_duration=pl.Series(_draw_untimed(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
         has_neither=pl.Series(draw_flags(rng, len(rows), settings.missing_isrc_and_duration)),
     ).with_columns(
+        # Drawn apart from the single rates: rows without both code and duration are the hardest to link.
         isrc=pl.when(~pl.col("has_neither")).then("isrc"),
         duration_ms=pl.when(~pl.col("has_no_duration") & ~pl.col("has_neither")).then("duration_ms"),
     )

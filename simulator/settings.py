@@ -62,7 +62,7 @@ DIRT = (
     "catalog_b_duplicates",
     "catalog_b_redirects",
 )
-"""The rates that are dirt: what platforms get wrong or say otherwise. The rest says how large the world is and who carries what."""
+"""The rates of dirt: errors, and differences of wording between platforms. The other settings state size and coverage."""
 PLATFORM_DIRT = ("missing_isrc", "missing_duration")
 
 
@@ -208,5 +208,5 @@ class SimulationSettings:
 
     @property
     def block_count(self) -> int:
-        """Blocks the world is made in, each from the seed and its own number alone."""
+        """The number of blocks of the world; each depends on the seed and its own number alone."""
         return -(-self.recordings // self.recordings_per_block)

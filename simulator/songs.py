@@ -88,7 +88,7 @@ class Songs:
 
 
 def _number_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Series:
-    """Number the second bearer of a title, as in a series: no artist gives one title twice."""
+    """Number the second song of one title by one artist, as in a series."""
     frame = pl.DataFrame({"artist": artists, "text": texts})
     number = pl.int_range(1, pl.len() + 1).over("artist", pl.col("text").str.to_lowercase().str.replace_all(r"[\W_]", ""))
     return frame.select(
@@ -121,12 +121,15 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     wanted = min(settings.recordings_per_block, settings.recordings - first)
     own = list_block_artists(settings, block)[:wanted]
     rng = make_generator(settings.seed, "songs", block)
+    # Every artist has one song before the weights decide about the rest.
     artists = np.concatenate([own, own[draw_weighted(rng, cast.weights[own], wanted - len(own))]])
     has = _draw_variants(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)
+    # Songs are drawn until their recordings reach the wanted number; the last song loses the surplus.
     last = int(np.searchsorted(np.cumsum(has.sum(axis=1)), wanted))
     artists, has = artists[: last + 1], has[: last + 1]
     surplus = int(has.sum()) - wanted
     has[last, np.nonzero(has[last])[0][int(has[last].sum()) - surplus :]] = False
+    # Releases are runs of an artist's songs, so an artist's songs must stand together.
     order = np.argsort(artists, kind="stable")
     artists, has = artists[order], has[order]
     songs = _build_song_columns(settings, block, cast, artists)
@@ -140,12 +143,15 @@ def _build_song_columns(settings: SimulationSettings, block: int, cast: Cast, ar
     mains = cast.mains[artists]
     is_dance = cast.is_dance(mains)
     texts = draw_titles(rng, settings.seed, cast.scripts[artists])
+    # Only the first song of an artist is a twin.
     twins = np.where(np.diff(artists, prepend=-1) != 0, cast.twins[artists], NOBODY)
     texts = _number_titles(artists, _share_twin_titles(settings, cast, texts, twins))
     works = block * settings.recordings_per_block * 2 + np.arange(count)
     covered = np.where(draw_flags(rng, count, settings.covers), rng.integers(0, count, count), np.arange(count))
+    # A cover is by another artist; an artist who would cover himself sings the own song.
     covered = np.where(artists[covered] == artists, np.arange(count), covered)
     starts = np.where(is_dance, DANCE_YEAR, FIRST_YEAR)
+    # By the artist and not by the block, so that all blocks agree on when a career began.
     births = LAST_YEAR - (LAST_YEAR - starts) * make_generator(settings.seed, "births").random(len(cast.names))[artists] ** 1.8
     years = (births + (LAST_YEAR - births) * rng.random(count)).astype(np.int64)
     guest_shares = np.array([GUESTS.get(main, OTHER_GUESTS) for main, _ in MAINS])[mains]
@@ -162,6 +168,7 @@ def _build_song_columns(settings: SimulationSettings, block: int, cast: Cast, ar
     more = pick(draw_flags(rng, count, SECOND_GUEST) & (guest != NOBODY))
     more = np.where((more == second) | (more == guest), NOBODY, more)
     all_works = pl.Series(works[covered])
+    # Even numbers for the first code of a work, odd ones for the second.
     iswc = codes.build_iswcs(all_works.to_numpy() * 2)
     second_iswc = codes.build_iswcs(all_works.to_numpy() * 2 + 1)
     # A work has its codes whoever sings it, so the coins fall per work, not per song.
@@ -202,9 +209,11 @@ def _build_recording_columns(
     median, spread = np.where(is_dance, DANCE_MS[0], OTHER_MS[0]), np.where(is_dance, DANCE_MS[1], OTHER_MS[1])
     song_ms = median * np.exp(rng.normal(0, 1, len(songs)) * spread)
     twins = songs["twin"].to_numpy()
+    # Twins may lie in different blocks, so their common length comes from a stream without a block.
     alike = make_generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
     song_ms = np.where(twins == NOBODY, song_ms, alike + make_generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
     length = np.array([kind.length for kind in VARIANTS])[variant]
+    # The original has the length of the song; every other variant varies around its factor.
     own = np.where(variant == 0, 0, rng.normal(0, SAME_SONG_SPREAD, count))
     milliseconds = (song_ms[song] * length * np.exp(own)).clip(min=45_000).astype(np.int64)
     before, after = _draw_wordings(rng, variant)
@@ -215,6 +224,7 @@ def _build_recording_columns(
     countries = cast.countries[artist]
     registrants = codes.assign_registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
     isrc = codes.build_isrcs(numbers, countries, registrants, years)
+    # Recordings of a song stand together: the row before is a sibling if it is of the same song.
     sibling = np.where(np.diff(song, prepend=-1) == 0, np.arange(count) - 1, np.arange(count))
     shared = np.where(draw_flags(rng, count, settings.shared_isrc), sibling, np.arange(count))
     second = codes.build_isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
@@ -252,6 +262,7 @@ def _draw_remixers(
 
 
 def _draw_wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> tuple[pl.Series, pl.Series]:
+    # Objects and not fixed-width text, which would cut longer wordings.
     before = np.full(len(variant), "", dtype=object)
     after = np.full(len(variant), "", dtype=object)
     for number, kind in enumerate(VARIANTS):

@@ -67,13 +67,18 @@ def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return tracks and releases of one block."""
-    of = build_platform_rows(settings, STORE_A, block)
-    rates, rng, first = settings.get_rates(STORE_A), of.rng, find_first_number(settings, block)
+    source = build_platform_rows(settings, STORE_A, block)
+    rates, rng, first = settings.get_rates(STORE_A), source.rng, find_first_number(settings, block)
     rows = compose_titles(
-        settings, add_versions(settings, STORE_A, of), of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})"
+        settings,
+        add_versions(settings, STORE_A, source),
+        source,
+        featured=rates.featured_in_title,
+        in_title=rates.version_in_title,
+        form=" ({})",
     )
     originals = pl.Series(ORIGINALS, dtype=pl.String).gather(np.searchsorted(ORIGINAL_SHARES, rng.random(len(rows))))
-    genres, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings, always=True)
+    genres, positions = draw_main_strings(source.releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     table = pl.DataFrame(
         {
             "genre_id": [genre.genre_id for genre in genres],
@@ -83,10 +88,10 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         },
         schema={"genre_id": pl.Int64, "genre": pl.String, "sub_genre_id": pl.Int64, "sub_genre": pl.String},
     )[positions]
-    releases = pl.concat([of.releases, table], how="horizontal").with_columns(
+    releases = pl.concat([source.releases, table], how="horizontal").with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         label_id=pl.col("label") + FIRST_LABEL_ID,
-        label_name=spell_labels(settings, STORE_A).gather(of.releases["label"].to_numpy()),
+        label_name=spell_labels(settings, STORE_A).gather(source.releases["label"].to_numpy()),
     )
     tracks = rows.with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + np.arange(len(rows))),
@@ -117,6 +122,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     spoilt = tracks[rng.integers(0, max(1, len(tracks)), count)].with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count))
     )
+    # Bad records are encoded with the good ones and then broken, so that they differ by the fault alone.
     lines = _encode_tracks(pl.concat([tracks, spoilt]))
     out = Part(truth=build_truth(tracks["id"].cast(pl.String), rows))
     out.files = {
@@ -132,7 +138,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         "label": build_label_truth(settings, block, FIRST_LABEL_ID),
     }
     if settings.alternative_forms:
-        out.alternative = _build_csv_tables(settings, block, releases, tracks, of)
+        out.alternative = _build_csv_tables(settings, block, releases, tracks, source)
     return out
 
 
@@ -235,10 +241,10 @@ def _encode_csv(frame: pl.DataFrame) -> bytes:
 
 
 def _build_csv_tables(
-    settings: SimulationSettings, block: int, releases: pl.DataFrame, tracks: pl.DataFrame, of: PlatformRows
+    settings: SimulationSettings, block: int, releases: pl.DataFrame, tracks: pl.DataFrame, source: PlatformRows
 ) -> dict[str, Content]:
     """Return the CSV set; the first block has all artists and labels, because the tables hold each once."""
-    del of
+    del source
     roles = [
         tracks.filter(pl.col(credit) != NOBODY).select(
             artist_id=pl.col(credit) + FIRST_ARTIST_ID,

@@ -64,12 +64,12 @@ def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the table rows of one block."""
-    of = build_platform_rows(settings, STREAMSVC_A, block)
+    source = build_platform_rows(settings, STREAMSVC_A, block)
     rates = settings.get_rates(STREAMSVC_A)
     rows = compose_titles(
         settings,
-        add_versions(settings, STREAMSVC_A, of),
-        of,
+        add_versions(settings, STREAMSVC_A, source),
+        source,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" - {}",
@@ -80,34 +80,34 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         rowid=pl.Series(numbers + 1),
         album_rowid=first + 1 + pl.col("release"),
         id=make_base62_ids(numbers, "streamsvc_a track"),
-        explicit=pl.Series(draw_flags(of.rng, len(rows), 0.09)).cast(pl.Int64),
+        explicit=pl.Series(draw_flags(source.rng, len(rows), 0.09)).cast(pl.Int64),
     )
-    albums = _build_albums(settings, of, first)
-    tracks = _build_tracks(rows, of)
-    broken = _build_broken_tracks(settings, of, tracks, first + len(rows))
+    albums = _build_albums(settings, source, first)
+    tracks = _build_tracks(rows, source)
+    broken = _build_broken_tracks(settings, source, tracks, first + len(rows))
     out = Part(truth=build_truth(rows["id"], rows))
     out.files = {
         "tracks.parquet": pl.concat([tracks, broken]),
         "albums.parquet": albums,
         "artists.parquet": _build_artists(settings, block),
         "track_artists.parquet": _build_track_artists(rows),
-        "artist_albums.parquet": _build_artist_albums(albums, of, rows),
+        "artist_albums.parquet": _build_artist_albums(albums, source, rows),
         "artist_genres.parquet": _build_artist_genres(settings, block),
     }
     artists = list_artists(settings, STREAMSVC_A, block)
     out.entities = {
         "artist": build_entity_truth("artist", make_base62_ids(artists, "streamsvc_a artist"), pl.Series(artists)),
-        "release": build_entity_truth("release", albums["id"], of.releases["number"]),
+        "release": build_entity_truth("release", albums["id"], source.releases["number"]),
     }
     if block == 0:
         out.files["available_markets.parquet"] = pl.DataFrame({"rowid": np.arange(len(MARKETS)) + 1, "available_markets": MARKETS})
     if settings.alternative_forms:
-        out.alternative["tracks.ndjson.gz"] = _encode_track_objects(settings, of, rows, albums)
+        out.alternative["tracks.ndjson.gz"] = _encode_track_objects(settings, source, rows, albums)
     return out
 
 
-def _build_albums(settings: SimulationSettings, of: PlatformRows, first: int) -> pl.DataFrame:
-    releases, rng, count = of.releases, of.rng, len(of.releases)
+def _build_albums(settings: SimulationSettings, source: PlatformRows, first: int) -> pl.DataFrame:
+    releases, rng, count = source.releases, source.rng, len(source.releases)
     gtin, form = pl.col("gtin"), pl.col("form")
     labels = spell_labels(settings, STREAMSVC_A).gather(releases["label"].to_numpy())
     return releases.with_columns(
@@ -135,7 +135,7 @@ def _build_albums(settings: SimulationSettings, of: PlatformRows, first: int) ->
     )
 
 
-def _build_tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
+def _build_tracks(rows: pl.DataFrame, source: PlatformRows) -> pl.DataFrame:
     return rows.select(
         "rowid",
         "id",
@@ -148,19 +148,19 @@ def _build_tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
         external_id_ean=pl.lit(None, dtype=pl.String),
         external_id_upc=pl.lit(None, dtype=pl.String),
         popularity=(pl.col("popularity") * 100).round().cast(pl.Int64),
-        available_markets_rowid=pl.Series(np.searchsorted(MARKET_WEIGHTS, of.rng.random(len(rows))) + 1).cast(pl.Int64),
+        available_markets_rowid=pl.Series(np.searchsorted(MARKET_WEIGHTS, source.rng.random(len(rows))) + 1).cast(pl.Int64),
         disc_number=pl.lit(1, dtype=pl.Int64),
         duration_ms=pl.col("duration_ms").fill_null(0),
         explicit="explicit",
     )
 
 
-def _build_broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.DataFrame, number: int) -> pl.DataFrame:
+def _build_broken_tracks(settings: SimulationSettings, source: PlatformRows, tracks: pl.DataFrame, number: int) -> pl.DataFrame:
     """Return bad rows: no name (a takedown), an invalid id, a repeated id."""
-    count = draw_malformed_count(settings, of.rng, len(tracks))
-    kind = pl.Series(of.rng.integers(0, 3, count))
+    count = draw_malformed_count(settings, source.rng, len(tracks))
+    kind = pl.Series(source.rng.integers(0, 3, count))
     numbers = number + np.arange(count)
-    return tracks[of.rng.integers(0, max(1, len(tracks)), count)].with_columns(
+    return tracks[source.rng.integers(0, max(1, len(tracks)), count)].with_columns(
         rowid=pl.Series(numbers + 1),
         name=pl.when(kind == 0).then(pl.lit("")).otherwise("name"),
         id=pl.when(kind == 0)
@@ -207,10 +207,12 @@ def _build_track_artists(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -> pl.DataFrame:
+def _build_artist_albums(albums: pl.DataFrame, source: PlatformRows, rows: pl.DataFrame) -> pl.DataFrame:
     number = pl.col("artist")
     own = albums.select(
-        artist_rowid=of.releases.select(pl.when(number == NOBODY).then(VARIOUS_ROWID).otherwise(number + FIRST_ARTIST_ROWID)).to_series(),
+        artist_rowid=source.releases.select(
+            pl.when(number == NOBODY).then(VARIOUS_ROWID).otherwise(number + FIRST_ARTIST_ROWID)
+        ).to_series(),
         album_rowid="rowid",
         is_appears_on=pl.lit(0, dtype=pl.Int64),
         is_implicit_appears_on=pl.lit(0, dtype=pl.Int64),
@@ -243,8 +245,9 @@ def _build_artist_genres(settings: SimulationSettings, block: int) -> pl.DataFra
     return pl.concat(parts).unique(maintain_order=True).sort("artist_rowid", maintain_order=True)
 
 
-def _encode_track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
+def _encode_track_objects(settings: SimulationSettings, source: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
     """Return track objects of the web interface; a few lines are broken, a few are local files without id."""
+    # Ids of all artists at once: credits name artists of every block.
     ids = make_base62_ids(np.arange(len(spell_platform_names(settings, STREAMSVC_A))), "streamsvc_a artist")
     with_ids = rows.with_columns(ids.gather(rows[credit].clip(lower_bound=0)).alias(f"{credit}_id") for credit in CREDITS)
     album = albums.select(
@@ -275,9 +278,10 @@ def _encode_track_objects(settings: SimulationSettings, of: PlatformRows, rows: 
         pl.concat_str(pl.lit("spotify:track:"), "id").alias("uri"),
     )
     lines = (
+        # A track without a code has an empty object there, where JSON encoding writes a null.
         frame.select(track.struct.json_encode()).to_series().str.replace('"external_ids":{"isrc":null}', '"external_ids":{}', literal=True)
     )
-    broken = lines.gather(of.rng.integers(0, len(lines), draw_malformed_count(settings, of.rng, len(lines)))).str.replace(
+    broken = lines.gather(source.rng.integers(0, len(lines), draw_malformed_count(settings, source.rng, len(lines)))).str.replace(
         r'"id":"\w{22}","is_local":false', '"id":null,"is_local":true'
     )
-    return insert_broken_lines(lines, break_lines(broken.to_list(), of.rng), of.rng)
+    return insert_broken_lines(lines, break_lines(broken.to_list(), source.rng), source.rng)

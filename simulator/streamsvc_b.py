@@ -62,23 +62,23 @@ def build_export_path(settings: SimulationSettings, feed: str) -> str:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return songs, albums and artists of one block."""
-    of = build_platform_rows(settings, STREAMSVC_B, block)
-    rates, rng, first = settings.get_rates(STREAMSVC_B), of.rng, find_first_number(settings, block)
+    source = build_platform_rows(settings, STREAMSVC_B, block)
+    rates, rng, first = settings.get_rates(STREAMSVC_B), source.rng, find_first_number(settings, block)
     rows = compose_titles(
         settings,
-        add_versions(settings, STREAMSVC_B, of),
-        of,
+        add_versions(settings, STREAMSVC_B, source),
+        source,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" ({})",
     )
-    words, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings)
+    words, positions = draw_main_strings(source.releases["main"].to_numpy(), GENRES, rng, settings)
     paths = pl.Series([["Music", *path] for path in words], dtype=pl.List(pl.String)).gather(pl.Series(positions).replace(-1, None))
-    albums = of.releases.with_columns(
-        id=pl.Series(FIRST_ALBUM_ID + first + of.releases["release"].to_numpy()).cast(pl.String),
+    albums = source.releases.with_columns(
+        id=pl.Series(FIRST_ALBUM_ID + first + source.releases["release"].to_numpy()).cast(pl.String),
         path=paths,
-        label_name=spell_labels(settings, STREAMSVC_B).gather(of.releases["label"].to_numpy()),
-        artist_name=spell_artists(settings, STREAMSVC_B, of.releases["artist"]).fill_null("Various Artists"),
+        label_name=spell_labels(settings, STREAMSVC_B).gather(source.releases["label"].to_numpy()),
+        artist_name=spell_artists(settings, STREAMSVC_B, source.releases["artist"]).fill_null("Various Artists"),
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
@@ -120,16 +120,18 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         "release": build_entity_truth("release", albums["id"], albums["number"]),
     }
     if settings.alternative_forms:
-        out.alternative = epf.build_files(settings, block, albums, songs, _build_artists(settings, block), of)
+        out.alternative = epf.build_files(settings, block, albums, songs, _build_artists(settings, block), source)
     return out
 
 
 def _add_maps(frame: pl.DataFrame) -> pa.Table:
     """Return the text columns of `MAPS` as map<locale, text> with the key `default`; null becomes an empty map."""
+    # Polars has no map type, so these columns are built in Arrow.
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     for name in MAPS:
         if name in frame.columns:
             values = frame[name]
+            # A null takes no item, so its map is empty.
             offsets = np.concatenate([[0], np.cumsum(values.is_not_null().to_numpy())])
             items = pa.array(values.drop_nulls().to_list(), pa.string())
             keys = pa.array(["default"] * len(items), pa.string())

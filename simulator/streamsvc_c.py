@@ -64,28 +64,28 @@ def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
 
 def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return the resources of one block."""
-    of = build_platform_rows(settings, STREAMSVC_C, block)
-    rates, rng, first = settings.get_rates(STREAMSVC_C), of.rng, find_first_number(settings, block)
+    source = build_platform_rows(settings, STREAMSVC_C, block)
+    rates, rng, first = settings.get_rates(STREAMSVC_C), source.rng, find_first_number(settings, block)
     rows = compose_titles(
         settings,
-        add_versions(settings, STREAMSVC_C, of),
-        of,
+        add_versions(settings, STREAMSVC_C, source),
+        source,
         featured=rates.featured_in_title,
         in_title=rates.version_in_title,
         form=" ({})",
     )
-    names, positions = draw_main_strings(of.releases["main"].to_numpy(), GENRES, rng, settings)
+    names, positions = draw_main_strings(source.releases["main"].to_numpy(), GENRES, rng, settings)
     genre_names = pl.Series(names).gather(pl.Series(positions).replace(-1, None))
     numbers = pl.Series(GENRE_NAMES)
-    albums = of.releases.with_columns(
+    albums = source.releases.with_columns(
         id=(pl.col("release") + FIRST_ALBUM_ID + first).cast(pl.String),
         genre_name=genre_names,
         genre_id=genre_names.replace_strict(numbers, pl.Series(np.arange(len(numbers)) + 1).cast(pl.String)),
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
-        artist_name=spell_artists(settings, STREAMSVC_C, of.releases["artist"]).fill_null("Various Artists"),
-        label_name=spell_labels(settings, STREAMSVC_C).gather(of.releases["label"].to_numpy()),
+        artist_name=spell_artists(settings, STREAMSVC_C, source.releases["artist"]).fill_null("Various Artists"),
+        label_name=spell_labels(settings, STREAMSVC_C).gather(source.releases["label"].to_numpy()),
         provider=((pl.col("label") % len(PROVIDERS)) + 1).cast(pl.String),
     )
     tracks = rows.with_columns(
@@ -104,7 +104,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         id=pl.Series(FIRST_TRACK_ID + first + len(rows) + np.arange(count)).cast(pl.String)
     )
     out = Part(truth=build_truth(tracks["id"], rows))
-    lines = _encode_tracks(pl.concat([tracks, spoilt]), of)
+    lines = _encode_tracks(pl.concat([tracks, spoilt]), source)
     out.files = {
         "tracks.ndjson.gz": insert_broken_lines(
             lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
@@ -147,7 +147,7 @@ def _build_to_one(kind: str, number: pl.Expr) -> pl.Expr:
     ).alias(kind)
 
 
-def _encode_tracks(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
+def _encode_tracks(tracks: pl.DataFrame, source: PlatformRows) -> pl.Series:
     artists = build_credit_list(CREDITS, lambda credit: _build_reference("artists", pl.col(credit) + FIRST_ARTIST_ID))
     resource = pl.struct(
         "id",
@@ -174,7 +174,8 @@ def _encode_tracks(tracks: pl.DataFrame, of: PlatformRows) -> pl.Series:
         ).alias("relationships"),
     )
     lines = tracks.select(resource.struct.json_encode()).to_series()
-    leaves_out = pl.Series(draw_flags(of.rng, len(lines), ABSENT_VERSION))
+    # A reader must accept both forms: a null, and no key at all.
+    leaves_out = pl.Series(draw_flags(source.rng, len(lines), ABSENT_VERSION))
     return (
         pl.DataFrame({"line": lines, "out": leaves_out})
         .select(pl.when("out").then(pl.col("line").str.replace('"version":null,', "", literal=True)).otherwise("line"))

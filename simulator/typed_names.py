@@ -1,7 +1,7 @@
 """Typed names: typing errors, and noise that leaves the name the same.
 
 Each function takes a `random.Random` and one text and knows neither catalogs nor searches. Words of noise are those that shops,
-players and record pools add; add one here when users send it.
+players and record pools add. Add one here when users type it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def add_typo(rng: Random, text: str) -> str:
         if not (text[place].isalnum() or text[place] == " "):
             continue
         edited = _apply_edit(rng, text, place, rng.choice(_EDITS))
+        # An edit that folding removes (case, an accent) is no typing error for a search.
         if edited.strip() and _fold_text(edited) != key:
             return edited
     return text

@@ -50,12 +50,13 @@ def build_version_words() -> pl.Expr:
     return pl.concat_str(before, subject, "after").str.strip_chars()
 
 
-def add_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
-    """The rows with `version` (words without brackets, null for plain originals) and the artists' names of this platform: `<credit>_name`.
+def add_versions(settings: SimulationSettings, platform: str, source: PlatformRows) -> pl.DataFrame:
+    """Return the rows with `version` (words without brackets, null for plain originals) and this platform's `<credit>_name` of each credit.
 
-    Variants get their words, a share of them other words; tracks of remastered editions say so; some originals carry words without meaning.
+    Variants get their words, and a share of them other words. Tracks of remastered editions are marked. Some originals have words without
+    meaning.
     """
-    rows, rng, count = of.rows, of.rng, len(of.rows)
+    rows, rng, count = source.rows, source.rng, len(source.rows)
     rows = rows.with_columns(
         spell_artists(settings, platform, rows[credit]).alias(f"{credit}_name")
         for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
@@ -91,18 +92,19 @@ def add_versions(settings: SimulationSettings, platform: str, of: PlatformRows) 
     )
 
 
-def add_original_mix(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
+def add_original_mix(rows: pl.DataFrame, is_dance: pl.Series, share: float, source: PlatformRows) -> pl.DataFrame:
     """Return `Original Mix` on a share of the plain originals of dance music."""
-    hit = is_dance & pl.Series(draw_flags(of.rng, len(rows), share))
+    hit = is_dance & pl.Series(draw_flags(source.rng, len(rows), share))
     return rows.with_columns(version=pl.when(hit & pl.col("version").is_null()).then(pl.lit("Original Mix")).otherwise("version"))
 
 
-def build_featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
+def build_featured_text(rows: pl.DataFrame, source: PlatformRows) -> pl.Series:
     """Return ` (feat. X & Y)` and its other forms; null for rows without guests."""
     guests = pl.concat_str("guest_name", "second_guest_name", separator=" & ", ignore_nulls=True)
-    form = pl.Series(of.rng.random(len(rows)))
+    form = pl.Series(source.rng.random(len(rows)))
     names = rows.select(pl.when(pl.col("guest_name").is_not_null()).then(guests)).to_series()
     expression = pl.lit(None, dtype=pl.String)
+    # Built from the last form to the first, so that the smallest limit is tested first.
     for text, upper in reversed(list(zip(FEATURED_FORMS, FEATURED_WEIGHTS, strict=True))):
         lead, tail = text.split("{}")
         expression = pl.when(pl.col("form") <= upper).then(pl.concat_str(pl.lit(lead), "names", pl.lit(tail))).otherwise(expression)
@@ -110,7 +112,7 @@ def build_featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
 
 
 def compose_titles(
-    settings: SimulationSettings, rows: pl.DataFrame, of: PlatformRows, *, featured: float, in_title: float, form: str
+    settings: SimulationSettings, rows: pl.DataFrame, source: PlatformRows, *, featured: float, in_title: float, form: str
 ) -> pl.DataFrame:
     """Write `title` as the platform shows it: base title, guests in a share, version in a share; then the dirt of titles.
 
@@ -119,14 +121,14 @@ def compose_titles(
     count = len(rows)
     lead, tail = form.split("{}")
     rows = rows.with_columns(
-        featured=build_featured_text(rows, of),
-        shows_guests=pl.Series(draw_flags(of.rng, count, featured)),
-        shows_version=pl.Series(draw_flags(of.rng, count, in_title)),
+        featured=build_featured_text(rows, source),
+        shows_guests=pl.Series(draw_flags(source.rng, count, featured)),
+        shows_version=pl.Series(draw_flags(source.rng, count, in_title)),
     )
     guests = pl.when("shows_guests").then(pl.col("featured")).fill_null("")
     version = pl.when("shows_version").then(pl.concat_str(pl.lit(lead), "version", pl.lit(tail))).fill_null("")
     title = rows.select(pl.concat_str("title", guests, version)).to_series()
     return rows.with_columns(
-        title=corrupt_titles(title, of.rng, settings),
+        title=corrupt_titles(title, source.rng, settings),
         version=pl.when(~pl.col("shows_version")).then("version"),
     ).drop("featured", "shows_guests", "shows_version")

@@ -97,6 +97,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         draw_flags(rng, songs["work"].n_unique(), settings.works_coverage)
     )
     spoilt = pl.Series(draw_flags(rng, len(listed), settings.wrong_iswc))
+    # A digit one higher never is the right check digit.
     wrong = pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10)
     works = listed.select(
         "work",
@@ -106,6 +107,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         second_iswc="second_iswc",
         title=pl.col("title").str.to_uppercase(),
     )
+    # A second ISWC is a second record of the same work, which shares its recordings.
     again = works.filter(pl.col("second_iswc").is_not_null()).with_columns(pl.col("id") + "B", iswc="second_iswc")
     known = pl.concat([works, again])
     recordings = (

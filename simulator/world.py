@@ -53,6 +53,7 @@ SPOOL = ".spool"
 
 def make_block_output(settings: SimulationSettings, block: int) -> Block:
     """Return everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
+    # All platforms of a block are made together: they share the true block, which is cached (rows.make_block).
     made = {platform: PLATFORMS[platform].build_part(settings, block) for platform in SOURCES}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
@@ -61,6 +62,7 @@ def make_block_output(settings: SimulationSettings, block: int) -> Block:
     songs = world.songs[world.recordings["song"].to_numpy()]
     codes = pl.concat(
         [songs.select(true_recording_id=world.recordings["true_id"], iswc=name) for name in ("iswc", "second_iswc")]
+        # A work may lack its ISWC or have two.
     ).drop_nulls()
     mains = pl.Series([main for main, _ in MAINS]).gather(songs["main"])
     genre = pl.DataFrame({"true_recording_id": world.recordings["true_id"], "main": mains})
@@ -82,7 +84,7 @@ def _collect_entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
 def write_world(
     settings: SimulationSettings, out: Path, report: Callable[[str], None] = lambda _line: None, *, map_blocks: MapBlocks = map
 ) -> dict[str, int]:
-    """Write all dumps and the truth below `out`; rows of the truth per platform. `report` is called after each block.
+    """Write all dumps and the truth below `out`, and return the rows of the truth per platform. `report` is called after each block.
 
     `map_blocks` makes the blocks and keeps their order; `map` makes one after the other in this process.
     FileExistsError when `out` holds something already: a world is never written over another one.
@@ -100,7 +102,10 @@ def write_world(
     )
     truth, printed = Dump(out / "truth", {}, {}), Dump(out / FINGERPRINTS, {}, {})
     with ExitStack() as stack:
+        # Runs once the archives are packed, and also when a block fails.
         stack.callback(shutil.rmtree, out / SPOOL, ignore_errors=True)
+        # `map_blocks` keeps the order of the blocks, and files grow in that order: so one process or many write the
+        # same bytes.
         for block, (made, true, files) in enumerate(map_blocks(partial(make_block_output, settings), range(settings.block_count))):
             for platform, part in made.items():
                 for name, content in part.files.items():
@@ -126,6 +131,7 @@ def write_world(
 def _open_dump(settings: SimulationSettings, platform: str, folder: Path) -> Dump:
     module = PLATFORMS[platform]
     if platform == CATALOG_B:
+        # Tar members state their size before their content, so tables wait outside of the dump until they are complete.
         folder = folder.parents[1] / SPOOL
     closings: Mapping[str, Closing] = module.build_closings(settings)
     return Dump(folder, module.build_openings(settings), closings)

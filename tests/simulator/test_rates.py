@@ -25,8 +25,8 @@ DAY = "2026-11-01"
 @pytest.mark.parametrize("platform", CATALOG_PLATFORMS)
 def test_rows_per_recording_are_near_the_coverage(platform: str) -> None:
     settings = SimulationSettings(recordings=8_000, seed=3)
-    of = build_platform_rows(settings, platform, 0)
-    rows = of.rows["recording"].n_unique() if platform == "catalog_b" else len(of.rows)
+    source = build_platform_rows(settings, platform, 0)
+    rows = source.rows["recording"].n_unique() if platform == "catalog_b" else len(source.rows)
     assert rows / settings.recordings == pytest.approx(settings.get_rates(platform).coverage, rel=0.15)
 
 
@@ -40,9 +40,9 @@ def test_recording_on_several_albums_is_several_tracks_of_one_isrc() -> None:
 @pytest.mark.parametrize("platform", CATALOG_PLATFORMS)
 def test_missing_codes_and_durations_are_near_their_rates(platform: str) -> None:
     settings = SimulationSettings(recordings=8_000, seed=5)
-    of, rates = build_platform_rows(settings, platform, 0), settings.get_rates(platform)
+    source, rates = build_platform_rows(settings, platform, 0), settings.get_rates(platform)
     for column, rate in (("isrc", rates.missing_isrc), ("duration_ms", rates.missing_duration)):
-        assert of.rows[column].null_count() / len(of.rows) == pytest.approx(rate, abs=0.015 if rate < 0.3 else 0.08)
+        assert source.rows[column].null_count() / len(source.rows) == pytest.approx(rate, abs=0.015 if rate < 0.3 else 0.08)
 
 
 def test_artists_are_long_tailed_and_titles_recur_with_different_artists() -> None:
@@ -188,8 +188,8 @@ def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
 def test_barcode_may_be_of_another_release_and_code_on_a_whole_release() -> None:
     settings = SimulationSettings(recordings=6_000).make_dirtier(0)
     settings = replace(settings, reused_gtin=0.2, sprayed_isrc=0.2)
-    of = build_platform_rows(settings, STREAMSVC_A, 0)
+    source = build_platform_rows(settings, STREAMSVC_A, 0)
     true = make_block(settings, 0).laid.releases["gtin"]
-    assert (of.releases["gtin"] != true.gather(of.releases["release"])).mean() == pytest.approx(0.2, abs=0.05)  # type: ignore[operator]
-    codes = of.rows.group_by("release").agg(pl.col("isrc").n_unique().alias("codes"), pl.len()).filter(pl.col("len") > 3)
+    assert (source.releases["gtin"] != true.gather(source.releases["release"])).mean() == pytest.approx(0.2, abs=0.05)  # type: ignore[operator]
+    codes = source.rows.group_by("release").agg(pl.col("isrc").n_unique().alias("codes"), pl.len()).filter(pl.col("len") > 3)
     assert (codes["codes"] == 1).mean() == pytest.approx(0.2, abs=0.07)  # type: ignore[operator]

@@ -47,19 +47,19 @@ def real_tracks(release: etree._Element) -> int:
     )
 
 
-def test_streamsvc_a(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_streamsvc_a_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     query = "select distinct id from read_parquet(?) where regexp_full_match(id, '[0-9A-Za-z]{22}') and name <> ''"
     ids = {row[0] for row in duckdb.execute(query, [f"{world}/streamsvc_a/{DAY}/tracks.parquet"]).fetchall()}
     assert ids == true_ids["streamsvc_a"]
 
 
-def test_streamsvc_a_track_objects(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_streamsvc_a_track_objects_hold_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     found = [track["id"] for track in resources(world / "alternative/streamsvc_a" / DAY / "tracks.ndjson.gz") if not track["is_local"]]
     assert set(found) == true_ids["streamsvc_a"]
     assert len(found) == len(set(found))
 
 
-def test_streamsvc_b(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_streamsvc_b_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     query = (
         "select id, name['default'], nameDefault from read_parquet(?, hive_partitioning=true) where id is not null and nameDefault <> ''"
     )
@@ -68,34 +68,34 @@ def test_streamsvc_b(world: Path, true_ids: dict[str, set[str]]) -> None:
     assert all(row[1] == row[2] for row in rows)
 
 
-def test_streamsvc_b_flat_files(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_streamsvc_b_flat_files_hold_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     text = (world / "alternative/streamsvc_b" / DAY / "song").read_text(encoding="utf-8")
     records = [record.split("\x01") for record in text.split("\x02\n") if record and not record.startswith("#")]
     assert {record[1] for record in records if len(record) == 16 and record[1].isdigit()} == true_ids["streamsvc_b"]
     assert text.endswith(f"#recordsWritten:{len(records)}\x02\n")
 
 
-def test_streamsvc_c(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_streamsvc_c_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     for folder in (world / "streamsvc_c", world / "alternative/streamsvc_c"):
         found = [str(track["id"]) for track in resources(folder / DAY / "tracks.ndjson.gz")]
         assert set(found) == true_ids["streamsvc_c"]
         assert len(found) == len(set(found))
 
 
-def test_store_a(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_store_a_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     found = [str(track["id"]) for track in resources(world / "store_a" / DAY / "tracks.ndjson.gz")]
     table = pl.read_csv(world / "alternative/store_a" / DAY / "bp_track.csv", infer_schema=False)
     assert set(found) == set(table["track_id"]) == true_ids["store_a"]
 
 
-def test_catalog_a(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_catalog_a_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     for folder in (world / "catalog_a", world / "alternative/catalog_a"):
         releases = list(xml_releases(folder / DAY / "discogs_20261101_releases.xml.gz"))
         ids = {f"{release.get('id')}-{n + 1}" for release in releases for n in range(real_tracks(release))}
         assert ids == true_ids["catalog_a"]
 
 
-def test_catalog_b(world: Path, true_ids: dict[str, set[str]]) -> None:
+def test_catalog_b_dump_holds_the_true_records(world: Path, true_ids: dict[str, set[str]]) -> None:
     with tarfile.open(world / "catalog_b" / DAY / "mbdump.tar.bz2") as archive:
         member = archive.extractfile("mbdump/recording")
         assert member is not None
