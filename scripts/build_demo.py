@@ -43,21 +43,22 @@ def main() -> int:
     started = time.monotonic()
     dumps, catalog = demo / "dumps", demo / "catalog"
     if not (dumps / "complete").exists():
+        # The mark `complete` is missing: what is there is half of a world, and a world is never written over another.
         shutil.rmtree(dumps, ignore_errors=True)
         world = ("--recordings", str(RECORDINGS), "--seed", str(SEED), "--fingerprints", str(FINGERPRINTED))
-        _pipeline("simulate", *world, "--out", str(dumps))
+        _run_pipeline("simulate", *world, "--out", str(dumps))
         _add_excerpts(dumps)
         _add_audio(demo, dumps)
         (dumps / "complete").touch()
     if not (catalog / "current").exists():
-        _pipeline("build", "--dumps", str(dumps), "--catalog", str(catalog))
+        _run_pipeline("build", "--dumps", str(dumps), "--catalog", str(catalog))
     _make_key(demo)
     _write_request(demo, catalog)
     print(f"demo ready in {time.monotonic() - started:.0f} s", file=sys.stderr)
     return 0
 
 
-def _pipeline(*arguments: str) -> None:
+def _run_pipeline(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
 
 

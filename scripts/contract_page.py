@@ -15,13 +15,13 @@ TESTS = ROOT / "tests" / "contract"
 _ROW_OF_TEST = re.compile(r"test_([a-g]\d+)_")
 
 
-def rows() -> dict[str, Any]:
+def read_rows() -> dict[str, Any]:
     """Return row id -> its entry, and a section's letter -> its heading."""
     loaded: dict[str, Any] = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
     return loaded
 
 
-def shown_by() -> dict[str, list[tuple[str, str]]]:
+def find_tests() -> dict[str, list[tuple[str, str]]]:
     """Return row id -> (file, test) of every test that names it, in the order of the files."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in sorted(TESTS.glob("test_[a-g]_*.py")):
@@ -31,10 +31,10 @@ def shown_by() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def contract_page() -> str:
+def render_contract_page() -> str:
     """Return the page."""
-    by_row, lines = shown_by(), [_HEAD]
-    for row, entry in rows().items():
+    by_row, lines = find_tests(), [_HEAD]
+    for row, entry in read_rows().items():
         if isinstance(entry, str):
             lines.append(f"\n## {row}. {entry}\n| Row | Guarantee | Beyond the contract | Tests |\n|---|---|---|---|")
         elif "follows" in entry:

@@ -32,15 +32,17 @@ Range = list[dict[str, str]]
 
 def main(arguments: list[str] | None = None) -> int:
     """Audit, or pin a new copy; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.dependency_audit", description="Known vulnerabilities of locked packages.")
-    parser.add_argument("--pin", type=Path, metavar="CHECKOUT", help="make advisories.json anew from a clone of pypa/advisory-database")
-    asked = parser.parse_args(arguments)
-    if asked.pin:
-        pinned = pin(asked.pin, {name for name, _, _ in locked()})
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.dependency_audit", description="Compare the locked packages with known vulnerabilities."
+    )
+    parser.add_argument("--pin", type=Path, metavar="CHECKOUT", help="rewrite advisories.json from a clone of pypa/advisory-database")
+    options = parser.parse_args(arguments)
+    if options.pin:
+        pinned = pin_advisories(options.pin, {name for name, _, _ in read_locked_packages()})
         PINNED.write_text(json.dumps(pinned, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         print(f"pinned {len(pinned['advisories'])} advisories of {pinned['commit'][:12]} ({pinned['date']})")
         return 0
-    return audit(PINNED, locked())
+    return audit(PINNED, read_locked_packages())
 
 
 def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
@@ -48,7 +50,9 @@ def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
     try:
         pinned = json.loads(pinned_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        print(f"dependency audit skipped: no {pinned_file.name}; `--pin CHECKOUT` makes it from a clone of pypa/advisory-database")
+        print(
+            f"dependency audit skipped: {pinned_file.name} is missing; `--pin CHECKOUT` creates it from a clone of pypa/advisory-database"
+        )
         return 0
     findings = 0
     for name, version, lock in packages:
@@ -59,12 +63,12 @@ def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
                 findings += 1
     print(
         f"dependency audit: {len(packages)} locked packages, {len(pinned['advisories'])} advisories of {pinned['date']} "
-        f"(pypa/advisory-database {pinned['commit'][:12]}; later ones are not known here), {findings} findings"
+        f"(pypa/advisory-database {pinned['commit'][:12]}; later advisories are not included), {findings} findings"
     )
     return int(findings > 0)
 
 
-def locked() -> list[tuple[str, str, str]]:
+def read_locked_packages() -> list[tuple[str, str, str]]:
     """Return every pin of every lock file: name, version, lock file."""
     return [
         (canonicalize_name(name), version, lock)
@@ -75,12 +79,13 @@ def locked() -> list[tuple[str, str, str]]:
 
 def is_affected(version: str, advisory: dict[str, Any]) -> bool:
     """Return whether an advisory affects this version: it is named, or in a range of `introduced` up to `fixed` or `last_affected`."""
-    return version in advisory["versions"] or any(_lies_in(Version(version), events) for events in advisory["ranges"])
+    return version in advisory["versions"] or any(_is_in_range(Version(version), events) for events in advisory["ranges"])
 
 
-def _lies_in(version: Version, events: Range) -> bool:
+def _is_in_range(version: Version, events: Range) -> bool:
     """Return whether a version is affected: events in version order switch between affected and not (OSV schema)."""
     is_in = False
+    # An advisory may list several ranges in one list of events, so each event switches the state.
     for kind, bound in sorted(((kind, Version(bound)) for event in events for kind, bound in event.items()), key=lambda item: item[1]):
         if (kind == "introduced" and version >= bound) or (kind == "fixed" and version >= bound):
             is_in = kind == "introduced"
@@ -89,24 +94,24 @@ def _lies_in(version: Version, events: Range) -> bool:
     return is_in
 
 
-def pin(checkout: Path, packages: set[str]) -> dict[str, Any]:
+def pin_advisories(checkout: Path, packages: set[str]) -> dict[str, Any]:
     """Return the advisories of these packages from a clone (bare or not), with its commit and day."""
-    commit, date = _git(checkout, "log", "-1", "--format=%H %cs").split()
-    paths = [path for path in _git(checkout, "ls-tree", "-r", "--name-only", "HEAD", "vulns").splitlines() if path.endswith(".yaml")]
+    commit, date = _run_git(checkout, "log", "-1", "--format=%H %cs").split()
+    paths = [path for path in _run_git(checkout, "ls-tree", "-r", "--name-only", "HEAD", "vulns").splitlines() if path.endswith(".yaml")]
     advisories = []
     for path in paths:
         if canonicalize_name(path.split("/")[1]) in packages:
             try:
-                written = parse_document(_git(checkout, "show", f"HEAD:{path}"), path).plain()
+                written = parse_document(_run_git(checkout, "show", f"HEAD:{path}"), path).plain()
             except DocumentError as error:
-                print(f"left out: {error}", file=sys.stderr)
+                print(f"this advisory is left out: {error}", file=sys.stderr)
                 continue
-            advisories += [] if "withdrawn" in written else list(_of_packages(written, packages))
+            advisories += [] if "withdrawn" in written else list(_select_packages(written, packages))
     source = "github.com/pypa/advisory-database, CC BY 4.0, shortened"
     return {"source": source, "commit": commit, "date": date, "advisories": sorted(advisories, key=lambda one: (one["package"], one["id"]))}
 
 
-def _of_packages(written: dict[str, Any], packages: set[str]) -> list[dict[str, Any]]:
+def _select_packages(written: dict[str, Any], packages: set[str]) -> list[dict[str, Any]]:
     found = []
     for affected in written.get("affected", []):
         name = canonicalize_name(str(affected["package"]["name"]))
@@ -115,10 +120,12 @@ def _of_packages(written: dict[str, Any], packages: set[str]) -> list[dict[str, 
             for one in affected.get("ranges", [])
             if one["type"] == "ECOSYSTEM"
         ]
+        # Bounds may be commits, which cannot be compared with the version of a package.
         ranges = [events for events in ranges if _are_versions(events)]
         if name in packages and (ranges or affected.get("versions")):
             about = " ".join(str(written.get("summary") or written.get("details") or "").split())[:160]
             fixed = ", ".join(event["fixed"] for events in ranges for event in events if "fixed" in event)
+            # Ranges already cover the listed versions.
             versions = [] if ranges else [str(version) for version in affected["versions"]]
             aliases = [str(alias) for alias in written.get("aliases", [])]
             entry = {"id": str(written["id"]), "package": name, "aliases": aliases, "about": about, "fixed": fixed}
@@ -133,7 +140,7 @@ def _are_versions(events: Range) -> bool:
         return False
 
 
-def _git(checkout: Path, *arguments: str) -> str:
+def _run_git(checkout: Path, *arguments: str) -> str:
     command = ["git", "-C", str(checkout), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - the developer's own clone
 

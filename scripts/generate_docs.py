@@ -1,4 +1,4 @@
-"""Generates the pages of docs/reference/ from the code. `--check` only tests whether they are up to date (a test does)."""
+"""Generator of the pages of docs/reference/ from the code. `--check` only tests whether they are up to date (a test does)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from catalog_api.problems import CODES
 from catalog_api.settings import render_settings_page
 from catalog_store.tables.reference import table_reference
 from pipeline.dumps.staging.reject_reasons import Reason
-from scripts.contract_page import contract_page
+from scripts.contract_page import render_contract_page
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -41,7 +41,7 @@ def render_errors() -> str:
 
 
 PAGES = {
-    "contract.md": contract_page,
+    "contract.md": render_contract_page,
     "errors.md": render_errors,
     "rejects.md": render_rejects,
     "settings.md": render_settings_page,

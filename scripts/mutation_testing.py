@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SLACK = 60, 4
-"""Seconds, and multiples of the run without a fault. Longer tests count as having detected the fault, which mostly loops for ever."""
+"""Seconds, and multiples of the run without a fault. Slower tests count as having detected the fault: it mostly loops for ever."""
 SAME = ("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")
 """Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are equal."""
 UNTESTED = ("ROWS_PER", "BYTES_PER", "BLOCK", "BATCH", "MEMORY", "SECONDS", "PARTITIONS", "THREADS")
 """Parts of names of constants that change the speed and not the result."""
 FORBIDDING = ("frozen", "slots", "gc", "strict")
-"""Arguments of classes and of `zip` that only forbid: correct code behaves the same without them. mypy, and not a test, finds assignments
-to a frozen field; rows of unequal length would need another fault first."""
+"""Arguments of classes and of `zip` that only forbid: correct code behaves the same without them. mypy, not a test, finds assignments
+to a frozen field; rows of unequal length need another fault first."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Verdict:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Test the named packages; print each fault that survived, and a table."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     packages = options.packages or TARGETS
     found = {name: test_target(TARGETS[name], options.sample, options.workers, options.skip) for name in packages}
     print("| package | faults | noticed | share |\n|---|---|---|---|")
@@ -125,12 +125,13 @@ def test_target(target: Target, sample: int, workers: int, skip: int) -> list[Ve
 
     Each worker has a copy of the project. RuntimeError when the tests fail without a fault: they would seem to detect everything.
     """
-    faults = sampled(target, skip + sample)[skip:]
+    faults = sample_faults(target, skip + sample)[skip:]
+    # A fault changes a file on disk, so no two tests may run in one copy at a time.
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="mutation") as scratch:
         for number in range(workers):
             copies.put(_copy_tree(Path(scratch) / str(number)))
-        allowed = _allowed_seconds(target, Path(scratch) / "0")
+        allowed = _measure_allowed_seconds(target, Path(scratch) / "0")
 
         def judge(fault: Fault) -> Verdict:
             copy = copies.get()
@@ -147,27 +148,29 @@ def test_target(target: Target, sample: int, workers: int, skip: int) -> list[Ve
             return list(pool.map(judge, faults))
 
 
-def sampled(target: Target, count: int) -> list[Fault]:
+def sample_faults(target: Target, count: int) -> list[Fault]:
     """Return `count` faults, no two at one place."""
-    faults = [fault for module in _modules(target) for fault in _faults(module)]
+    faults = [fault for module in _list_modules(target) for fault in _find_faults(module)]
     places = groupby(sorted(faults, key=lambda fault: (fault.module, fault.line, fault.column)), key=lambda f: (f.module, f.line, f.column))
+    # One fault at a place, so that a place with many operators does not outweigh the others.
     one_each = [min(at_place, key=lambda fault: fault.rank) for _, at_place in places]
     return sorted(one_each, key=lambda fault: fault.rank)[:count]
 
 
-def _modules(target: Target) -> Iterator[str]:
+def _list_modules(target: Target) -> Iterator[str]:
     for name in target.modules:
         path = ROOT / name
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         yield from (str(file.relative_to(ROOT)) for file in files)
 
 
-def _faults(module: str) -> Iterator[Fault]:
+def _find_faults(module: str) -> Iterator[Fault]:
     source = get_ast_from_path(ROOT / module)
-    ignored = _ignored_lines((ROOT / module).read_text())
-    silent = _silent_places((ROOT / module).read_text())
+    ignored = _find_ignored_lines((ROOT / module).read_text())
+    silent = _find_silent_places((ROOT / module).read_text())
     for name in operator_names():
         operator = get_operator(name)
+        # Operators with arguments need a configuration of their own.
         if operator.arguments() or name.endswith(SAME):
             continue
         places = (start for node in ast_nodes(source) for start, _ in operator().mutation_positions(node))
@@ -176,7 +179,7 @@ def _faults(module: str) -> Iterator[Fault]:
                 yield Fault(module, name, occurrence, line, column)
 
 
-def _ignored_lines(text: str) -> set[int]:
+def _find_ignored_lines(text: str) -> set[int]:
     """Return the lines of `if TYPE_CHECKING` blocks and of tuning figures."""
     lines: set[int] = set()
     for node in ast.walk(ast.parse(text)):
@@ -187,7 +190,7 @@ def _ignored_lines(text: str) -> set[int]:
     return lines
 
 
-def _silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _find_silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Return where annotations and FORBIDDING arguments begin and end: (line, column) of both."""
     found: list[ast.expr] = []
     for node in ast.walk(ast.parse(text)):
@@ -202,30 +205,33 @@ def _copy_tree(folder: Path) -> Path:
     folder.mkdir()
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)  # noqa: S607 - git is where the user has it
     tracked = listed.stdout.decode().split("\0")
+    # git does not track compiled modules, and a copy does not build its own.
     compiled = [str(path.relative_to(ROOT)) for path in ROOT.glob("catalog_store/search/*.so")]
     for name in [*filter(None, tracked), *compiled]:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
+    # Otherwise the first run in every copy compiles all modules, and the time allowed would include that.
     subprocess.run([sys.executable, "-m", "compileall", "-q", "."], cwd=folder, check=True)
     (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
     return folder
 
 
-def _allowed_seconds(target: Target, copy: Path) -> float:
+def _measure_allowed_seconds(target: Target, copy: Path) -> float:
     """Return how long the tests may take over `copy`, from their time without a fault."""
     started = time.monotonic()
-    ran = subprocess.run(_command(target, copy, ""), cwd=copy, check=False, capture_output=True, text=True)  # noqa: S603
+    ran = subprocess.run(_build_command(target, copy, ""), cwd=copy, check=False, capture_output=True, text=True)  # noqa: S603
     if ran.returncode:
         raise RuntimeError(f"the tests of {', '.join(target.tests)} fail without a fault:\n{ran.stdout[-4000:]}")
     least, times = SLACK
     return least + times * (time.monotonic() - started)
 
 
-def _command(target: Target, copy: Path, module: str) -> list[str]:
-    """Return the command for the tests of `target`: first files with the module's name, then files that mention it, which detect most."""
+def _build_command(target: Target, copy: Path, module: str) -> list[str]:
+    """Return the command for the tests of `target`: files with the module's name first, then files that mention it."""
     word = Path(module).stem.strip("_")
     files = {file for name in target.tests for file in ((copy / name).rglob("test_*.py") if (copy / name).is_dir() else [copy / name])}
+    # The first failure ends a run, so the tests that most likely fail come first.
     ordered = sorted(files, key=lambda file: (word not in file.stem, word not in file.read_text(), file))
     # A folder cannot follow files in it: pytest would run the files in the order of the folder.
     return [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *(str(file.relative_to(copy)) for file in ordered)]
@@ -233,7 +239,7 @@ def _command(target: Target, copy: Path, module: str) -> list[str]:
 
 def _judge(fault: Fault, target: Target, copy: Path, allowed: float) -> Verdict:
     """Run the tests over `copy` with the fault in it."""
-    tests = shlex.join(_command(target, copy, fault.module))
+    tests = shlex.join(_build_command(target, copy, fault.module))
     # Cosmic Ray changes files of the current folder, which belongs to the whole process, so each fault has a process of its own.
     program = f"""
 import json
@@ -248,12 +254,20 @@ print(json.dumps([str(result.test_outcome.value) if result.test_outcome else "br
     return Verdict(fault, "broken" if outcome == "incompetent" else outcome, diff)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scripts/mutation", description="Which share of deliberate faults do a package's tests notice?")
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"of {', '.join(TARGETS)} (default: all)")
-    parser.add_argument("--sample", type=int, default=40, metavar="N", help="faults per package (default %(default)s)")
-    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N of the sample: faults not seen before")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="faults tried at a time (default %(default)s)")
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutation", description="Measure the share of deliberate faults that the tests of a package detect."
+    )
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"any of {', '.join(TARGETS)} (default: all)")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="number of faults in each package (default %(default)s)")
+    parser.add_argument(
+        "--skip",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave out the first N faults of the sample, to test faults that no earlier run tested",
+    )
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="number of faults to test at a time (default %(default)s)")
     return parser
 
 

@@ -1,8 +1,8 @@
-"""Finds the files of a checkout that one GET of `/v1/tracks/isrc/{isrc}` crosses, by a real request to a real server.
+"""The files of a checkout that one GET of `/v1/tracks/isrc/{isrc}` crosses, by a real request to a real server.
 
 The commands of the checkout simulate a small world, build it and serve it with one worker; they keep their names from version to version.
 A hook in the server's processes (`trace_hook/`) notes calls while the request is under way, in all threads. Housekeeping runs beside
-requests, so several are asked and the one with the fewest files counts.
+requests, so several requests are made and the one with the fewest files counts.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ def trace_request(tree: Path, catalog: Path | None = None) -> Trace:
             _run(tree, "pipeline", "simulate", "--recordings", str(RECORDINGS), "--out", f"{folder}/dumps")
             _run(tree, "pipeline", "build", "--dumps", f"{folder}/dumps", "--catalog", str(catalog))
         _run(tree, "account_store", "--accounts", accounts, "create-account", "trace", "--plan", "starter")
-        made = _run(tree, "account_store", "--accounts", accounts, "create-key", "trace")
-        key = dict(line.split(maxsplit=1) for line in made.splitlines())["key"]
+        created = _run(tree, "account_store", "--accounts", accounts, "create-key", "trace")
+        key = dict(line.split(maxsplit=1) for line in created.splitlines())["key"]
         tables = pl.scan_parquet(f"{catalog}/current/tables/recording/*.parquet")
         isrc = tables.select(pl.col("isrc").drop_nulls().first()).collect().item()
         with _serve(tree, folder, catalog, accounts) as address, httpx.Client(base_url=address, headers={"x-api-key": key}) as client:
             path = f"/v1/tracks/isrc/{isrc}"
             for _ in range(UNTRACED_REQUESTS):
                 client.get(path).raise_for_status()
+            # Housekeeping can only add files to a trace, so the smallest one is the request alone.
             return min(
                 (_trace_once(tree, folder, client, path) for _ in range(REQUESTS)), key=lambda trace: (len(trace.files), trace.switches)
             )
@@ -73,22 +74,25 @@ def read_trace(tree: Path, calls: list[str]) -> Trace:
 
 
 def _run(tree: Path, *command: str) -> str:
-    done = subprocess.run([sys.executable, "-m", *command], cwd=tree, env=_environment(tree), check=True, capture_output=True, text=True)  # noqa: S603 - commands of the checkout
+    environment = _build_environment(tree)
+    done = subprocess.run([sys.executable, "-m", *command], cwd=tree, env=environment, check=True, capture_output=True, text=True)  # noqa: S603 - commands of the checkout
     return done.stdout
 
 
-def _environment(tree: Path, *folders: Path) -> dict[str, str]:
+def _build_environment(tree: Path, *folders: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*folders, tree)))}
 
 
 @contextmanager
 def _serve(tree: Path, folder: Path, catalog: Path, accounts: str) -> Iterator[str]:
-    """Serve with one worker and without companions; the address."""
+    """Serve with one worker and without companions, and provide the address."""
+    # The server needs a port in its command line. Another process could take it meanwhile; then the server fails to
+    # start.
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {"MATCHER": "false", "WEBHOOKS": "false", "MONITORS": "0", "WORKERS": "1", "LOG_LEVEL": "warning"}
-    environment = _environment(tree, HOOK) | {f"CATALOG_API_{name}": text for name, text in settings.items()}
+    environment = _build_environment(tree, HOOK) | {f"CATALOG_API_{name}": text for name, text in settings.items()}
     environment["REQUEST_TRACE_FOLDER"] = str(folder)
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts, "--port", str(port)]
     server = subprocess.Popen(command, cwd=tree, env=environment)  # noqa: S603 - a command of the checkout
@@ -128,7 +132,7 @@ def _is_worker(process: int) -> bool:
 
 
 def _signal_worker(folder: Path, worker: int, mark: str) -> Path:
-    """Make the worker start or stop its notes of calls; return the file that it makes then."""
+    """Make the worker start or stop its notes of calls; return the file that it then creates."""
     made = folder / f"{worker}.{mark}"
     made.unlink(missing_ok=True)
     os.kill(worker, signal.SIGUSR2)
@@ -140,5 +144,5 @@ def _wait_until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + WAIT_SECONDS
     while not condition():
         if time.monotonic() > end:
-            raise TimeoutError(f"the server did not get ready or did not answer its signals within {WAIT_SECONDS} s")
+            raise TimeoutError(f"the server was not ready or did not answer its signals within {WAIT_SECONDS} s: look at its output above")
         time.sleep(0.02)

@@ -99,11 +99,13 @@ def count_comments(modules: Iterable[Module]) -> tuple[int, int]:
 
 def find_import_circles(tree: Path, packages: Sequence[str], *, with_types: bool = False) -> list[list[str]]:
     """Find groups of modules that reach each other by imports at module level, `with_types` also by those for type checkers."""
+    # grimp finds packages by the import path, and the measured tree is not the one that this script runs from.
     sys.path.insert(0, str(tree))
     graph = grimp.build_graph(*packages, exclude_type_checking_imports=not with_types, cache_dir=None)
     sys.path.remove(str(tree))
     names = sorted(graph.modules)
     places = {name: place for place, name in enumerate(names)}
+    # An import within a function runs after all modules are loaded, so it cannot make a circle.
     deferred = {name: _find_deferred_lines(tree, name) for name in names}
     arrows = [
         (places[importer], places[imported])

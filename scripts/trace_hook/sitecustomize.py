@@ -1,6 +1,7 @@
-"""Notes the files whose functions a process calls between two SIGUSR2. `scripts.request_trace` puts this folder on the path of a server.
+"""Record of the files whose functions a process calls between two SIGUSR2.
 
-Python imports a module of this name when it starts. Nothing else may import it.
+`scripts.request_trace` puts this folder on the path of a server. Python imports a module of this name when it starts. Nothing else may
+import it.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from scripts.dependency_audit import PINNED, audit, is_affected, locked
+from scripts.dependency_audit import PINNED, audit, is_affected, read_locked_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_no_locked_version_has_a_known_vulnerability(capsys: pytest.CaptureFixture[str]) -> None:
-    packages = locked()
+    packages = read_locked_packages()
     assert len(packages) > 200
     assert audit(PINNED, packages) == 0, capsys.readouterr().out
     assert re.search(r"\d+ locked packages, \d+ advisories of 20\d\d-\d\d-\d\d .*, 0 findings", capsys.readouterr().out)
@@ -31,8 +31,8 @@ def test_affected_version_is_found_with_its_lock_file_and_remedy(capsys: pytest.
 
 
 def test_audit_without_advisories_is_skipped_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert audit(tmp_path / "advisories.json", locked()) == 0
-    assert "dependency audit skipped: no advisories.json" in capsys.readouterr().out
+    assert audit(tmp_path / "advisories.json", read_locked_packages()) == 0
+    assert "dependency audit skipped: advisories.json is missing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.contract_page import contract_page, rows, shown_by
+from scripts.contract_page import find_tests, read_rows, render_contract_page
 
 SECTIONS = {"A": 17, "B": 16, "C": 13, "D": 4, "E": 6, "F": 6, "G": 9}
 """Number of rows of each section."""
@@ -10,15 +10,15 @@ SECTIONS = {"A": 17, "B": 16, "C": 13, "D": 4, "E": 6, "F": 6, "G": 9}
 
 def test_every_row_stands_in_the_list() -> None:
     expected = {f"{section}{number}" for section, count in SECTIONS.items() for number in range(1, count + 1)}
-    assert {row for row, entry in rows().items() if not isinstance(entry, str)} == expected
+    assert {row for row, entry in read_rows().items() if not isinstance(entry, str)} == expected
 
 
 def test_every_row_that_is_served_has_a_test_and_no_other_has() -> None:
-    served = {row for row, entry in rows().items() if not isinstance(entry, str) and "holds" in entry}
-    assert set(shown_by()) == served
-    assert served >= {row for row in rows() if row[0] in "ABCDEF" and len(row) > 1}
+    served = {row for row, entry in read_rows().items() if not isinstance(entry, str) and "holds" in entry}
+    assert set(find_tests()) == served
+    assert served >= {row for row in read_rows() if row[0] in "ABCDEF" and len(row) > 1}
 
 
 def test_the_page_names_every_test() -> None:
-    page = contract_page()
-    assert all(name.partition("_")[2].partition("_")[2] in page for tests in shown_by().values() for _, name in tests)
+    page = render_contract_page()
+    assert all(name.partition("_")[2].partition("_")[2] in page for tests in find_tests().values() for _, name in tests)
