@@ -234,7 +234,7 @@ class ReservedQuestion(Question):
         self._price = price
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
-        """Reserve, do the work, then charge."""
+        """Reserve the credits, do the work, then charge."""
         key = _read_valid_idempotency_key(scope)
         held: Reservation | None = None
         if key is None and self._price is not None:

@@ -76,7 +76,7 @@ class AudioFile:
 
     @property
     def duration_seconds(self) -> float | None:
-        """The duration that the file claims, which may be anything."""
+        """Return the duration that the file claims, which may be anything."""
         duration = self._container.duration
         return duration / av.time_base if duration is not None and duration > 0 else None
 

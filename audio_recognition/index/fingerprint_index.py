@@ -118,7 +118,7 @@ class Index:
 
     @property
     def recordings(self) -> int:
-        """The number of fingerprints in the index."""
+        """Return the number of fingerprints in the index."""
         return sum(int((segment.ids != VOID).sum()) for segment in self.segments)
 
 

@@ -65,7 +65,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
 
     @property
     def recordings(self) -> int:
-        """Fingerprints in the open index; 0 while none is open."""
+        """Return the number of fingerprints in the open index; 0 while none is open."""
         live = self._open
         return 0 if live is None else live.opened.recordings
 

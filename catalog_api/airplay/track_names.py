@@ -90,7 +90,7 @@ _TRACK = msgspec.json.Decoder(Track)
 
 
 def read_bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-    """By recording id, return its present id and its track's wire JSON; recordings that left the catalog are absent."""
+    """Return present id and wire JSON of each track by recording id; recordings that left the catalog are absent."""
     found: dict[int, tuple[int, bytes]] = {}
     for start in range(0, len(recording_ids), _ID_BATCH_SIZE):
         some = recording_ids[start : start + _ID_BATCH_SIZE]
@@ -146,7 +146,7 @@ def join_lead_artists(artists: Iterable[_Artist | TrackArtist]) -> str:
 
 
 def describe_aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:
-    """By airing id, return the track as the interface shows it."""
+    """Return tracks by airing id, as the interface shows them."""
     airings = list(airings)
     now = read_bodies(catalog, list({airing.recording_id for airing in airings}))
     decoded = {number: (survivor, _TRACK.decode(body)) for number, (survivor, body) in now.items()}

@@ -24,7 +24,7 @@ _CLOSED = "Sign-up is switched off here: ask the operator for an account."
 
 @get("/sign-in")
 async def show_sign_in_form(visit: CurrentVisit) -> Response[Any]:
-    """The form; people who are signed in are redirected."""
+    """Show the form; redirect people who are signed in."""
     if visit.user is not None:
         return visit.redirect(HOME)
     return _render_sign_in_page(visit, next_path=visit.request.query_params.get("next", ""))
@@ -60,7 +60,7 @@ async def sign_out(visit: CurrentVisit) -> Response[Any]:
 
 @get("/sign-up")
 async def show_sign_up_form(visit: CurrentVisit) -> Response[Any]:
-    """The form; people who are signed in are redirected."""
+    """Show the form; redirect people who are signed in."""
     if visit.user is not None:
         return visit.redirect(HOME)
     return _render_sign_up_page(visit)
@@ -117,7 +117,7 @@ def _render_sign_up_page(visit: Visit, status: int = 200, *, email: str = "", pr
 
 @get("/")
 async def show_overview(visit: CurrentVisit) -> Response[Any]:
-    """Plan, credits and rate of this month, and what was used by day and key."""
+    """Show plan, credits and rate of this month, and the use by day and key."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     month, account, keys = await visit.context.store.run(
         lambda: (accounts.usage.read_month_now(account_id), accounts.get(account_id), find_live_keys(accounts, account_id))
@@ -128,7 +128,7 @@ async def show_overview(visit: CurrentVisit) -> Response[Any]:
 
 @get("/password")
 async def show_password_form(visit: CurrentVisit) -> Response[Any]:
-    """The form to change the password."""
+    """Show the form to change the password."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     return _render_password_page(visit)
 
@@ -170,7 +170,7 @@ _LARGEST_ID = 2**31 - 1
 
 @get("/keys")
 async def show_keys(visit: CurrentVisit) -> Response[Any]:
-    """The account's keys and the form for a new one."""
+    """Show the account's keys and the form for a new one."""
     return await _render_keys_page(visit)
 
 

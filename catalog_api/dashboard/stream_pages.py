@@ -54,7 +54,7 @@ class Bar:
 
 @get("/streams")
 async def show_streams(visit: CurrentVisit) -> Response[Any]:
-    """The account's streams, newest first, and what is on."""
+    """Show the account's streams, newest first, and what is on."""
     cursor = visit.request.query_params.get("cursor", "")
     answer = (await visit.request_api(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).raise_if_refused()
     caller, _ = await visit.find_caller()
@@ -64,7 +64,7 @@ async def show_streams(visit: CurrentVisit) -> Response[Any]:
 
 @get("/streams/new")
 async def show_stream_form(visit: CurrentVisit) -> Response[Any]:
-    """The form for a new stream; without a payment card it says what is missing."""
+    """Show the form for a new stream; without a payment card it says what is missing."""
     return await _render_form(visit)
 
 
@@ -78,7 +78,7 @@ async def create_stream(visit: CurrentVisit) -> Response[Any]:
 
 @get("/streams/report")
 async def show_report_form(visit: CurrentVisit) -> Response[Any]:
-    """The days of a report; once they are valid, links to its files."""
+    """Show the form for the days of a report; once they are valid, also links to its files."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     asked = {name: visit.request.query_params.get(name, "").strip() for name in ("from", "until", "timezone")}
     problems = {}
@@ -97,7 +97,7 @@ async def show_report_form(visit: CurrentVisit) -> Response[Any]:
 
 @get("/streams/report/file")
 async def send_report_file(visit: CurrentVisit) -> Answer:
-    """The report as a file, as `GET /v1/streams/report` answers it."""
+    """Send the report as a file, as `GET /v1/streams/report` answers it."""
     account_id, window = visit.person.account_id, _read_window(visit)
     form = visit.request.query_params.get("form", JSON_TYPE)
     # Not through `request_api`, which holds whole answers: a report has hundreds of MB.
@@ -109,7 +109,7 @@ async def send_report_file(visit: CurrentVisit) -> Answer:
 
 @get("/streams/{stream_id:str}")
 async def show_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response[Any]:
-    """A stream, and what aired on it on a day (UTC): today unless `day` says otherwise."""
+    """Show a stream and what aired on it on a day (UTC): today unless `day` names another."""
     answer = (await visit.request_api(f"{_API}/{check_path_segment(stream_id)}")).raise_if_refused()
     today = read_utc_time().date()
     day = _parse_date(visit.request.query_params.get("day", "")) or today

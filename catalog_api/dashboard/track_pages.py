@@ -26,7 +26,7 @@ _ASKED = ("artist", "title", "cursor")
 
 @get("/search")
 async def search(visit: CurrentVisit) -> Response[Any]:
-    """The form, and the results once it is filled in."""
+    """Show the form, and the results once it is filled in."""
     _, key = await visit.find_caller()
     asked = {name: visit.request.query_params.get(name, "").strip() for name in _ASKED}
     answer = None
@@ -45,7 +45,7 @@ _ALPHABET = 26
 
 @get("/tracks/{track_id:int}")
 async def show_track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
-    """The track, as `GET /v1/tracks/{id}?include=isrcs,links` answers it, for the same credit."""
+    """Show the track, as `GET /v1/tracks/{id}?include=isrcs,links` answers it, for the same credit."""
     answer = (await visit.request_api(f"/v1/tracks/{track_id}", {"include": "isrcs,links"})).raise_if_refused()
     plan = (await visit.find_caller())[0].plan
     return visit.render(
@@ -55,7 +55,7 @@ async def show_track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[A
 
 @get("/tracks/{track_id:int}/evidence")
 async def show_evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
-    """Why its records are one track. The track is requested first, for its credit; a merged id leads to its survivor."""
+    """Show why the records of a track are one track. The track costs its credit; a merged id leads to its survivor."""
     # This charges for the page; reading the tables costs no credit of its own.
     answer = (await visit.request_api(f"/v1/tracks/{track_id}")).raise_if_refused()
     track = answer.document
@@ -86,7 +86,7 @@ _FEATURE = "browse"
 
 @get("/genres")
 async def show_genres(visit: CurrentVisit) -> Response[Any]:
-    """The tree: main genres, each with its subgenres."""
+    """Show the tree: main genres, each with its subgenres."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _read_genres(visit)
     tree = {node: [one for one in nodes if one.parent == node.name] for node in nodes if node.type == _MAIN}
@@ -95,7 +95,7 @@ async def show_genres(visit: CurrentVisit) -> Response[Any]:
 
 @get("/genres/{genre_id:int}")
 async def show_genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[Any]:
-    """A genre's place in the tree, and its newest tracks."""
+    """Show a genre's place in the tree, and its newest tracks."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _read_genres(visit)
     node = next((one for one in nodes if one.id == genre_id), None)
@@ -128,7 +128,7 @@ _OPTIONAL = ("note", "source_url")
 
 @get("/suggestions")
 async def show_suggestions(visit: CurrentVisit) -> Response[Any]:
-    """The account's own suggestions, oldest first."""
+    """Show the account's own suggestions, oldest first."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     text = visit.request.query_params.get("after", "0")
     after = int(text) if text.isdecimal() and len(text) < 10 else 0  # noqa: PLR2004 - digits of an id in the store
@@ -143,7 +143,7 @@ async def show_suggestions(visit: CurrentVisit) -> Response[Any]:
 
 @get("/tracks/{track_id:int}/suggestions")
 async def show_suggestion_form(visit: CurrentVisit, track_id: FromPath[int]) -> Response[Any]:
-    """The form for one track; a plan without suggestions gets the reason."""
+    """Show the form for one track; a plan without suggestions gets the reason."""
     return await _render_form(visit, track_id)
 
 

@@ -29,7 +29,7 @@ _PAGE = 25
 
 @get("/webhooks")
 async def show_webhooks(visit: CurrentVisit) -> Response[Any]:
-    """The account's webhooks and the form for a new one."""
+    """Show the account's webhooks and the form for a new one."""
     return await _render_webhooks(visit)
 
 
@@ -46,7 +46,7 @@ async def create_webhook(visit: CurrentVisit) -> Response[Any]:
 
 @get("/webhooks/{webhook_id:str}")
 async def show_webhook(visit: CurrentVisit, webhook_id: FromPath[str]) -> Response[Any]:
-    """A webhook with its deliveries, newest first."""
+    """Show a webhook with its deliveries, newest first."""
     return await _render_webhook(visit, check_path_segment(webhook_id))
 
 
@@ -94,7 +94,7 @@ async def replay_missed(visit: CurrentVisit, webhook_id: FromPath[str]) -> Respo
 
 @get("/webhooks/{webhook_id:str}/deliveries/{delivery_id:int}")
 async def show_delivery(visit: CurrentVisit, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
-    """The body that was sent, and every attempt."""
+    """Show the body of a delivery and every attempt."""
     answer = (await visit.request_api(f"{_API}/{check_path_segment(webhook_id)}/deliveries/{delivery_id}")).raise_if_refused()
     return visit.render("delivery.html", webhook_id=webhook_id, delivery=answer.document)
 

@@ -48,7 +48,7 @@ class FastRoutes:
 
     @property
     def paths(self) -> set[str]:
-        """The templates of the routes that are answered here."""
+        """Return the templates of the routes that are answered here."""
         return {*self._by_path, *(template for _, template, _ in self._by_folder.values())}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,25 +12,25 @@ _HERE = Path(__file__).parent
 
 
 def render_reference_page(document: dict[str, Any]) -> bytes:
-    """The page of a description."""
+    """Render the page of a description."""
     pages = Environment(loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"marked": _mark_code, "kind": _describe_type}
     return pages.get_template("page.html").render(document=document, schemas=document["components"]["schemas"]).encode()
 
 
 def read_reference_style() -> bytes:
-    """Its style sheet."""
+    """Read the style sheet of the page."""
     return (_HERE / "style.css").read_bytes()
 
 
 def _mark_code(text: str) -> Markup:
-    """Text with `code` between backticks."""
+    """Mark the parts of a text between backticks as code."""
     parts = text.split("`")
     return Markup("").join(Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts))
 
 
 def _describe_type(schema: dict[str, Any]) -> Markup:
-    """A schema in a few words, with links to the schemas it names."""
+    """Describe a schema in a few words, with links to the schemas that it names."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return Markup('<a href="#schema-{0}">{0}</a>').format(name)

@@ -73,7 +73,7 @@ _BODY = {
     takes_idempotency_key=True,
 )
 async def identify(problems: list[ParameterProblem], scope: Scope, receive: Receive) -> Question:
-    """Names the recording of a fingerprint (JSON, 10 credits) or of an audio file of up to 100 MB (octet-stream, 10 credits and one a MB).
+    """Name the recording of a fingerprint (JSON, 10 credits) or of an audio file of up to 100 MB (octet-stream, 10 credits and one a MB).
 
     Charged with a 200, matched or not. `results` are best first, none below a confidence of 0.5; `reason` says why there is none. When the
     beginning of a file is not recognised, deeper windows of 30 seconds are tried.

@@ -35,43 +35,43 @@ _CHANGELOG = encode_answer(Changelog(list(CHANGES)))
 
 @get("/v1/errors", opt=_OPEN, sync_to_thread=False)
 def get_error_codes() -> Answer:
-    """Every stable code with its status and its remedy."""
+    """Return every stable code with its status and its remedy."""
     return _ERROR_CODES
 
 
 @get("/v1/changelog", opt=_OPEN, sync_to_thread=False)
 def get_changelog() -> Answer:
-    """The changes of the interface, newest first."""
+    """Return the changes of the interface, newest first."""
     return _CHANGELOG
 
 
 @get("/v1/openapi.json", opt=_OPEN, sync_to_thread=False)
 def get_openapi_document(scope: Scope) -> Answer:
-    """The machine-readable description, generated from the declared routes."""
+    """Return the machine-readable description, generated from the declared routes."""
     return Answer(get_service(scope).description)
 
 
 @get("/v1/docs", opt=_OPEN, sync_to_thread=False)
 def get_reference_page(scope: Scope) -> Answer:
-    """The reference for people, rendered from the description."""
+    """Return the reference for people, rendered from the description."""
     return Answer(get_service(scope).reference, _PAGE_POLICY, media_type="text/html; charset=utf-8")
 
 
 @get("/v1/docs/style.css", opt=_OPEN, sync_to_thread=False)
 def get_reference_style_sheet() -> Answer:
-    """The style sheet of the reference page."""
+    """Return the style sheet of the reference page."""
     return Answer(_STYLE, {"cache-control": "max-age=300"}, media_type="text/css; charset=utf-8")
 
 
 @get("/healthz", opt=_OPEN, sync_to_thread=False)
 def check_alive() -> Answer:
-    """The process answers."""
+    """Answer 200: the process runs."""
     return Answer(b'{"status":"ok"}')
 
 
 @get("/readyz", opt=_OPEN)
 async def check_readiness(scope: Scope) -> Answer:
-    """Whether a catalog is open and the accounts answer; 503 otherwise.
+    """Answer 200 when a catalog is open and the accounts answer, else 503.
 
     A worker that cannot follow `current` keeps answering from its good snapshot and reports that it is stale.
     """

@@ -29,7 +29,7 @@ _PAGED = (*_UNKNOWN, "invalid_cursor", "too_slow")
     feature="new_releases",
 )
 def new_releases(values: ParameterValues) -> Question:
-    """Releases dated today (UTC) or before, newest first, then by popularity of the artist, then by id."""
+    """Return the releases dated today (UTC) or before, newest first, then by popularity of the artist, then by id."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
@@ -40,7 +40,7 @@ def new_releases(values: ParameterValues) -> Question:
 
 @get_route("/v1/releases/{id:str}", Release, tag="Releases", summary="A release by id", parameters=(RELEASE_ID,), failures=_UNKNOWN)
 def release(values: ParameterValues) -> Question:
-    """A release with its tracks. A merged id answers with its survivor, which Content-Location names."""
+    """Return a release with its tracks. A merged id answers with its survivor, which Content-Location names."""
     release_id = values[RELEASE_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -54,7 +54,7 @@ def release(values: ParameterValues) -> Question:
 
 @get_route("/v1/artists/{id:str}", Artist, tag="Artists", summary="An artist by id", parameters=(ARTIST_ID,), failures=_UNKNOWN)
 def artist(values: ParameterValues) -> Question:
-    """An artist. A merged id answers with its survivor, which Content-Location names."""
+    """Return an artist. A merged id answers with its survivor, which Content-Location names."""
     artist_id = values[ARTIST_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -68,7 +68,7 @@ def artist(values: ParameterValues) -> Question:
 
 @get_route("/v1/labels/{id:str}", Label, tag="Labels", summary="A label by id", parameters=(LABEL_ID,), failures=_UNKNOWN)
 def label(values: ParameterValues) -> Question:
-    """A label. A merged id answers with its survivor, which Content-Location names."""
+    """Return a label. A merged id answers with its survivor, which Content-Location names."""
     label_id = values[LABEL_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -89,7 +89,7 @@ def label(values: ParameterValues) -> Question:
     failures=_PAGED,
 )
 def artist_releases(values: ParameterValues) -> Question:
-    """The releases of the artist, newest first, undated last."""
+    """Return the releases of the artist, newest first, undated last."""
     return _list_releases(values, "artist", values[ARTIST_ID], lambda catalog: catalog.artist_releases)
 
 
@@ -102,7 +102,7 @@ def artist_releases(values: ParameterValues) -> Question:
     failures=_PAGED,
 )
 def label_releases(values: ParameterValues) -> Question:
-    """The releases of the label, newest first, undated last."""
+    """Return the releases of the label, newest first, undated last."""
     return _list_releases(values, "label", values[LABEL_ID], lambda catalog: catalog.label_releases)
 
 

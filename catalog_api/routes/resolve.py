@@ -67,7 +67,7 @@ class _Found(msgspec.Struct):
     takes_idempotency_key=True,
 )
 def resolve(_values: ParameterValues, members: Members) -> Question:
-    """Up to 100 rows, one credit each; `results[j]` answers `items[j]`.
+    """Resolve up to 100 rows, for one credit each; `results[j]` answers `items[j]`.
 
     Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`. When the month's credits
     run out, the remaining rows are `skipped_no_credits`; the batch does not fail.

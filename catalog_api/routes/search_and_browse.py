@@ -43,7 +43,7 @@ from catalog_store.reader import Catalog
     failures=("invalid_cursor", "too_slow"),
 )
 def search(values: ParameterValues) -> Question:
-    """Tracks that match, best first. Edit tags, credits, case, accents and small typing errors are tolerated."""
+    """Return the tracks that match, best first. Edit tags, credits, case, accents and small typing errors are tolerated."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.search(artist=values[ARTIST], title=values[TITLE], limit=values[LIMIT], cursor=values[CURSOR])
@@ -102,7 +102,7 @@ def _resolve_genre_name(filters: BrowseFilters, service: Service) -> BrowseFilte
     late_checks=(_find_genre_problems,),
 )
 def browse(values: ParameterValues) -> Question:
-    """Tracks that pass all filters, newest first by earliest release, undated last. An unknown genre is a 400."""
+    """Return the tracks that pass all filters, newest first by earliest release, undated last. An unknown genre is a 400."""
     filters = BrowseFilters(**{name: values[parameter] for name, parameter in _FILTERS.items()})
 
     def work(catalog: Catalog, service: Service) -> Answer:
@@ -121,7 +121,7 @@ def browse(values: ParameterValues) -> Question:
 
 @get_route("/v1/genres", GenreTree, tag="Genres", summary="The canonical genre tree")
 def genres(_values: ParameterValues) -> Question:
-    """The full tree as a flat list: main genres first, each subgenre with the name of its main. Stable for weeks: keep it for a day."""
+    """Return the full tree as a flat list: main genres first, each subgenre with the name of its main. Keep it for a day."""
     return Lookup(_read_tree)
 
 

@@ -90,7 +90,7 @@ def create_stream(_values: ParameterValues, members: Members) -> Question:
     is_about_catalog=False,
 )
 def streams(values: ParameterValues) -> Question:
-    """The account's streams, newest first, stopped ones included."""
+    """Return the account's streams, newest first, stopped ones included."""
 
     async def work(service: Service, caller: Caller) -> Answer:
         query, cursor, limit = ("streams", str(caller.account_id)), values[CURSOR], values[LIMIT]
@@ -119,7 +119,7 @@ def streams(values: ParameterValues) -> Question:
     is_about_catalog=False,
 )
 def stream(values: ParameterValues) -> Question:
-    """The state of the monitoring, and what is on at this moment."""
+    """Return the state of the monitoring, and what is on at this moment."""
 
     async def work(service: Service, caller: Caller) -> Answer:
         with _hide_unknown():
@@ -163,7 +163,7 @@ def stop_stream(values: ParameterValues) -> Question:
     is_about_catalog=False,
 )
 def stream_history(values: ParameterValues) -> Question:
-    """The airings of the stream, newest first, including one that is still on. An airing is one entry however often it was detected."""
+    """Return the airings of the stream, newest first, also one that is still on. Each is one entry, however often it was detected."""
 
     async def work(service: Service, caller: Caller) -> Answer:
         stream_id, cursor, limit = values[STREAM_ID], values[CURSOR], values[LIMIT]

@@ -74,7 +74,7 @@ def suggest(values: ParameterValues, members: Members) -> Question:
     is_about_catalog=False,
 )
 def suggestions_of_track(values: ParameterValues) -> Question:
-    """The account's suggestions for the track, oldest first. Suggestions for a merged id appear under its survivor too."""
+    """Return the account's suggestions for the track, oldest first. Suggestions for a merged id appear under its survivor too."""
     return _list_suggestions(values, values[TRACK_ID])
 
 
@@ -89,7 +89,7 @@ def suggestions_of_track(values: ParameterValues) -> Question:
     is_about_catalog=False,
 )
 def suggestions(values: ParameterValues) -> Question:
-    """The account's suggestions, oldest first."""
+    """Return the account's suggestions, oldest first."""
     return _list_suggestions(values, None)
 
 

@@ -105,7 +105,7 @@ def _build_provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Proven
 
 @get_route("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
 def track_by_id(values: ParameterValues) -> Question:
-    """The full track. A merged id answers with its survivor, which Content-Location names."""
+    """Return the full track. A merged id answers with its survivor, which Content-Location names."""
     track_id, wanted = values[TRACK_ID], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
@@ -121,7 +121,7 @@ def track_by_id(values: ParameterValues) -> Question:
     "/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",)
 )
 def track_by_isrc(values: ParameterValues) -> Question:
-    """The track that carries the code, whichever of its codes it is; `matched_isrc` is the requested code."""
+    """Return the track that carries the code, whichever of its codes it is; `matched_isrc` is the requested code."""
     code, wanted = values[ISRC], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
@@ -150,7 +150,7 @@ _ONE_OF: tuple[Parameter[Any], ...] = (OF_ID, OF_ISRC, *OF_PLATFORM.values(), OF
     failures=("not_found",),
 )
 def links(values: ParameterValues) -> Question:
-    """All links of the track that exactly one parameter names, in a fixed order of platforms.
+    """Return all links of the track that exactly one parameter names, in a fixed order of platforms.
 
     For an id of several tracks (a release of catalog_a) the answer is the most popular; `alternatives` names the others. `url` takes the
     address of a track on a platform.

@@ -13,7 +13,7 @@ from catalog_api.wire.account_types import DayUse, Usage
 
 @get_route("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True, is_about_catalog=False)
 def usage(_values: ParameterValues) -> Question:
-    """The account's credits used this month, by day and key. Free."""
+    """Return the account's credits used this month, by day and key. Free."""
     return FreeQuestion(_build_usage)
 
 

@@ -72,7 +72,7 @@ _DELIVERY: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID, DELIVERY_ID)}
     **_COMMON,
 )
 def create_webhook(_values: ParameterValues, members: Members) -> Question:
-    """Have events of `event_types` (all, when there are none) sent to an https address. The answer holds the secret, once.
+    """Register an https address for events of `event_types` (all, when there are none). Only this answer holds the secret.
 
     Addresses inside private networks are refused; a name that does not resolve at the moment is accepted.
     """
@@ -84,7 +84,7 @@ def create_webhook(_values: ParameterValues, members: Members) -> Question:
 
 @get_route("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
 def webhooks(_values: ParameterValues) -> Question:
-    """The account's webhooks, oldest first; at most 20."""
+    """Return the account's webhooks, oldest first; at most 20."""
     return _ask_accounts(
         lambda accounts, me: accounts.webhooks.list_all(me), lambda found: WebhookList([_build_webhook(one) for one in found])
     )
@@ -92,7 +92,7 @@ def webhooks(_values: ParameterValues) -> Question:
 
 @get_route("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
 def webhook(values: ParameterValues) -> Question:
-    """Its events and its state."""
+    """Return a webhook: its events and its state."""
     return _ask_accounts(lambda accounts, me: accounts.webhooks.get(me, values[WEBHOOK_ID]), _build_webhook)
 
 
@@ -126,7 +126,7 @@ def delete_webhook(values: ParameterValues) -> Question:
     **{**_ONE, "failures": ("not_found", "secrets_unavailable")},
 )
 def rotate_webhook_secret(values: ParameterValues, members: Members) -> Question:
-    """A new secret, shown once. The previous one signs as well for `overlap_hours`, so that receivers can change over."""
+    """Create a new secret, which only this answer holds. The previous one also signs for `overlap_hours`; receivers change over."""
     hours = members.read_optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
     overlap = OVERLAP if hours is None else hours * _HOURS
@@ -165,7 +165,7 @@ def replay_webhook(values: ParameterValues, members: Members) -> Question:
     **_COMMON,
 )
 def webhook_deliveries(values: ParameterValues) -> Question:
-    """The webhook's deliveries of the last 14 days, newest first."""
+    """Return the webhook's deliveries of the last 14 days, newest first."""
     endpoint_id, status, cursor, limit = values[WEBHOOK_ID], values[DELIVERY_STATUS], values[CURSOR], values[LIMIT]
     query = ("deliveries", endpoint_id, str(status))
     before = None if cursor is None else _CURSORS.decode(query, cursor).id
@@ -183,7 +183,7 @@ def webhook_deliveries(values: ParameterValues) -> Question:
     "/v1/webhooks/{id:str}/deliveries/{delivery_id:str}", WebhookDeliveryDetail, summary="A delivery", failures=("not_found",), **_DELIVERY
 )
 def webhook_delivery(values: ParameterValues) -> Question:
-    """A delivery with its body and all its attempts."""
+    """Return a delivery with its body and all its attempts."""
     return _ask_accounts(lambda accounts, me: accounts.deliveries.get(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery_detail)
 
 

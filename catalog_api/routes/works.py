@@ -25,7 +25,7 @@ _ONE_OF = (OF_ID, OF_ISRC)
     failures=("not_found",),
 )
 def iswcs_of_track(values: ParameterValues) -> Question:
-    """The works that the track performs; exactly one of `isrc` and `id` names it. An empty list when none is known."""
+    """Return the works that the track performs; exactly one of `isrc` and `id` names it. The list is empty when none is known."""
     by = values.find_sent(_ONE_OF)
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -48,7 +48,7 @@ def iswcs_of_track(values: ParameterValues) -> Question:
     failures=("not_found", "invalid_cursor"),
 )
 def tracks_of_iswc(values: ParameterValues) -> Question:
-    """The recordings of a work, most popular first, ties by id. `total` counts all, whatever the page."""
+    """Return the recordings of a work, most popular first, ties by id. `total` counts all, whatever the page."""
     code = values[ISWC]
 
     def work(catalog: Catalog, _service: Service) -> Answer:

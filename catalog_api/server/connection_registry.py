@@ -26,7 +26,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 class _HasIdle(Protocol):
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
+        """Return whether no request is under way."""
 
 
 Connection = TypeVar("Connection", bound=_HasIdle)

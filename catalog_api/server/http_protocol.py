@@ -112,7 +112,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether closing it takes nothing from the client: no request is under way, no answer waits to be read."""
+        """Return whether a close takes nothing from the client: no request is under way, no answer waits to be read."""
         # uvicorn keeps the cycle of the last request; it is None before the first.
         is_working = self.cycle is not None and not self.cycle.response_complete
         return self._is_in_head and not is_working and not self.transport.get_write_buffer_size()

@@ -85,7 +85,7 @@ class _WorkerSupervisor(Multiprocess):
         """Whether any worker ever took requests."""
 
     def keep_subprocess_alive(self) -> None:
-        """Check all workers and companions; uvicorn calls this twice a second. Whatever fails in a round, the next round comes."""
+        """Check all workers and companions; uvicorn calls this twice a second. A failure in one round does not stop the next one."""
         now = time.monotonic()
         try:
             self._companions.check()

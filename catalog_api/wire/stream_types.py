@@ -100,7 +100,7 @@ class ReportDetailRow(msgspec.Struct):
 
 
 class ReportGap(msgspec.Struct):
-    """Time that was not monitored: the stream was away (`source`), or our monitor was (`monitor`). `ended_at` is null while it lasts."""
+    """Time that was not monitored, because of the stream (`source`) or of our monitor (`monitor`). `ended_at` is null while it lasts."""
 
     started_at: Timestamp
     ended_at: Timestamp | None
