@@ -47,7 +47,7 @@ async def follow(processes: Sequence[Accounts], root: Path, endpoint: Endpoint) 
         live.close()
 
 
-def test_a_snapshot_is_told_once_over_processes_switches_and_restarts(tmp_path: Path) -> None:
+def test_snapshot_is_announced_once_over_processes_switches_and_restarts(tmp_path: Path) -> None:
     for seed, name in enumerate(("first", "second")):
         publish(make_tables(tmp_path / name, 3, seed), tmp_path / "catalog", snapshot_id=name, next_ids={"recording": 1000, "artist": 50})
     url, outbound = f"sqlite:///{tmp_path}/accounts.db", Outbound(parse_allow_list("127.0.0.1:*"))

@@ -139,7 +139,7 @@ def test_search_pages_do_not_overlap_and_end_with_null(client: Client, tracks: p
     assert [track["id"] for track in pages] == [track["id"] for track in whole["results"]]
 
 
-def test_links_are_found_by_every_kind_of_id_and_lead_somewhere(client: Client, built_world: BuiltWorld) -> None:
+def test_links_are_found_by_every_kind_of_id(client: Client, built_world: BuiltWorld) -> None:
     table = pl.read_parquet(built_world.catalog / "current/tables/platform_link/*.parquet")
     platforms = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
     for platform in platforms:
@@ -178,7 +178,7 @@ def wait_for_answer(client: Client, status: int, **query: object) -> None:
     until(is_answered, f"a {status}")
 
 
-def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_running_server_follows_a_new_snapshot_and_a_rollback(built_world: BuiltWorld, tmp_path: Path) -> None:
     catalog = published_copy(built_world, tmp_path)
     first = (catalog / "current").resolve().name
     links = pl.read_parquet(catalog / "current/tables/platform_link/*.parquet")

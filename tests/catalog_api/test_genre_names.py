@@ -22,7 +22,7 @@ def names() -> GenreNames:
         ("rnb", "R&B"),
     ],
 )
-def test_a_genre_is_found_by_what_people_call_it(names: GenreNames, text: str, node: str) -> None:
+def test_genre_is_found_by_its_common_names(names: GenreNames, text: str, node: str) -> None:
     assert names.find_node_id(text) == load_book().taxonomy.by_name[node].id
 
 
@@ -32,5 +32,5 @@ def test_every_node_is_found_by_its_own_name(names: GenreNames) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "seen live", "wobblecore?", "pop, techno", "☃"])
-def test_what_means_no_genre_or_several_names_none(names: GenreNames, text: str) -> None:
+def test_text_that_means_no_genre_or_several_finds_none(names: GenreNames, text: str) -> None:
     assert names.find_node_id(text) is None

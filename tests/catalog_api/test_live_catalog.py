@@ -64,7 +64,7 @@ def damage(file: Path) -> None:
     file.write_bytes(content)
 
 
-def test_nothing_published_is_told_as_unavailable(tmp_path: Path) -> None:
+def test_catalog_is_unavailable_before_the_first_publish(tmp_path: Path) -> None:
     live = LiveCatalog(tmp_path)
     live.look()
     with pytest.raises(ApiError) as raised, live.hold():
@@ -73,7 +73,7 @@ def test_nothing_published_is_told_as_unavailable(tmp_path: Path) -> None:
     assert live.refused is not None
 
 
-def test_a_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None:
+def test_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None:
     late = tmp_path / "late"
     live = LiveCatalog(late)
     live.look()
@@ -84,7 +84,7 @@ def test_a_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None
     live.close()
 
 
-def test_a_holder_keeps_its_snapshot_through_a_switch_and_it_is_freed_with_the_last_one(root: Path, live: LiveCatalog) -> None:
+def test_snapshot_is_held_through_a_switch_and_freed_by_its_last_holder(root: Path, live: LiveCatalog) -> None:
     first = root.resolve() / "snapshots" / "first"
     with live.hold() as held:
         body = held.track_body(1)
@@ -100,7 +100,7 @@ def test_a_holder_keeps_its_snapshot_through_a_switch_and_it_is_freed_with_the_l
     assert opened_files(root.resolve() / "snapshots" / "second")
 
 
-def test_an_idle_snapshot_is_freed_by_the_switch_itself_whatever_asked_it(root: Path, live: LiveCatalog) -> None:
+def test_idle_snapshot_is_freed_by_the_switch(root: Path, live: LiveCatalog) -> None:
     with live.hold() as catalog:
         catalog.search(artist="Sade", title="No Ordinary Love Song")
         thread = threading.Thread(target=catalog.track_body, args=(1,))
@@ -118,7 +118,7 @@ def test_an_idle_snapshot_is_freed_by_the_switch_itself_whatever_asked_it(root: 
 @pytest.mark.parametrize(
     "broken", ["serving/serving.sqlite", "serving/bodies/track.bin", "serving/search/pair_documents.npy", "manifest.json"]
 )
-def test_a_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, live: LiveCatalog, broken: str) -> None:
+def test_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, live: LiveCatalog, broken: str) -> None:
     damage(root / "snapshots" / "second" / broken)
     shutil.rmtree(root / "current", ignore_errors=True)
     (root / ".next").symlink_to("snapshots/second")
@@ -140,7 +140,7 @@ def test_a_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, li
 
 
 @pytest.mark.parametrize("broken", ["manifest.json", "serving/search/popularity.npy"])
-def test_a_damaged_snapshot_that_is_mended_becomes_live(root: Path, live: LiveCatalog, broken: str) -> None:
+def test_repaired_snapshot_becomes_live(root: Path, live: LiveCatalog, broken: str) -> None:
     file = root / "snapshots" / "second" / broken
     good, times = file.read_bytes(), file.stat()
     damage(file)
@@ -200,7 +200,7 @@ def test_worker_opens_no_snapshot_served_last_that_is_damaged_or_gone(root: Path
         assert restarted.snapshot is None
 
 
-def test_sizes_alone_can_be_asked_for(root: Path) -> None:
+def test_verification_can_be_limited_to_sizes(root: Path) -> None:
     damage(root / "snapshots" / "first" / "serving" / "search" / "popularity.npy")
     quick = LiveCatalog(root, verify_contents=False)
     quick.look()
@@ -208,7 +208,7 @@ def test_sizes_alone_can_be_asked_for(root: Path) -> None:
     quick.close()
 
 
-def test_the_thread_follows_by_itself_and_ends_with_close(root: Path) -> None:
+def test_follower_thread_switches_by_itself_and_ends_with_close(root: Path) -> None:
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     live = LiveCatalog(root)
     live.follow()
@@ -254,7 +254,7 @@ def test_follower_survives_a_link_that_leads_to_itself(root: Path) -> None:
     live.close()
 
 
-def test_standing_tells_how_long_another_snapshot_has_been_served(root: Path, live: LiveCatalog) -> None:
+def test_status_shows_how_long_another_snapshot_has_been_served(root: Path, live: LiveCatalog) -> None:
     status = live.read_status()
     assert (status.served, status.current, status.behind_seconds) == ("first", "first", 0)
     rollback(root, "second")
@@ -269,7 +269,7 @@ def test_standing_tells_how_long_another_snapshot_has_been_served(root: Path, li
 
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda link: (link.unlink(), link.symlink_to("snapshots/nowhere"))])
-def test_standing_tells_that_current_is_gone_or_dangles(root: Path, live: LiveCatalog, change: Callable[[Path], object]) -> None:
+def test_status_shows_that_current_is_missing_or_dangles(root: Path, live: LiveCatalog, change: Callable[[Path], object]) -> None:
     change(root / "current")
     live.look()
     status = live.read_status()
@@ -281,7 +281,7 @@ def test_standing_tells_that_current_is_gone_or_dangles(root: Path, live: LiveCa
     assert live.read_status()[:4] == ("first", "first", 0, False)
 
 
-def test_standing_of_damage_says_refused(root: Path, live: LiveCatalog) -> None:
+def test_status_of_a_damaged_snapshot_is_refused(root: Path, live: LiveCatalog) -> None:
     damage(root / "snapshots" / "second" / "serving" / "search" / "popularity.npy")
     (root / ".next").symlink_to("snapshots/second")
     (root / ".next").rename(root / "current")

@@ -66,17 +66,17 @@ SHORT = ("search", Execution.TIME_SLICED, 0.0)
 CODE = ("code", Execution.INLINE, 0.0)
 
 
-def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(clock: list[float], tmp_path: Path) -> None:
+def test_quick_question_waits_at_most_milliseconds_for_long_ones(clock: list[float], tmp_path: Path) -> None:
     done = asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), [SHORT, SHORT, LONG, LONG, LONG, CODE]))
     assert done == ["search", "search", "search", "code", "search", "search"]
 
 
-def test_long_questions_are_taken_in_the_order_in_which_they_came(clock: list[float], tmp_path: Path) -> None:
+def test_long_questions_run_in_order_of_arrival(clock: list[float], tmp_path: Path) -> None:
     asked = [(f"search {number}", Execution.TIME_SLICED, SLICE_SECONDS * (number % 2)) for number in range(20)]
     assert asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
 
 
-def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -> None:
+def test_failing_long_question_raises_and_the_next_ones_still_run() -> None:
     async def asked() -> list[Answer | BaseException]:
         slices = TimeSlices()
 
@@ -94,7 +94,7 @@ def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -
     assert [str(second), str(fourth)] == ["question 1", "question 3"]
 
 
-def test_nobody_works_for_who_no_longer_waits() -> None:
+def test_cancelled_question_is_not_run() -> None:
     async def worked() -> list[str]:
         slices, done = TimeSlices(), list[str]()
         gone = asyncio.ensure_future(slices.run(partial(done.append, "gone")))
@@ -107,7 +107,7 @@ def test_nobody_works_for_who_no_longer_waits() -> None:
     assert asyncio.run(worked()) == ["stays"]
 
 
-def test_clients_that_come_together_are_let_in_between_two_turns(clock: list[float]) -> None:
+def test_new_clients_are_accepted_between_two_slices(clock: list[float]) -> None:
     """The loop takes in one connection a round: with a round a turn the last of fifty would wait for a quarter of a second."""
 
     class Asking(asyncio.Protocol):

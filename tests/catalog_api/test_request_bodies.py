@@ -19,14 +19,14 @@ class CountedName(str):
     __hash__ = str.__hash__
 
 
-def test_the_first_member_that_stands_twice_is_named() -> None:
+def test_first_repeated_member_is_named() -> None:
     with pytest.raises(ApiError) as caught:
         _decode(b'{"a": 1, "b": {"c": 1}, "d": 2, "b": 3, "a": 4}')
     assert caught.value.code == "invalid_body"
     assert "member 'b' is repeated" in caught.value.detail
 
 
-def test_a_member_that_stands_twice_is_found_in_one_pass() -> None:
+def test_repeated_member_is_found_in_one_pass() -> None:
     CountedName.compared = 0
     names = [CountedName(number) for number in range(1_000)]
     with pytest.raises(ValueError, match="'999' is repeated"):

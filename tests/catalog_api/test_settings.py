@@ -37,14 +37,14 @@ def test_workers_get_the_settings_by_the_environment_unchanged(tmp_path: Path) -
     assert load_settings(to_environment(settings)) == settings
 
 
-def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+def test_printed_settings_are_a_file_with_the_same_values(tmp_path: Path) -> None:
     settings = load_settings({}, {"catalog": 'a "quoted" folder', "verify_contents": False})
     file = tmp_path / "api.toml"
     file.write_text(format_settings_file(settings), encoding="utf-8")
     assert load_settings({"CATALOG_API_SETTINGS": str(file)}) == settings
 
 
-def test_the_page_names_every_setting_with_its_variable() -> None:
+def test_settings_page_names_every_setting_with_its_variable() -> None:
     page = render_settings_page()
     for name in tomllib.loads(format_settings_file(ApiSettings())):
         assert f"| `{name}` | `CATALOG_API_{name.upper()}` |" in page
@@ -68,7 +68,7 @@ def test_the_page_names_every_setting_with_its_variable() -> None:
         ({"CATALOG_API_SETTINGS": "/no/such/file"}, "cannot be read"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_place(environment: dict[str, str], said: str) -> None:
+def test_invalid_setting_is_refused_with_its_source(environment: dict[str, str], said: str) -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(environment)
     assert said in str(raised.value)

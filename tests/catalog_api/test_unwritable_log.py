@@ -76,7 +76,7 @@ def matchers_of(served: Served) -> list[int]:
 
 
 @pytest.mark.parametrize("shell", ["2>/dev/full", pytest.param("2>&-", marks=pytest.mark.long)])
-def test_what_is_published_later_is_served_though_nothing_can_be_logged(place: Path, shell: str) -> None:
+def test_snapshot_published_later_is_served_when_the_log_is_unwritable(place: Path, shell: str) -> None:
     with served_with_log(place, shell) as served:
         for _ in range(40):  # lines of requests are written in the middle of requests
             assert served.get(FOUND, served.key)[0] == 200
@@ -104,7 +104,7 @@ def test_what_is_published_later_is_served_though_nothing_can_be_logged(place: P
 
 @pytest.mark.long
 @pytest.mark.parametrize("reader", ["true", "sleep 600"])
-def test_reader_of_the_log_that_goes_or_hangs_stops_nobody(place: Path, reader: str) -> None:
+def test_log_reader_that_ends_or_hangs_stops_no_request(place: Path, reader: str) -> None:
     fifo = place / "log"
     os.mkfifo(fifo)
     with (

@@ -19,14 +19,14 @@ TEXT = "AQAADFXkLIrCoEneBD9x_MPkLNHhUcrx5RiTD8k-IV-OkQoP4oBJFgADkAMIAQ"
 uint32s = st.lists(st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 2**31, 2**32 - 1])), max_size=60)
 
 
-def test_a_text_of_libchromaprint_is_read_and_written() -> None:
+def test_text_of_libchromaprint_is_read_and_written() -> None:
     algorithm, items = compressed.decode(TEXT)
     assert (algorithm, items.tolist()) == (compressed.ALGORITHM_2, ITEMS)
     assert compressed.encode(np.array(ITEMS, np.uint32)) == TEXT
 
 
 @pytest.mark.parametrize("name", SOUNDS)
-def test_texts_are_those_that_libchromaprint_writes(name: str) -> None:
+def test_written_texts_equal_those_of_libchromaprint(name: str) -> None:
     items = fingerprint(SOUNDS[name])
     assert compressed.encode(items) == libchromaprint().compressed(items)
 
@@ -74,12 +74,12 @@ def text_of(*data: int) -> str:
         (text_of(1, 0, 0, 1, 0b10110110, 0b01101101, 0b00000011), "sets bit 35"),
     ],
 )
-def test_a_broken_text_is_refused_with_its_reason(text: str, why: str) -> None:
+def test_broken_text_is_refused_with_its_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         compressed.decode(text)
 
 
-def test_a_claim_beyond_the_bound_is_refused_before_it_is_read() -> None:
+def test_claim_beyond_the_bound_is_refused_before_it_is_read() -> None:
     with pytest.raises(ValueError, match="claims 12 items: 11 are the most"):
         compressed.decode(TEXT, most_items=11)
     assert len(compressed.decode(TEXT, most_items=12)[1]) == 12

@@ -42,7 +42,7 @@ FIRST_ITEM_SAMPLES = 30_031
 
 
 @pytest.mark.parametrize("name", SOUNDS)
-def test_items_are_those_that_libchromaprint_gave(name: str) -> None:
+def test_items_equal_those_of_libchromaprint(name: str) -> None:
     items = fingerprint(SOUNDS[name])
     assert (len(items), int(items[-1]), hashlib.sha256(items.astype("<u4").tobytes()).hexdigest()[:16]) == RECORDED[name]
 
@@ -57,7 +57,7 @@ def test_no_bit_differs_from_libchromaprint_at_any_phase(name: str, phase: int) 
 @pytest.mark.parametrize(
     "samples", [0, 1, 4095, 4096, 4097, FIRST_ITEM_SAMPLES - 1, FIRST_ITEM_SAMPLES, FIRST_ITEM_SAMPLES + HOP_SAMPLES - 1]
 )
-def test_very_short_clips_have_the_items_that_libchromaprint_gives_them(samples: int) -> None:
+def test_very_short_clips_have_the_items_of_libchromaprint(samples: int) -> None:
     sound = noise(samples, seed=3)
     assert fingerprint(sound).tolist() == libchromaprint().fingerprint(sound).tolist()
 
@@ -74,12 +74,12 @@ def test_very_short_clips_have_the_items_that_libchromaprint_gives_them(samples:
         (30 * SAMPLE_RATE, 1024, 220),
     ],
 )
-def test_the_number_of_items_follows_from_the_number_of_samples(samples: int, phase: int, items: int) -> None:
+def test_item_count_follows_from_the_number_of_samples(samples: int, phase: int, items: int) -> None:
     assert count_items(samples, phase=phase) == items
     assert len(fingerprint(np.zeros(samples, np.int16), phase=phase)) == items
 
 
-def test_items_come_at_the_declared_rate() -> None:
+def test_items_have_the_declared_rate() -> None:
     assert pytest.approx(FIRST_ITEM_SAMPLES / SAMPLE_RATE) == FIRST_ITEM_SECONDS
     assert count_items(FIRST_ITEM_SAMPLES + 1000 * HOP_SAMPLES) == pytest.approx(1 + ITEMS_PER_SECOND * (1000 * HOP_SAMPLES / SAMPLE_RATE))
 
@@ -88,7 +88,7 @@ def test_silence_has_one_item() -> None:
     assert set(fingerprint(np.zeros(10 * SAMPLE_RATE, np.int16)).tolist()) == {SILENCE_ITEM}
 
 
-def test_fingerprints_are_one_for_each_phase() -> None:
+def test_each_phase_gives_one_fingerprint() -> None:
     sound = melody(6)
     assert [one.tolist() for one in fingerprint_phases(sound)] == [fingerprint(sound[phase:]).tolist() for phase in PHASES]
 
@@ -99,13 +99,13 @@ WHOLE = {phase: fingerprint(MUSIC, phase=phase) for phase in (*PHASES, 7)}
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, len(MUSIC)), max_size=30), st.sampled_from(sorted(WHOLE)))
-def test_a_stream_in_any_pieces_gives_the_items_of_the_whole(cuts: list[int], phase: int) -> None:
+def test_stream_in_any_pieces_gives_the_items_of_the_whole(cuts: list[int], phase: int) -> None:
     growing = Incremental(phase)
     pieces = np.split(MUSIC, sorted(cuts))
     assert np.concatenate([growing.feed(piece) for piece in pieces]).tolist() == WHOLE[phase].tolist()
 
 
-def test_a_stream_may_come_in_pieces_smaller_than_a_hop() -> None:
+def test_stream_may_arrive_in_pieces_smaller_than_a_hop() -> None:
     growing = Incremental(phase=341)
     items = [growing.feed(MUSIC[start : start + 100]) for start in range(0, len(MUSIC), 100)]
     assert np.concatenate(items).tolist() == WHOLE[341].tolist()
@@ -121,7 +121,7 @@ def test_stream_samples_are_not_retained() -> None:
 
 
 @pytest.mark.parametrize("samples", [np.zeros(9, np.int32), np.zeros(9, np.float32), np.zeros((2, 9), np.int16), np.zeros(9, ">i2")])
-def test_samples_of_another_form_are_refused(samples: np.ndarray) -> None:
+def test_samples_of_another_type_are_refused(samples: np.ndarray) -> None:
     with pytest.raises(ValueError, match="int16"):
         fingerprint(samples)
 
@@ -131,6 +131,6 @@ def test_negative_phase_is_refused() -> None:
         Incremental(-1)
 
 
-def test_a_classifier_of_an_unknown_shape_is_refused() -> None:
+def test_classifier_of_an_unknown_shape_is_refused() -> None:
     with pytest.raises(ValueError, match="shape 6"):
         _Classifier(6, 0, 1, 1, (0.0, 0.0, 0.0)).list_areas()

@@ -36,7 +36,7 @@ def test_every_format_sounds_like_what_went_in(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_a_window_is_that_part_of_the_whole(form: str) -> None:
+def test_window_is_that_part_of_the_whole(form: str) -> None:
     whole, window = heard(file_of(form)), heard(file_of(form), 4.0, 4.0)
     assert len(window) == 4 * SAMPLE_RATE
     assert error_rate(fingerprint(window), fingerprint(whole[4 * SAMPLE_RATE : 8 * SAMPLE_RATE])) < 0.03
@@ -63,7 +63,7 @@ class Counted(io.BytesIO):
 
 
 @pytest.mark.parametrize("tail", [bytes(2**21), b"LIST\x04\0\0\0abcd" * 2**17], ids=["zeros", "chunks"])
-def test_data_behind_the_sound_of_a_wav_file_is_not_read(tail: bytes) -> None:
+def test_wav_data_behind_the_sound_is_not_read(tail: bytes) -> None:
     plain, padded = file_of("wav"), Counted(file_of("wav") + tail)
     with AudioFile(padded) as audio:
         found = [np.concatenate(list(audio.iterate_samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
@@ -83,18 +83,18 @@ def test_the_sound_of_a_wav_file_is_found_behind_other_chunks_and_where_its_size
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_behind_the_end_there_is_nothing_and_across_it_what_is_left(form: str) -> None:
+def test_window_behind_the_end_is_empty_and_across_it_is_cut(form: str) -> None:
     assert len(heard(file_of(form), 500.0, 5.0)) == 0
     assert len(heard(file_of(form), SECONDS - 2, 30.0)) / SAMPLE_RATE == pytest.approx(2, abs=0.1)
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_a_window_stops_the_decoder(form: str) -> None:
+def test_window_stops_the_decoder_at_its_end(form: str) -> None:
     pieces = decode(io.BytesIO(file_of(form)), seconds=1.0)
     assert sum(map(len, pieces)) == SAMPLE_RATE
 
 
-def test_a_path_and_an_open_file_sound_the_same(tmp_path: Path) -> None:
+def test_path_and_open_file_give_the_same_sound(tmp_path: Path) -> None:
     path = tmp_path / "sound.txt"
     path.write_bytes(file_of("flac"))
     assert np.concatenate(list(decode(path))).tolist() == heard(file_of("flac")).tolist()
@@ -107,14 +107,14 @@ def test_opened_file_reports_its_format_and_claims() -> None:
         assert audio.duration_seconds == pytest.approx(SECONDS, abs=0.1)
 
 
-def test_samples_that_need_no_conversion_come_through_unchanged() -> None:
+def test_samples_that_need_no_conversion_stay_unchanged() -> None:
     sound = melody(4)
     assert heard(wav(sound.tobytes(), rate=SAMPLE_RATE)).tolist() == sound.tolist()
 
 
 @pytest.mark.parametrize("form", [form for form in ENCODERS if form != "wav"])
 @pytest.mark.parametrize("size", [200, 4000])
-def test_a_bad_packet_in_the_middle_costs_its_own_sound_only(form: str, size: int) -> None:
+def test_bad_packet_loses_only_its_own_sound(form: str, size: int) -> None:
     sound = heard(with_hole(file_of(form), size=size))
     assert SECONDS - 3 < len(sound) / SAMPLE_RATE < SECONDS + 0.1
     third = SECONDS / 3
@@ -123,19 +123,19 @@ def test_a_bad_packet_in_the_middle_costs_its_own_sound_only(form: str, size: in
 
 
 @pytest.mark.parametrize("form", [form for form in ENCODERS if form != "m4a"])
-def test_a_file_cut_in_half_is_heard_to_there(form: str) -> None:
+def test_truncated_file_is_decoded_up_to_the_cut(form: str) -> None:
     data = file_of(form)
     assert 2 < len(heard(data[: len(data) // 2])) / SAMPLE_RATE < SECONDS - 3
 
 
 @pytest.mark.parametrize("form", ENCODERS)
 @pytest.mark.parametrize("size", [12, 40, 100])
-def test_the_mere_beginning_of_a_file_is_an_error_of_ours(form: str, size: int) -> None:
+def test_beginning_of_a_file_without_sound_is_undecodable(form: str, size: int) -> None:
     with pytest.raises((UndecodableAudioError, UnsupportedAudioError)):
         heard(file_of(form)[:size])
 
 
-def test_the_reason_names_the_format_and_no_path() -> None:
+def test_error_names_the_format_and_no_path() -> None:
     with pytest.raises(UndecodableAudioError, match="look like m4a but do not open as it: Invalid data"):
         heard(file_of("m4a")[: len(file_of("m4a")) // 2])
 
@@ -188,7 +188,7 @@ def test_file_without_sound_is_undecodable(data: bytes, why: str) -> None:
         heard(data)
 
 
-def test_a_film_without_sound_is_undecodable() -> None:
+def test_film_without_sound_is_undecodable() -> None:
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
         stream = container.add_stream("mpeg4", rate=25)
@@ -201,31 +201,31 @@ def test_a_film_without_sound_is_undecodable() -> None:
 
 
 @pytest.mark.parametrize("form", ["mp3", "flac"])
-def test_a_tag_with_a_picture_in_front_is_passed_over(form: str) -> None:
+def test_tag_with_a_picture_before_the_sound_is_skipped(form: str) -> None:
     assert heard(id3(200_000) + file_of(form)).tolist() == heard(file_of(form)).tolist()
 
 
-def test_a_wav_that_holds_mp3_is_heard() -> None:
+def test_wav_that_holds_mp3_is_decoded() -> None:
     assert len(heard(wav(file_of("mp3"), coding=0x55, channels=2, bits=0))) > (SECONDS - 1) * SAMPLE_RATE
 
 
-def test_a_claim_of_hours_yields_what_there_is_and_takes_no_memory() -> None:
+def test_false_claim_of_hours_yields_the_real_sound_and_takes_no_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sound = heard(wav(melody(2, rate=RATE).tobytes(), claimed=2**32 - 100))
     assert len(sound) == 2 * SAMPLE_RATE
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
-def test_sound_whose_rate_changes_on_the_way_is_heard_to_the_end() -> None:
+def test_sound_whose_rate_changes_is_decoded_to_the_end() -> None:
     joined = file_of("mp3") + encoded(melody(6, rate=22050), "mp3", rate=22050)
     assert len(heard(joined)) / SAMPLE_RATE == pytest.approx(SECONDS + 6, abs=0.2)
 
 
 @pytest.mark.parametrize("form", ["ogg", "opus"])
-def test_ogg_files_one_behind_the_other_are_heard_to_the_end(form: str) -> None:
+def test_chained_ogg_files_are_decoded_to_the_end(form: str) -> None:
     joined = file_of(form) + encoded(stereo()[: 3 * RATE], form, rate=RATE)
     assert len(heard(joined)) / SAMPLE_RATE == pytest.approx(SECONDS + 3, abs=0.2)
 
 
-def test_every_decoder_that_is_taken_is_there() -> None:
+def test_every_accepted_decoder_is_installed() -> None:
     assert set(CODECS) <= av.codecs_available

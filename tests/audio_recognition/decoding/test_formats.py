@@ -98,7 +98,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("zeros", [0, SNIFFED_BYTES // 2])
-def test_each_byte_of_a_head_is_looked_at_a_few_times_at_most(zeros: int) -> None:
+def test_sniffing_reads_each_byte_a_few_times_at_most(zeros: int) -> None:
     Counted.copied = 0
     assert sniff(Counted(bytes(zeros) + b"\xff" * (SNIFFED_BYTES - zeros))) is None
     assert SNIFFED_BYTES <= Counted.copied < 10 * SNIFFED_BYTES

@@ -90,7 +90,7 @@ def test_stripe_is_deleted_after_it_was_read(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_run_of_fingerprints_is_read_at_once(tmp_path: Path) -> None:
+def test_full_run_of_fingerprints_is_read_at_once(tmp_path: Path) -> None:
     put_aside = spool.Spool([FingerprintBatch.of(range(5), [music(seed, 50) for seed in range(5)])], tmp_path)
     assert [(first, len(lengths)) for first, lengths, _ in put_aside.iterate_blocks(10_000, 2)] == [(0, 2), (2, 2), (4, 1)]
 
@@ -196,7 +196,7 @@ def test_one_recording_keeps_several_fingerprints_but_none_twice(tmp_path: Path)
     assert Index.open(tmp_path / "index").segments[0].ids.tolist() == [1, 1]
 
 
-def test_without_fingerprints_there_is_an_index_that_holds_nothing(tmp_path: Path) -> None:
+def test_index_without_fingerprints_holds_nothing(tmp_path: Path) -> None:
     build_index([], tmp_path / "none")
     build_index([FingerprintBatch.of([4], [np.zeros(0, np.uint32)])], tmp_path / "empty")
     assert [Index.open(tmp_path / name).recordings for name in ("none", "empty")] == [0, 0]

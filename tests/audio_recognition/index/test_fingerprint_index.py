@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", [*(f"base/{column}" for column in COLUMNS), "base/segment.json", "index.json"])
 @pytest.mark.parametrize("left", [None, 0, 7, -3])
-def test_a_missing_or_truncated_file_is_refused_by_name(folder: Path, name: str, left: int | None) -> None:
+def test_missing_or_truncated_file_is_refused_by_name(folder: Path, name: str, left: int | None) -> None:
     file = folder / name
     content = file.read_bytes()
     file.unlink()
@@ -35,7 +35,7 @@ def test_a_missing_or_truncated_file_is_refused_by_name(folder: Path, name: str,
         Index.open(folder)
 
 
-def test_a_column_of_another_segment_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_column_of_another_segment_is_refused(folder: Path, tmp_path: Path) -> None:
     build_index([FingerprintBatch.of(range(6), [music(seed, 80) for seed in range(6)])], tmp_path / "other")
     for column in COLUMNS:
         kept = (folder / "base" / column).read_bytes()
@@ -57,6 +57,6 @@ def test_another_format_version_is_refused(folder: Path) -> None:
         Index.open(folder)
 
 
-def test_a_folder_without_an_index_is_refused(tmp_path: Path) -> None:
+def test_folder_without_an_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexInvalidError, match=r"index\.json"):
         Index.open(tmp_path)

@@ -243,7 +243,7 @@ def test_invalid_question_ends_only_its_connection(shared: Shared, sent: bytes) 
     assert ids(shared.client.match_now([CATALOG[1][:200]])) == [1]
 
 
-def test_a_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     client = shared.client
     ragged = msgspec.structs.replace(client._question([CATALOG[1][:200]], None, 5), fingerprints=(b"123",))
     monkeypatch.setattr(client, "_question", lambda *_: ragged)

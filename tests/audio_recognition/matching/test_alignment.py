@@ -39,9 +39,7 @@ def pairs(query: NDArray[np.uint32], ordinal: int, offset: int) -> list[tuple[in
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 5), length=st.integers(1, 120), ordinal=st.integers(0, 2), offset=st.integers(-120, 100))
-def test_rates_and_chance_are_those_of_the_items_that_lie_on_each_other(
-    segment: Segment, seed: int, length: int, ordinal: int, offset: int
-) -> None:
+def test_rates_and_chance_count_only_overlapping_items(segment: Segment, seed: int, length: int, ordinal: int, offset: int) -> None:
     query = music(seed, length)
     both = pairs(query, ordinal, offset)
     rates, overlaps = compare(segment, query[None], np.array([0]), np.array([ordinal]), np.array([offset]))
@@ -53,7 +51,7 @@ def test_rates_and_chance_are_those_of_the_items_that_lie_on_each_other(
         assert estimate_chance(segment, query, ordinal, offset) == pytest.approx(np.mean([a * (1 - b) + b * (1 - a) for a, b in shares]))
 
 
-def test_many_places_are_compared_at_once_each_with_its_own_phase(segment: Segment) -> None:
+def test_places_are_compared_together_each_with_its_own_phase(segment: Segment) -> None:
     query = np.stack([music(seed, length)[:41] for seed, length in enumerate(LENGTHS)])
     rates, overlaps = compare(segment, query, np.array([2, 1, 0, 0]), np.array([2, 1, 0, 1]), np.array([0, 0, 0, 0]))
     assert rates[:3].tolist() == [0.0, 0.0, 0.0]

@@ -11,7 +11,7 @@ from audio_recognition.matching.candidates import build_flipped_probes, build_pl
 from tests.audio_recognition.fingerprint_world import music
 
 
-def test_the_first_look_asks_for_the_sampled_items_where_they_stand() -> None:
+def test_first_lookup_probes_the_sampled_items_at_their_places() -> None:
     query = music(1, 100)[None]
     asked = build_plain_probes(query)
     places = np.flatnonzero(is_sampled(hash_items(query[0])))
@@ -20,12 +20,12 @@ def test_the_first_look_asks_for_the_sampled_items_where_they_stand() -> None:
     ]
 
 
-def test_an_item_that_several_phases_have_at_a_place_is_asked_for_once() -> None:
+def test_item_that_several_phases_share_at_a_place_is_probed_once() -> None:
     items = music(1, 100)
     assert len(build_plain_probes(np.stack([items] * 4)).codes) == len(build_plain_probes(items[None]).codes)
 
 
-def test_the_second_look_asks_for_items_that_differ_in_one_hashed_bit() -> None:
+def test_second_lookup_probes_items_that_differ_in_one_hashed_bit() -> None:
     query = music(1, 45)
     asked = build_flipped_probes(query[None])
     near = {int(code) for item in query for bit in HASHED_BITS for code in hash_items(np.array([item ^ np.uint32(1 << bit)]))}
@@ -34,7 +34,7 @@ def test_the_second_look_asks_for_items_that_differ_in_one_hashed_bit() -> None:
 
 
 @pytest.mark.parametrize("phases", [1, 4])
-def test_the_second_look_is_bounded_and_visits_the_whole_query_at_all_phases(phases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_lookup_is_bounded_and_visits_the_whole_query_at_all_phases(phases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "MOST_FLIPPED", 400)
     query = np.stack([music(seed, 5000) for seed in range(phases)])
     asked = build_flipped_probes(query)
@@ -45,7 +45,7 @@ def test_the_second_look_is_bounded_and_visits_the_whole_query_at_all_phases(pha
 
 @settings(max_examples=100, deadline=None)
 @given(votes=st.lists(st.integers(1, 9), min_size=5, max_size=60))
-def test_of_many_places_those_with_most_votes_are_chosen_but_none_with_a_single_one(votes: list[int]) -> None:
+def test_places_with_most_votes_are_chosen_and_none_with_a_single_vote(votes: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "MOST_CANDIDATES", 4)
         chosen = candidates._select_most_votes(np.array(votes)).tolist()

@@ -42,7 +42,7 @@ def first(found: Matcher, items: NDArray[np.uint32], **how: int) -> tuple[int, f
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(seed=st.integers(0, RECORDINGS - 1), start=st.integers(0, ITEMS - FEWEST_ITEMS), length=st.integers(FEWEST_ITEMS, ITEMS))
-def test_any_slice_of_a_recording_is_found_where_it_is(whole: Matcher, seed: int, start: int, length: int) -> None:
+def test_any_slice_of_a_recording_is_found_at_its_place(whole: Matcher, seed: int, start: int, length: int) -> None:
     (match,) = whole.match([music(seed)[start : start + length]]).matches
     assert (match.recording_id, match.confidence, match.bit_error_rate) == (FIRST_ID + seed, 1.0, 0.0)
     assert match.offset_seconds == pytest.approx(start / ITEMS_PER_SECOND)
@@ -60,7 +60,7 @@ def test_recording_that_differs_too_much_is_not_found(whole: Matcher) -> None:
     assert whole.match([damaged(music(7)[50:275], 0.35, 1)]).reason is Reason.NOT_FOUND
 
 
-def test_the_second_look_finds_what_has_no_whole_item_left(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_lookup_finds_audio_without_an_unchanged_item(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = [damaged(music(seed)[50:275], 0.13, seed) for seed in range(20)]
     both = [whole.match([query]).matches for query in queries]
     monkeypatch.setattr(matcher, "LOOKS", (build_plain_probes,))
@@ -80,12 +80,12 @@ def test_a_query_that_reaches_beyond_the_recording_is_compared_where_they_overla
     assert match.offset_seconds == pytest.approx(-60 / ITEMS_PER_SECOND)
 
 
-def test_an_overlap_of_too_few_items_is_no_match(whole: Matcher) -> None:
+def test_overlap_of_too_few_items_is_no_match(whole: Matcher) -> None:
     query = np.concatenate([music(2000, 100), music(3)[: FEWEST_ITEMS - 5]])
     assert whole.match([query]).reason is Reason.NOT_FOUND
 
 
-def test_the_phase_that_fits_tells_where_the_query_begins(whole: Matcher) -> None:
+def test_best_phase_gives_the_offset_of_the_query(whole: Matcher) -> None:
     items = music(5)
     phases = [damaged(items[101:221], 0.08, 1), damaged(items[101:221], 0.06, 2), items[101:221], damaged(items[101:221], 0.06, 3)]
     (match,) = whole.match(phases).matches
@@ -114,7 +114,7 @@ def test_without_phases_or_with_an_empty_one_the_query_is_too_short(whole: Match
     assert whole.match([music(1)[:100], np.zeros(0, np.uint32)]).reason is Reason.TOO_SHORT
 
 
-def test_near_ties_are_all_answered_best_first(tmp_path: Path) -> None:
+def test_near_ties_are_all_returned_best_first(tmp_path: Path) -> None:
     master = music(1)
     versions = [damaged(master, 0.05, 1), damaged(master, 0.003, 2), master, damaged(master, 0.006, 3)]
     build_index([FingerprintBatch.of([4, 3, 9, 2], versions)], tmp_path / "index")
@@ -128,7 +128,7 @@ def test_equally_good_recordings_come_in_the_order_of_their_ids(tmp_path: Path) 
     assert [match.recording_id for match in Matcher(Index.open(tmp_path / "index")).match([music(1)[:223]]).matches] == [5, 6, 8]
 
 
-def test_the_duration_prefers_recordings_of_that_length_at_their_beginning(tmp_path: Path) -> None:
+def test_duration_prefers_recordings_of_that_length(tmp_path: Path) -> None:
     build_index([FingerprintBatch.of([1, 2], [music(1)] * 2, [300.0, 200.0])], tmp_path / "index")
     found = Matcher(Index.open(tmp_path / "index"))
     query = damaged(music(1)[:223], 0.05, 1)

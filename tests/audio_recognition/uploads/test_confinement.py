@@ -54,7 +54,7 @@ server.send(json.dumps([has_filter, outcome]).encode())
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in {"x86_64", "aarch64"}, reason="the filter knows Linux on two machines"
 )
-def test_a_confined_process_has_its_memory_and_its_socket_and_nothing_else() -> None:
+def test_confined_process_has_only_its_memory_and_its_socket() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}

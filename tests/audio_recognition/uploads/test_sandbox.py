@@ -112,7 +112,7 @@ def test_every_format_gives_the_fingerprints_of_its_sound(in_sandbox: InSandbox)
     in_sandbox(what)
 
 
-def test_deeper_windows_come_when_they_are_asked_for_and_cover_the_file(in_sandbox: InSandbox) -> None:
+def test_deeper_windows_are_decoded_on_demand_and_cover_the_file(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         windows = await windows_of(sandbox, LONG)
         assert [window.start_seconds for window in windows] == [0, 60, 30, 70]
@@ -122,7 +122,7 @@ def test_deeper_windows_come_when_they_are_asked_for_and_cover_the_file(in_sandb
     in_sandbox(what)
 
 
-def test_no_more_windows_than_the_budget_whatever_a_file_claims(in_sandbox: InSandbox) -> None:
+def test_false_duration_gives_no_more_windows_than_the_budget(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         assert len(await windows_of(sandbox, LONG)) == 2
 
@@ -143,7 +143,7 @@ FLAC = encoded(melody(80), "flac", rate=SAMPLE_RATE)
 
 
 @pytest.mark.parametrize("claimed", [5.0, 36_000.0])
-def test_windows_follow_the_sound_where_the_claim_is_a_lie(in_sandbox: InSandbox, claimed: float) -> None:
+def test_windows_follow_the_sound_when_the_claimed_duration_is_false(in_sandbox: InSandbox, claimed: float) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         windows = await windows_of(sandbox, claiming(FLAC, claimed))
         reached = 0.0
@@ -155,7 +155,7 @@ def test_windows_follow_the_sound_where_the_claim_is_a_lie(in_sandbox: InSandbox
     in_sandbox(what)
 
 
-def test_hours_that_are_claimed_and_not_there_are_not_searched(in_sandbox: InSandbox) -> None:
+def test_claimed_hours_without_sound_are_not_searched(in_sandbox: InSandbox) -> None:
     short = claiming(encoded(melody(12), "flac", rate=SAMPLE_RATE), 36_000)
 
     async def what(sandbox: UploadSandbox) -> None:
@@ -170,7 +170,7 @@ def test_hours_that_are_claimed_and_not_there_are_not_searched(in_sandbox: InSan
     in_sandbox(what)
 
 
-def test_a_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: InSandbox) -> None:
+def test_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         (window,) = await windows_of(sandbox, wav(melody(1).tobytes(), rate=SAMPLE_RATE))
         assert window.seconds == 1
@@ -193,7 +193,7 @@ def test_error_of_a_file_is_raised_unchanged(in_sandbox: InSandbox) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL], ids=["a crash of the decoder", "the kernel's out-of-memory killer"])
-def test_a_dead_process_costs_its_upload_only(in_sandbox: InSandbox, how: signal.Signals) -> None:
+def test_dead_process_fails_only_its_own_upload(in_sandbox: InSandbox, how: signal.Signals) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         async with opened(sandbox, LONG) as windows:
             await anext(windows)
@@ -205,7 +205,7 @@ def test_a_dead_process_costs_its_upload_only(in_sandbox: InSandbox, how: signal
     in_sandbox(what)
 
 
-def test_a_process_that_hangs_is_ended_at_the_deadline(in_sandbox: InSandbox) -> None:
+def test_hanging_process_is_ended_at_the_deadline(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         with upload(LONG) as file:
             async with sandbox.open(file) as found:
@@ -233,7 +233,7 @@ async def gone(process: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_process_that_takes_too_much_memory_is_undecodable(in_sandbox: InSandbox) -> None:
+def test_file_that_takes_too_much_memory_is_undecodable(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         with pytest.raises(UndecodableAudioError):
             await windows_of(sandbox, LONG)
@@ -241,7 +241,7 @@ def test_a_process_that_takes_too_much_memory_is_undecodable(in_sandbox: InSandb
     in_sandbox(what, Limits(memory_bytes=2**20))
 
 
-def test_a_process_that_takes_too_much_time_is_ended_by_the_kernel(in_sandbox: InSandbox) -> None:
+def test_process_that_takes_too_much_cpu_time_is_ended_by_the_kernel(in_sandbox: InSandbox) -> None:
     hour = encoded(np.zeros(3600 * 8000, np.int16), "flac", rate=8000)
 
     async def what(sandbox: UploadSandbox) -> None:
@@ -287,7 +287,7 @@ def test_cancelled_upload_ends_its_process(in_sandbox: InSandbox) -> None:
     in_sandbox(what)
 
 
-def test_uploads_wait_for_their_turn_and_are_refused_when_too_many_wait(in_sandbox: InSandbox) -> None:
+def test_uploads_wait_for_their_turn_and_are_refused_when_the_queue_is_full(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         async with opened(sandbox, LONG) as windows:
             await anext(windows)
@@ -302,7 +302,7 @@ def test_uploads_wait_for_their_turn_and_are_refused_when_too_many_wait(in_sandb
     in_sandbox(what, most_at_once=1, most_waiting=1)
 
 
-def test_a_fork_server_that_died_is_started_anew(in_own_sandbox: InSandbox) -> None:
+def test_dead_fork_server_is_restarted(in_own_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         await sandbox.start()
         assert sandbox._server is not None
@@ -312,7 +312,7 @@ def test_a_fork_server_that_died_is_started_anew(in_own_sandbox: InSandbox) -> N
     in_own_sandbox(what)
 
 
-def test_a_fork_server_that_dies_with_a_request_in_its_hands_is_started_anew(in_own_sandbox: InSandbox) -> None:
+def test_fork_server_that_dies_during_a_request_is_restarted(in_own_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         await sandbox.start()
         assert sandbox._server is not None
@@ -326,7 +326,7 @@ def test_a_fork_server_that_dies_with_a_request_in_its_hands_is_started_anew(in_
     in_own_sandbox(what)
 
 
-def test_uploads_that_are_under_way_end_with_the_fork_server(in_own_sandbox: InSandbox) -> None:
+def test_running_uploads_end_with_the_fork_server(in_own_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         async with opened(sandbox, LONG) as windows:
             await anext(windows)
@@ -340,7 +340,7 @@ def test_uploads_that_are_under_way_end_with_the_fork_server(in_own_sandbox: InS
     in_own_sandbox(what)
 
 
-def test_a_fork_server_that_cannot_start_is_down_not_the_files_fault(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_server_that_cannot_start_is_not_the_fault_of_the_file(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
 
     async def what(sandbox: UploadSandbox) -> None:
@@ -350,7 +350,7 @@ def test_a_fork_server_that_cannot_start_is_down_not_the_files_fault(in_own_sand
     in_own_sandbox(what)
 
 
-def test_the_process_knows_no_secrets_of_the_server(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decoding_process_has_no_secrets_of_the_server(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_PASSWORD", "hunter2")
 
     async def what(sandbox: UploadSandbox) -> None:

@@ -22,7 +22,7 @@ from audio_recognition.uploads.windows import iterate_window_starts
         (250.0, [0, 120, 60, 180, 30, 90, 150, 210, 220]),
     ],
 )
-def test_the_beginning_the_middle_and_the_quarters_come_first(duration: float, starts: list[float]) -> None:
+def test_beginning_middle_and_quarters_come_first(duration: float, starts: list[float]) -> None:
     assert list(iterate_window_starts(duration)) == starts
 
 

@@ -22,7 +22,7 @@ async def started(place: Path, key: str) -> None:
         pass
 
 
-def test_a_server_packs_what_was_left_before_it_takes_requests(tmp_path: Path) -> None:
+def test_server_packs_remaining_days_before_it_accepts_requests(tmp_path: Path) -> None:
     key = published(tmp_path)
     accounts = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
     began = datetime.now(UTC) - timedelta(days=40)

@@ -76,7 +76,7 @@ async def reported(app: Any, key: str) -> set[str]:  # noqa: ANN401 - any ASGI a
     return {row["title"] for one in json.loads(body)["report"]["streams"] for row in one["summary"]}
 
 
-def test_a_worker_knows_what_aired_before_it_takes_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_preloads_names_before_it_accepts_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, lookups = aired(tmp_path), Lookups(monkeypatch)
 
     async def run() -> set[str]:
@@ -90,7 +90,7 @@ def test_a_worker_knows_what_aired_before_it_takes_requests(tmp_path: Path, monk
     assert lookups.made == [], "the report had nothing to look up"
 
 
-def test_a_new_snapshot_is_learnt_before_a_report_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_a_new_snapshot_are_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, lookups = aired(tmp_path), Lookups(monkeypatch)
 
     async def run() -> None:
@@ -104,7 +104,7 @@ def test_a_new_snapshot_is_learnt_before_a_report_asks(tmp_path: Path, monkeypat
     asyncio.run(run())
 
 
-def test_no_more_is_learnt_than_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preload_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, lookups = aired(tmp_path), Lookups(monkeypatch)
     monkeypatch.setattr(name_preload, "_MOST_PRELOADED", 2)
 
@@ -116,7 +116,7 @@ def test_no_more_is_learnt_than_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(asyncio.run(run())) == 3, "what was not learnt is looked up by the report"
 
 
-def test_a_database_that_does_not_answer_keeps_no_worker_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_starts_when_the_database_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, lookups = aired(tmp_path), Lookups(monkeypatch)
 
     def broken(_airplay: Airplay, _days: int) -> Iterator[Any]:

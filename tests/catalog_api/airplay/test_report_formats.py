@@ -26,11 +26,11 @@ OFFERED = list(FORMATS)
         ("image/*, text/html", None),
     ],
 )
-def test_the_best_liked_is_chosen(accept: str, expected: str | None) -> None:
+def test_media_type_with_the_highest_weight_is_chosen(accept: str, expected: str | None) -> None:
     assert choose_format(accept, OFFERED) == expected
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
-def test_any_text_gives_an_offered_type_or_none(accept: str) -> None:
+def test_any_accept_header_gives_an_offered_type_or_none(accept: str) -> None:
     assert choose_format(accept, OFFERED) in {*OFFERED, None}

@@ -44,7 +44,7 @@ def moment(unix: int) -> str:
     heads=st.lists(TEXTS, min_size=1, max_size=4),
     airings=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**32), st.integers(0, 2**31 - 1)), max_size=20),
 )
-def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int, int]]) -> None:
+def test_joined_rows_equal_those_of_a_loop(heads: list[str], airings: list[tuple[int, int, int]]) -> None:
     near = [(place % len(heads), 1_767_225_600 + start % (92 * 86_400), seconds) for place, start, seconds in airings]
     made = sheet([TrackName(1, None, "", "")] * len(heads), near)
     written = bytes(join_rows(made, pa.array([head.encode() for head in heads]), lambda seconds: b"|%d\n" % seconds)).decode()
@@ -54,7 +54,7 @@ def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), max_size=30))
-def test_distinct_values_and_their_places_give_the_values_again(values: list[int]) -> None:
+def test_distinct_values_and_their_places_restore_the_values(values: list[int]) -> None:
     found, place = find_distinct(np.array(values, np.int64))
     assert found[place].tolist() == values
     assert sorted(found.tolist()) == sorted(set(values))
@@ -62,7 +62,7 @@ def test_distinct_values_and_their_places_give_the_values_again(values: list[int
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS)
-def test_any_text_comes_back_out_of_parquet_and_neutralised_out_of_csv(title: str, artist: str) -> None:
+def test_any_text_is_kept_in_parquet_and_neutralised_in_csv(title: str, artist: str) -> None:
     made = sheet(
         [TrackName(7, "GBAYE2600100", f'"{title},\r\n', artist), TrackName(8, None, title, artist)],
         [(0, 1_767_225_600, 5), (1, 1_767_225_700, 0)],
@@ -75,7 +75,7 @@ def test_any_text_comes_back_out_of_parquet_and_neutralised_out_of_csv(title: st
     assert [(int(row["track_id"]), row["isrc"] or None, row["title"], row["artist"]) for row in table] == neutral * 2
 
 
-def test_a_report_without_streams_and_a_stream_without_airings_are_tables_all_the_same() -> None:
+def test_report_without_streams_or_airings_is_a_valid_table() -> None:
     for sheets in ([], [sheet([], [])]):
         assert pl.read_parquet(io.BytesIO(b"".join(write_parquet(sheets)))).height == 0
         assert b"".join(write_csv(sheets)).count(b"\r\n") == 1

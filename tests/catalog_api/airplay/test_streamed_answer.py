@@ -45,7 +45,7 @@ async def sent(answer: StreamedAnswer, *, leaves_after: int = 10**9) -> list[Any
     return messages
 
 
-def test_all_pieces_arrive_in_order_and_the_end_is_told() -> None:
+def test_all_pieces_arrive_in_order_and_the_body_ends() -> None:
     async def run() -> list[Any]:
         return await sent(await StreamedAnswer.start(pieces(5, []), "text/csv", {"x-made": "here"}))
 
@@ -56,12 +56,12 @@ def test_all_pieces_arrive_in_order_and_the_end_is_told() -> None:
 
 
 @pytest.mark.parametrize("break_at", [0, 1])
-def test_what_fails_before_anything_was_sent_is_an_error_of_the_request(break_at: int) -> None:
+def test_error_before_the_first_byte_is_an_error_of_the_request(break_at: int) -> None:
     with pytest.raises(AwayError):
         asyncio.run(StreamedAnswer.start(pieces(5, [], break_at=break_at), "text/csv", {}))
 
 
-def test_what_breaks_on_the_way_has_no_end() -> None:
+def test_error_while_sending_leaves_the_body_without_an_end() -> None:
     async def run() -> list[Any]:
         answer = await StreamedAnswer.start(pieces(5, [], break_at=3), "text/csv", {})
         messages: list[Any] = []
@@ -76,7 +76,7 @@ def test_what_breaks_on_the_way_has_no_end() -> None:
     assert all(message.get("more_body", True) for message in asyncio.run(run()))
 
 
-def test_nothing_more_is_made_for_who_went_away() -> None:
+def test_no_further_piece_is_made_after_a_disconnect() -> None:
     made: list[int] = []
 
     async def run() -> None:

@@ -27,7 +27,7 @@ def named(names: NameCache, catalog: Catalog, recording_ids: list[int]) -> dict[
     return {one: tracks[number] for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number >= 0}
 
 
-def test_names_are_the_snapshots_merged_ids_followed(tmp_path: Path) -> None:
+def test_names_follow_merged_ids_of_the_snapshot(tmp_path: Path) -> None:
     publish_both(tmp_path / "catalog", tmp_path / "tables")
     names, first_build, second_build = NameCache(), *(tmp_path / "catalog" / "snapshots" / build for build in ("first", "second"))
     midnight = TrackName(1, isrc(1), "Midnight Running", "The Velvet Foxes")
@@ -45,7 +45,7 @@ def test_names_are_the_snapshots_merged_ids_followed(tmp_path: Path) -> None:
         assert (len(tracks), numbers.tolist()) == (1, [0, 0]), "what was merged is one track"
 
 
-def test_names_are_bounded_and_those_that_were_handed_out_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_cache_is_bounded_and_tables_in_use_stay_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(track_names, "MOST_NAMES", 3)
     publish_both(tmp_path / "catalog", tmp_path / "tables")
     names = NameCache()
@@ -57,7 +57,7 @@ def test_names_are_bounded_and_those_that_were_handed_out_stay(tmp_path: Path, m
         assert first[numbers[0]].track_id == 1
 
 
-def test_a_column_grows_with_the_tracks_and_calls_once_for_each() -> None:
+def test_column_grows_with_the_tracks_and_reads_each_once() -> None:
     tracks, called = TrackTable(), []
 
     def title(track: TrackName) -> bytes:

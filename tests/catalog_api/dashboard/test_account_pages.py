@@ -29,18 +29,18 @@ def sign_in(visitor: httpx.Client, email: str, password: str = PASSWORD, **form:
 
 
 @pytest.mark.parametrize("path", sorted(set(PRIVATE) - OPEN))
-def test_pages_are_for_who_is_signed_in(visitor: httpx.Client, path: str) -> None:
+def test_pages_need_a_signed_in_user(visitor: httpx.Client, path: str) -> None:
     answer = visitor.get(f"/dashboard{path}".rstrip("/"))
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/dashboard/sign-in")
 
 
-def test_the_root_leads_to_the_dashboard(visitor: httpx.Client) -> None:
+def test_root_redirects_to_the_dashboard(visitor: httpx.Client) -> None:
     answer = visitor.get("/")
     assert (answer.status_code, answer.headers["location"]) == (302, "/dashboard")
 
 
-def test_who_signs_up_is_signed_in_and_has_the_free_plan(visitor: httpx.Client, server: Api) -> None:
+def test_sign_up_signs_in_and_gives_the_free_plan(visitor: httpx.Client, server: Api) -> None:
     token = token_of(visitor.get("/dashboard/sign-up").text)
     answer = visitor.post("/dashboard/sign-up", data={"form_token": token, "email": "New@Example.org", "password": PASSWORD})
     assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard")
@@ -70,7 +70,7 @@ def test_sign_up_names_all_wrong_fields_at_once(visitor: httpx.Client, email: st
     assert password not in wrong.text
 
 
-def test_cookies_are_out_of_reach_for_scripts_and_other_sites(visitor: httpx.Client, server: Api) -> None:
+def test_cookies_are_hidden_from_scripts_and_other_sites(visitor: httpx.Client, server: Api) -> None:
     user, _ = new_user(server.accounts)
     before = visitor.get("/dashboard/sign-in").headers["set-cookie"]
     after = sign_in(visitor, user.email).headers["set-cookie"]
@@ -96,7 +96,7 @@ def test_over_https_cookies_are_secure_and_bound_to_the_host(server: Api) -> Non
         assert "Secure" in cookie
 
 
-def test_a_planted_cookie_never_becomes_a_session(visitor: httpx.Client, server: Api) -> None:
+def test_planted_cookie_never_becomes_a_session(visitor: httpx.Client, server: Api) -> None:
     user, _ = new_user(server.accounts)
     visitor.cookies.set("dashboard", "planted", domain="127.0.0.1", path="/")
     assert sign_in(visitor, user.email).status_code == 303
@@ -105,7 +105,7 @@ def test_a_planted_cookie_never_becomes_a_session(visitor: httpx.Client, server:
     assert httpx.get(f"{server.base}/dashboard", cookies={"dashboard": "planted"}).status_code == 303
 
 
-def test_signing_in_anew_and_signing_out_end_the_session_on_the_server(browser: Browser, server: Api) -> None:
+def test_new_sign_in_and_sign_out_end_the_session_on_the_server(browser: Browser, server: Api) -> None:
     first = browser.http.cookies["dashboard"]
     other, _ = new_user(server.accounts)
     token = browser.form_token()
@@ -117,7 +117,7 @@ def test_signing_in_anew_and_signing_out_end_the_session_on_the_server(browser: 
         assert httpx.get(f"{server.base}/dashboard", cookies={"dashboard": ended}).status_code == 303
 
 
-def test_a_session_ends_by_itself_and_holds_on_every_worker(browser: Browser, server: Api) -> None:
+def test_session_expires_and_is_valid_on_every_worker(browser: Browser, server: Api) -> None:
     for _ in range(8):
         assert httpx.get(f"{server.base}/dashboard", cookies={"dashboard": browser.http.cookies["dashboard"]}).status_code == 200
     with server.accounts.engine.begin() as connection:
@@ -126,7 +126,7 @@ def test_a_session_ends_by_itself_and_holds_on_every_worker(browser: Browser, se
     assert browser.http.get("/dashboard").status_code == 303
 
 
-def test_unknown_emails_and_wrong_passwords_are_answered_alike_and_neither_for_long(visitor: httpx.Client, server: Api) -> None:
+def test_unknown_email_and_wrong_password_get_the_same_answer_and_are_limited(visitor: httpx.Client, server: Api) -> None:
     user, _ = new_user(server.accounts)
     unknown = "nobody@example.org"
     answers = {email: sign_in(visitor, email, "wrong password") for email in (user.email, unknown)}
@@ -152,12 +152,12 @@ def test_unknown_emails_and_wrong_passwords_are_answered_alike_and_neither_for_l
         ("/dashboard\r\nset-cookie: a=b", "/dashboard"),
     ],
 )
-def test_after_signing_in_one_goes_on_inside_the_dashboard_only(visitor: httpx.Client, server: Api, wanted: str, led_to: str) -> None:
+def test_sign_in_redirects_only_inside_the_dashboard(visitor: httpx.Client, server: Api, wanted: str, led_to: str) -> None:
     user, _ = new_user(server.accounts)
     assert sign_in(visitor, user.email, next=wanted).headers["location"] == led_to
 
 
-def test_a_page_asked_for_without_a_session_is_where_one_gets_after_signing_in(visitor: httpx.Client, server: Api) -> None:
+def test_sign_in_leads_to_the_page_that_was_requested_before(visitor: httpx.Client, server: Api) -> None:
     user, _ = new_user(server.accounts)
     address = visitor.get("/dashboard/search?artist=a+b&title=%C3%A9").headers["location"]
     page = visitor.get(address).text
@@ -167,7 +167,7 @@ def test_a_page_asked_for_without_a_session_is_where_one_gets_after_signing_in(v
     assert answer.headers["location"] == "/dashboard/search?artist=a+b&title=%C3%A9"
 
 
-def test_another_password_needs_the_present_one_and_ends_other_sessions(browser: Browser, server: Api) -> None:
+def test_password_change_needs_the_present_one_and_ends_other_sessions(browser: Browser, server: Api) -> None:
     elsewhere = server.accounts.users.sign_in(browser.user.email, PASSWORD).token
     wrong = browser.post("/dashboard/password", {"present": "not my password", "following": "another password"})
     assert wrong.status_code == 401

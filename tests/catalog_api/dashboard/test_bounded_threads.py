@@ -12,7 +12,7 @@ from catalog_api.dashboard.bounded_threads import BoundedThreads, BusyError, Too
 from tests.waiting import PATIENCE_SECONDS
 
 
-def test_work_that_takes_too_long_is_told_and_keeps_its_place_until_it_ends() -> None:
+def test_overdue_work_raises_and_keeps_its_place_until_it_ends() -> None:
     may_end = threading.Event()
 
     async def scene(pool: BoundedThreads) -> None:
@@ -35,7 +35,7 @@ def test_work_that_takes_too_long_is_told_and_keeps_its_place_until_it_ends() ->
         asyncio.run(scene(pool))
 
 
-def test_what_waits_too_long_is_never_begun() -> None:
+def test_job_that_waits_too_long_is_never_started() -> None:
     may_end, begun = threading.Event(), threading.Event()
 
     async def scene(pool: BoundedThreads) -> None:
@@ -53,7 +53,7 @@ def test_what_waits_too_long_is_never_begun() -> None:
     assert not begun.is_set()
 
 
-def test_errors_of_the_work_are_its_own_even_timeouts() -> None:
+def test_errors_of_the_work_are_raised_unchanged_even_timeouts() -> None:
     def fails() -> None:
         raise TimeoutError("of a database")
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 FORMS = sorted(re.sub(r"\{\w+:(int|str)\}", "1", path) for page in PAGES for path in page.paths if "POST" in page.http_methods)
 
 
-def test_forms_are_found() -> None:
+def test_every_form_of_the_dashboard_is_found() -> None:
     assert len(FORMS) == 17
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_form_without_our_token_or_from_elsewhere_is_refused(browser: Browser, server: Api, path: str) -> None:
+def test_form_without_our_token_or_from_another_site_is_refused(browser: Browser, server: Api, path: str) -> None:
     token = browser.form_token()
     _, foreign = new_user(server.accounts)
     with httpx.Client(base_url=server.base, cookies={"dashboard": foreign}) as other:
@@ -49,7 +49,7 @@ def test_a_form_without_our_token_or_from_elsewhere_is_refused(browser: Browser,
     assert browser.accounts.keys.list_summaries(browser.user.account_id) == []
 
 
-def test_a_form_from_our_own_page_is_taken(browser: Browser, server: Api) -> None:
+def test_form_of_our_own_page_is_accepted(browser: Browser, server: Api) -> None:
     answer = browser.post("/dashboard/keys", headers={"origin": server.base})
     assert answer.status_code == 200
     assert len(browser.accounts.keys.list_summaries(browser.user.account_id)) == 1
@@ -68,7 +68,7 @@ def test_a_form_from_our_own_page_is_taken(browser: Browser, server: Api) -> Non
         (b"", 403),
     ],
 )
-def test_what_no_form_of_ours_holds_is_refused_and_nothing_is_made(browser: Browser, body: bytes, status: int) -> None:
+def test_form_with_foreign_content_is_refused_and_creates_nothing(browser: Browser, body: bytes, status: int) -> None:
     content = body % {b"token": browser.form_token().encode()} if b"%(token)s" in body else body
     answer = browser.http.post("/dashboard/keys", content=content, headers={"content-type": "application/x-www-form-urlencoded"})
     assert answer.status_code == status

@@ -124,7 +124,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize(("width", "colours"), [(360, "light"), (1280, "dark")])
-def test_a_key_holders_day(chromium: Browser, server: Api, width: int, colours: Literal["light", "dark"]) -> None:
+def test_key_holder_uses_every_page(chromium: Browser, server: Api, width: int, colours: Literal["light", "dark"]) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=colours)
     visitor = Visitor(context.new_page(), server.base, f"{width}-{colours}")
     email = f"visitor{width}.with.an.address.too.long.for.phones@example.org"
@@ -303,7 +303,7 @@ def leave(visitor: Visitor) -> None:
     assert visitor.page.url.endswith("/dashboard/sign-in?next=/dashboard/keys")
 
 
-def test_with_the_keyboard_alone_one_can_skip_to_the_content_and_sign_in(chromium: Browser, server: Api) -> None:
+def test_keyboard_alone_skips_to_the_content_and_signs_in(chromium: Browser, server: Api) -> None:
     email = "keys@example.org"
     server.accounts.users.sign_up(email, PASSWORD)
     page = chromium.new_page()

@@ -31,7 +31,7 @@ def used(browser: Browser) -> int:
     "path",
     ["", "/sign-in", "/keys", "/nothing", "/style.css", "/icon.svg", "/tracks/1", "/tracks/999999", "/genres/0", "/sign-out", "/tracks/x"],
 )
-def test_every_answer_carries_the_policy_and_pages_are_kept_by_nobody(browser: Browser, path: str) -> None:
+def test_every_answer_carries_the_policy_and_pages_are_not_cached(browser: Browser, path: str) -> None:
     browser.key()
     answer = browser.http.get(f"/dashboard{path}")
     assert {name: answer.headers.get(name) for name in POLICY} == POLICY
@@ -44,7 +44,7 @@ def test_every_answer_carries_the_policy_and_pages_are_kept_by_nobody(browser: B
         assert [tag for tag, _ in page.tags].count("h1") == 1
 
 
-def test_a_key_is_shown_once_and_works(browser: Browser, server: Api) -> None:
+def test_new_key_is_shown_once_and_works(browser: Browser, server: Api) -> None:
     answer = browser.post("/dashboard/keys", {"label": "<b>player</b>"})
     shown = re.search(r'id="new-key">(mc_[\w-]+)<', answer.text)
     assert shown
@@ -56,7 +56,7 @@ def test_a_key_is_shown_once_and_works(browser: Browser, server: Api) -> None:
     Page(page.text).check()
 
 
-def test_a_rotated_key_stays_good_for_as_long_as_was_chosen(browser: Browser, server: Api) -> None:
+def test_rotated_key_stays_valid_for_the_chosen_time(browser: Browser, server: Api) -> None:
     accounts, account_id = browser.accounts, browser.user.account_id
     for overlap, status in (("24", 200), ("0", 401), ("nonsense", 401)):
         key = accounts.keys.create(account_id)
@@ -67,7 +67,7 @@ def test_a_rotated_key_stays_good_for_as_long_as_was_chosen(browser: Browser, se
     assert again.status_code == 409
 
 
-def test_a_revoked_key_is_refused_and_stays_in_sight(browser: Browser, server: Api) -> None:
+def test_revoked_key_is_refused_and_stays_listed(browser: Browser, server: Api) -> None:
     key = browser.accounts.keys.create(browser.user.account_id)
     assert browser.post(f"/dashboard/keys/{key.key_id}/revoke").headers["location"] == "/dashboard/keys"
     assert server.get("/v1/usage", key=key.key).status_code == 401
@@ -76,7 +76,7 @@ def test_a_revoked_key_is_refused_and_stays_in_sight(browser: Browser, server: A
 
 
 @pytest.mark.parametrize("action", ["rotate", "revoke"])
-def test_keys_of_others_are_not_there(browser: Browser, server: Api, action: str) -> None:
+def test_keys_of_other_accounts_are_not_shown(browser: Browser, server: Api, action: str) -> None:
     other, _ = new_user(server.accounts)
     key = server.accounts.keys.create(other.account_id)
     for key_id in (key.key_id, 2**31 - 1, 2**80, 0, -1):
@@ -96,14 +96,14 @@ def test_live_keys_of_an_account_are_bounded(browser: Browser) -> None:
     assert browser.post(f"/dashboard/keys/{last}/rotate", {"overlap": "0"}).status_code == 200
 
 
-def test_without_a_key_the_catalog_is_not_asked(browser: Browser) -> None:
+def test_account_without_a_key_cannot_query_the_catalog(browser: Browser) -> None:
     for path in ("search", "tracks/1", "tracks/1/evidence", "tracks/1/suggestions"):
         answer = browser.http.get(f"/dashboard/{path}")
         assert (answer.status_code, "A key is needed" in answer.text) == (409, True)
     assert browser.http.get("/dashboard/genres").status_code == 200
 
 
-def test_a_search_is_that_of_the_api_under_the_newest_key_for_one_credit(browser: Browser, server: Api) -> None:
+def test_search_page_uses_the_newest_key_and_costs_one_credit(browser: Browser, server: Api) -> None:
     browser.key()
     key = browser.key()
     assert browser.http.get("/dashboard/search").status_code == 200
@@ -121,7 +121,7 @@ def test_a_search_is_that_of_the_api_under_the_newest_key_for_one_credit(browser
     assert used(browser) == 2
 
 
-def test_what_was_wrong_with_a_search_stands_at_its_field_and_is_free(browser: Browser) -> None:
+def test_problem_of_a_search_is_shown_at_its_field_and_is_free(browser: Browser) -> None:
     browser.key()
     page = browser.http.get("/dashboard/search", params={"artist": "x" * 501, "title": ""})
     assert page.status_code == 400
@@ -130,7 +130,7 @@ def test_what_was_wrong_with_a_search_stands_at_its_field_and_is_free(browser: B
     assert used(browser) == 0
 
 
-def test_rate_and_credits_hold_on_pages_too(server: Api, visitor: httpx.Client) -> None:
+def test_rate_and_credits_limit_pages_too(server: Api, visitor: httpx.Client) -> None:
     user, token = new_user(server.accounts)
     server.accounts.change_plan(user.account_id, "custom", terms=Terms(credits=1, price_eur=Decimal(1), requests_per_second=1))
     server.accounts.keys.create(user.account_id)
@@ -144,7 +144,7 @@ def test_rate_and_credits_hold_on_pages_too(server: Api, visitor: httpx.Client) 
     assert 429 in codes
 
 
-def test_a_track_is_shown_with_its_links_and_merged_ids_lead_to_it(browser: Browser) -> None:
+def test_track_page_shows_links_and_merged_ids_lead_to_it(browser: Browser) -> None:
     browser.key()
     page = browser.http.get("/dashboard/tracks/1").text
     for platform in ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b", "video_a"):
@@ -156,7 +156,7 @@ def test_a_track_is_shown_with_its_links_and_merged_ids_lead_to_it(browser: Brow
     assert (missing.status_code, "There is no track 999999." in missing.text) == (404, True)
 
 
-def test_evidence_tells_records_groups_edges_and_who_gave_the_fields(browser: Browser) -> None:
+def test_evidence_shows_records_groups_edges_and_sources_of_fields(browser: Browser) -> None:
     browser.key()
     page = browser.http.get("/dashboard/tracks/1/evidence").text
     for text in (
@@ -177,7 +177,7 @@ def test_evidence_tells_records_groups_edges_and_who_gave_the_fields(browser: Br
     assert bare.status_code == 200
 
 
-def test_the_tree_is_free_and_its_tracks_are_for_paying_accounts(browser: Browser) -> None:
+def test_genre_tree_is_free_and_its_tracks_need_a_paid_plan(browser: Browser) -> None:
     browser.key()
     tree = browser.http.get("/dashboard/genres").text
     assert tree.count("<summary>") == 25
@@ -194,7 +194,7 @@ def test_the_tree_is_free_and_its_tracks_are_for_paying_accounts(browser: Browse
     assert browser.http.get("/dashboard/genres/999999999").status_code == 404
 
 
-def test_suggestions_are_for_paying_accounts(browser: Browser) -> None:
+def test_suggestions_need_a_paid_plan(browser: Browser) -> None:
     browser.key()
     assert "part of the paid plans" in browser.http.get("/dashboard/suggestions").text
     assert "part of the paid plans" in browser.http.get("/dashboard/tracks/1/suggestions").text
@@ -203,7 +203,7 @@ def test_suggestions_are_for_paying_accounts(browser: Browser) -> None:
     assert browser.accounts.suggestions.read_page(account_id=browser.user.account_id) == []
 
 
-def test_a_suggestion_sent_twice_is_one_and_its_fate_is_told(paying: Browser) -> None:
+def test_suggestion_sent_twice_is_one_and_its_decision_is_shown(paying: Browser) -> None:
     paying.key()
     form = {"field": "genre", "value": "Acid House", "note": HOSTILE, "source_url": "", "once": secrets.token_urlsafe()}
     for _ in range(2):
@@ -219,7 +219,7 @@ def test_a_suggestion_sent_twice_is_one_and_its_fate_is_told(paying: Browser) ->
     assert "rejected" in paying.http.get("/dashboard/suggestions").text
 
 
-def test_a_wrong_suggestion_keeps_what_was_typed(paying: Browser) -> None:
+def test_refused_suggestion_keeps_the_typed_values(paying: Browser) -> None:
     paying.key()
     answer = paying.post("/dashboard/tracks/1/suggestions", {"field": "genre", "value": HOSTILE, "source_url": "javascript:alert(1)"})
     assert answer.status_code == 400
@@ -230,13 +230,13 @@ def test_a_wrong_suggestion_keeps_what_was_typed(paying: Browser) -> None:
     assert used(paying) == 0
 
 
-def test_suggestions_of_others_are_not_shown(paying: Browser, server: Api) -> None:
+def test_suggestions_of_other_accounts_are_not_shown(paying: Browser, server: Api) -> None:
     other, _ = new_user(server.accounts)
     server.accounts.suggestions.create(other.account_id, 1, "genre", "Somebody else's")
     assert "Somebody else" not in paying.http.get("/dashboard/suggestions").text
 
 
-def test_hostile_texts_stay_texts_on_every_page(paying: Browser, server: Api) -> None:
+def test_hostile_texts_are_escaped_on_every_page(paying: Browser, server: Api) -> None:
     paying.key()
     server.accounts.keys.create(paying.user.account_id, label=HOSTILE[:100])
     server.accounts.suggestions.create(paying.user.account_id, 1, "title", HOSTILE, note=HOSTILE, source_url=HOSTILE)

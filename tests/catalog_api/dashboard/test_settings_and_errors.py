@@ -69,7 +69,7 @@ def test_the_dashboard_can_be_switched_off(tmp_path: Path, accounts_url: str) ->
     asyncio.run(scene())
 
 
-def test_behind_a_load_balancer_the_origin_and_the_address_are_those_it_tells(tmp_path: Path, accounts_url: str) -> None:
+def test_origin_and_address_behind_a_load_balancer_are_the_configured_ones(tmp_path: Path, accounts_url: str) -> None:
     settings = ApiSettings(
         catalog=tmp_path,
         accounts_url=accounts_url,
@@ -95,7 +95,7 @@ def test_behind_a_load_balancer_the_origin_and_the_address_are_those_it_tells(tm
 
 
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError("a secret detail"), 500), (UnavailableError("a secret detail"), 503)])
-def test_what_breaks_inside_is_a_page_without_inner_details(
+def test_internal_error_is_a_page_without_details(
     tmp_path: Path, accounts_url: str, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
 ) -> None:
     def broken(*_: object) -> None:

@@ -43,7 +43,7 @@ def air(radio: Browser, stream_id: str, recording_id: int, start: datetime, *, e
             airings.close_open(connection, stream_id)
 
 
-def test_a_form_sent_twice_is_one_stream(radio: Browser) -> None:
+def test_stream_form_sent_twice_creates_one_stream(radio: Browser) -> None:
     for _ in range(2):
         answer = radio.post("/dashboard/streams", FORM)
         assert answer.status_code == 303
@@ -52,7 +52,7 @@ def test_a_form_sent_twice_is_one_stream(radio: Browser) -> None:
     assert radio.accounts.usage.read_month_now(radio.user.account_id).used == 0
 
 
-def test_without_a_card_nothing_is_monitored_and_the_page_says_why(browser: Browser) -> None:
+def test_account_without_a_card_cannot_monitor_and_the_page_says_why(browser: Browser) -> None:
     browser.key()
     assert "no payment card" in browser.http.get("/dashboard/streams/new").text
     answer = browser.post("/dashboard/streams", FORM)
@@ -60,7 +60,7 @@ def test_without_a_card_nothing_is_monitored_and_the_page_says_why(browser: Brow
     assert browser.accounts.streams.read_page(browser.user.account_id) == []
 
 
-def test_what_was_wrong_stands_at_its_field(radio: Browser) -> None:
+def test_problem_of_a_stream_is_shown_at_its_field(radio: Browser) -> None:
     answer = radio.post("/dashboard/streams", {"url": "http://127.0.0.1/live", "name": "", "once": "1"})
     assert answer.status_code == 400
     assert 'id="name-problem"' in answer.text
@@ -71,7 +71,7 @@ def test_what_was_wrong_stands_at_its_field(radio: Browser) -> None:
     assert "http://127.0.0.1/live" in [attributes.get("value") for _, attributes in page.tags], "what was typed stays"
 
 
-def test_streams_of_others_are_not_there(radio: Browser, server: Api) -> None:
+def test_streams_of_other_accounts_are_not_found(radio: Browser, server: Api) -> None:
     other, _ = new_user(server.accounts)
     theirs = server.accounts.streams.create(other.account_id, PUBLIC, "Theirs").stream_id
     for identity in (theirs, str(uuid.uuid4()), "x", "..%2F..%2Fusage", "%00", "é"):
@@ -81,7 +81,7 @@ def test_streams_of_others_are_not_there(radio: Browser, server: Api) -> None:
     assert server.accounts.streams.get(other.account_id, theirs).status == "active"
 
 
-def test_a_day_is_drawn_and_another_day_can_be_asked_for(radio: Browser) -> None:
+def test_stream_page_draws_a_day_and_links_to_another(radio: Browser) -> None:
     stream_id = new_stream(radio)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=3)
     air(radio, stream_id, 1, noon)
@@ -96,7 +96,7 @@ def test_a_day_is_drawn_and_another_day_can_be_asked_for(radio: Browser) -> None
         assert radio.http.get(f"/dashboard/streams/{stream_id}", params={"day": day}).status_code == 200, day
 
 
-def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
+def test_stream_page_shows_what_is_on_and_why_nobody_listens(radio: Browser) -> None:
     stream_id = new_stream(radio, HOSTILE)
     with radio.accounts.engine.begin() as connection:
         runtime.update_runtime(connection, stream_id, runtime.State("running"), datetime.now(UTC))
@@ -115,7 +115,7 @@ def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
     Page(page).check()
 
 
-def test_a_report_is_had_as_a_file_of_the_account_alone(radio: Browser, server: Api) -> None:
+def test_report_file_holds_only_the_account(radio: Browser, server: Api) -> None:
     stream_id = new_stream(radio)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=3)
     with radio.accounts.engine.begin() as connection:
@@ -145,7 +145,7 @@ def test_a_report_is_had_as_a_file_of_the_account_alone(radio: Browser, server: 
     assert radio.http.get(links[0]).status_code == 303
 
 
-def test_a_webhook_is_made_and_its_secret_shown_once(radio: Browser) -> None:
+def test_new_webhook_shows_its_secret_once(radio: Browser) -> None:
     answer = radio.post(
         "/dashboard/webhooks", {"url": "https://93.184.215.14/hook", "description": HOSTILE, "event catalog.published": "yes"}
     )
@@ -159,7 +159,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(radio: Browser) -> None:
         Page(page).check()
 
 
-def test_a_webhook_is_pinged_switched_and_forgotten(radio: Browser) -> None:
+def test_webhook_is_pinged_switched_and_deleted(radio: Browser) -> None:
     made = radio.accounts.webhooks.create(radio.user.account_id, "https://93.184.215.14/hook", (), HOSTILE, is_vetted=True).endpoint
     place = f"/dashboard/webhooks/{made.endpoint_id}"
     assert radio.post(f"{place}/ping").headers["location"] == place
@@ -179,7 +179,7 @@ def test_a_webhook_is_pinged_switched_and_forgotten(radio: Browser) -> None:
     assert radio.http.get(place).status_code == 404
 
 
-def test_webhooks_of_others_are_not_there(radio: Browser, server: Api) -> None:
+def test_webhooks_of_other_accounts_are_not_found(radio: Browser, server: Api) -> None:
     other, _ = new_user(server.accounts)
     theirs = server.accounts.webhooks.create(other.account_id, "https://93.184.215.14/theirs", (), "", is_vetted=True).endpoint
     sent = server.accounts.deliveries.ping(other.account_id, theirs.endpoint_id)

@@ -52,7 +52,7 @@ async def both_ways(place: Path, key: str) -> dict[tuple[str, str], tuple[Answer
     return answers
 
 
-def test_both_ways_answer_alike(tmp_path: Path) -> None:
+def test_fast_routes_and_framework_answer_alike(tmp_path: Path) -> None:
     answers = asyncio.run(both_ways(tmp_path, published(tmp_path)))
     assert {request: short for request, (short, _) in answers.items()} == {request: long for request, (_, long) in answers.items()}
     assert {short[0] for short, _ in answers.values()} >= {200, 400, 404, 405}
@@ -102,7 +102,7 @@ async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Told, Told]]
     return answers
 
 
-def test_both_ways_answer_count_and_charge_alike(tmp_path: Path) -> None:
+def test_fast_routes_and_framework_count_and_charge_alike(tmp_path: Path) -> None:
     answers = asyncio.run(short_and_long(tmp_path, published(tmp_path)))
     assert {sent: short for sent, (short, _) in answers.items()} == {sent: long for sent, (_, long) in answers.items()}
     assert {short[0] for short, _ in answers.values()} == {200, 304, 400, 404, 405}

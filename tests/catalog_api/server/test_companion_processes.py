@@ -61,7 +61,7 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def test_one_that_is_killed_is_started_anew(made: Callable[..., Companions], tmp_path: Path) -> None:
+def test_killed_companion_is_restarted(made: Callable[..., Companions], tmp_path: Path) -> None:
     companions = made(one="")
     companions.start()
     os.kill(pid(tmp_path / "one"), signal.SIGKILL)
@@ -74,7 +74,7 @@ def test_one_that_is_killed_is_started_anew(made: Callable[..., Companions], tmp
     assert [(state.is_up, state.restarts) for state in companions.states()] == [(True, 1)]
 
 
-def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_runs_for_a_while(
+def test_companion_that_keeps_dying_is_restarted_with_growing_delays_until_it_runs_steadily(
     made: Callable[..., Companions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("catalog_api.server.companion_processes.sys.executable", "/bin/false")  # dies at once
@@ -95,7 +95,7 @@ def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_r
     assert waits == [0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, 0, 0.5]
 
 
-def test_they_end_in_order_the_last_first_and_who_refuses_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
+def test_companions_stop_in_reverse_order_and_one_that_ignores_sigterm_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
     companions = made(first="", second="stubborn", third="")
     companions.start()
     pids = [pid(tmp_path / name) for name in ("first", "second", "third")]
@@ -105,7 +105,7 @@ def test_they_end_in_order_the_last_first_and_who_refuses_is_killed(made: Callab
     assert (tmp_path / "third").stat().st_mtime_ns + 3e8 <= (tmp_path / "first").stat().st_mtime_ns  # the second had its 0.3 s between
 
 
-def test_one_that_leaves_its_metrics_alone_hangs_and_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
+def test_companion_that_stops_writing_metrics_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
     companions = made(one="")
     companions.start()
     process = pid(tmp_path / "one")
@@ -122,7 +122,7 @@ def test_one_that_leaves_its_metrics_alone_hangs_and_is_killed(made: Callable[..
     assert not is_alive(process)
 
 
-def test_none_outlives_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+def test_no_companion_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     supervisor = subprocess.Popen([sys.executable, "-m", PROGRAM, str(tmp_path / "below"), "supervises"], cwd=ROOT)
     process = pid(tmp_path / "below")
     supervisor.kill()
@@ -131,9 +131,7 @@ def test_none_outlives_a_supervisor_that_was_killed(tmp_path: Path) -> None:
     until(lambda: not is_alive(process))
 
 
-def test_what_they_tell_is_shown_with_their_names_and_what_is_no_metric_is_left_out(
-    made: Callable[..., Companions], tmp_path: Path
-) -> None:
+def test_metrics_of_companions_carry_their_names_and_broken_files_are_left_out(made: Callable[..., Companions], tmp_path: Path) -> None:
     companions = made(one="", two="", three="")
     companions.start()
     for name in ("one", "two", "three"):

@@ -109,7 +109,7 @@ def refusal(client: socket.socket) -> tuple[bytes, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", ASK], ids=["nothing", "half a head", "a request"])
-def test_idle_connections_of_one_address_shut_nobody_out(sent: bytes) -> None:
+def test_idle_connections_of_one_address_keep_no_other_client_out(sent: bytes) -> None:
     with serving(LIMITS) as site, ExitStack() as stack:
         held = connect(stack, site, OURS)
         assert is_answered(held)
@@ -119,7 +119,7 @@ def test_idle_connections_of_one_address_shut_nobody_out(sent: bytes) -> None:
         assert is_answered(held), "a connection in use gave way to another address' idle ones"
 
 
-def test_address_gives_up_what_it_left_idle_longest() -> None:
+def test_address_gives_up_the_connection_it_left_idle_longest() -> None:
     with serving(LIMITS) as site, ExitStack() as stack:
         held = [connect(stack, site, THEIRS) for _ in range(4)]
         for client in held[::-1]:
@@ -128,7 +128,7 @@ def test_address_gives_up_what_it_left_idle_longest() -> None:
         assert [is_answered(client) for client in held] == [True, True, True, False]
 
 
-def test_many_addresses_give_way_when_the_worker_is_full() -> None:
+def test_idle_connections_of_many_addresses_give_way_when_the_worker_is_full() -> None:
     with serving(LIMITS) as site, ExitStack() as stack:
         held = {f"127.0.1.{number}": connect(stack, site, f"127.0.1.{number}") for number in range(1, 4 * LIMITS.connections)}
         assert is_answered(connect(stack, site, OURS))
@@ -201,7 +201,7 @@ def test_setting_that_names_no_network_is_refused() -> None:
         load_settings({"CATALOG_API_PROXIES": "nginx"})
 
 
-def test_worker_takes_no_more_connections_than_it_gets_file_handles() -> None:
+def test_worker_limits_connections_to_its_file_handles() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))

@@ -208,14 +208,14 @@ def post(path: str, length: int, *headers: str) -> bytes:
     return "\r\n".join([f"POST {path} HTTP/1.1", "host: x", f"content-length: {length}", *headers, "", ""]).encode()
 
 
-def test_a_silent_connection_is_closed_without_a_word(port: int) -> None:
+def test_silent_connection_is_closed_without_an_answer(port: int) -> None:
     with closing(connect(port)) as client:
         the_connection()
         pass_seconds(LIMITS.head_seconds + 1)
         assert until_closed(client) == b""
 
 
-def test_sweep_ends_connections_whose_time_is_over_and_survives_one_that_fails() -> None:
+def test_sweep_ends_overdue_connections_and_survives_one_that_fails() -> None:
     class Broken(Quick):
         limits = Limits(head_seconds=0.05)
         open_connections = set()  # noqa: RUF012 - of this class alone
@@ -231,7 +231,7 @@ def test_sweep_ends_connections_whose_time_is_over_and_survives_one_that_fails()
                 assert until_closed(client) == b""
 
 
-def test_a_head_that_trickles_in_is_ended(port: int) -> None:
+def test_slow_head_is_408(port: int) -> None:
     sent = b"GET / HTTP/1.1\r\nhost: x\r\n"
     with closing(connect(port)) as client:
         client.sendall(sent)
@@ -254,11 +254,11 @@ def test_a_head_that_trickles_in_is_ended(port: int) -> None:
     ],
     ids=["many fields", "long field", "long path", "no end"],
 )
-def test_a_head_too_large_is_431(port: int, flood: bytes) -> None:
+def test_head_that_is_too_large_is_431(port: int, flood: bytes) -> None:
     assert problem(answer_to(port, flood)) == (431, "headers_too_large")
 
 
-def test_an_endless_head_takes_no_memory(port: int) -> None:
+def test_endless_head_takes_no_memory(port: int) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with closing(connect(port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nx: ")
@@ -266,11 +266,11 @@ def test_an_endless_head_takes_no_memory(port: int) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
 
 
-def test_what_is_not_http_is_400(port: int) -> None:
+def test_bytes_that_are_not_http_are_400(port: int) -> None:
     assert problem(answer_to(port, b"\x16\x03\x01 hello\r\n\r\n")) == (400, "bad_request")
 
 
-def test_a_body_that_stops_is_408_and_the_application_sees_a_disconnect(port: int) -> None:
+def test_body_that_stops_is_408_and_the_application_sees_a_disconnect(port: int) -> None:
     ended.clear()
     with closing(connect(port)) as client:
         client.sendall(post("/echo", 1_000) + b"begin")
@@ -280,7 +280,7 @@ def test_a_body_that_stops_is_408_and_the_application_sees_a_disconnect(port: in
     until(lambda: ended == ["disconnect"])
 
 
-def test_a_body_that_keeps_pace_may_take_its_time(port: int) -> None:
+def test_body_at_the_minimum_rate_may_exceed_the_time_limit(port: int) -> None:
     pieces, seconds = 4, 25
     piece = b"x" * (seconds * LIMITS.bytes_per_second)
     with closing(connect(port)) as client:
@@ -296,12 +296,12 @@ def test_a_body_that_keeps_pace_may_take_its_time(port: int) -> None:
     assert answer.endswith(b"%d" % (pieces * len(piece)))
 
 
-def test_a_chunked_body_is_read(port: int) -> None:
+def test_chunked_body_is_read(port: int) -> None:
     request = b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
     assert answer_to(port, request).endswith(b"\r\n\r\n5")
 
 
-def test_a_refused_upload_reads_why_although_it_is_still_sending(port: int) -> None:
+def test_client_of_a_refused_upload_reads_the_answer_while_it_still_sends(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(post("/refuse", 8 * 2**20))
         for _ in range(128):
@@ -311,7 +311,7 @@ def test_a_refused_upload_reads_why_although_it_is_still_sending(port: int) -> N
     assert answer.endswith(b"too large")
 
 
-def test_an_upload_that_goes_on_for_ever_after_its_refusal_is_cut_off(port: int) -> None:
+def test_upload_that_continues_after_its_refusal_is_aborted(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(post("/refuse", 10**12))
         until(lambda: the_connection().cycle is not None and the_connection().cycle.response_complete)
@@ -319,7 +319,7 @@ def test_an_upload_that_goes_on_for_ever_after_its_refusal_is_cut_off(port: int)
         assert is_cut_off(client, b"x" * 1_000, 100_000)
 
 
-def test_a_client_that_does_not_read_is_cut_off(port: int) -> None:
+def test_client_that_does_not_read_is_aborted(port: int) -> None:
     received = 0
     with closing(connect(port)) as client:
         client.sendall(get("/big"))
@@ -331,7 +331,7 @@ def test_a_client_that_does_not_read_is_cut_off(port: int) -> None:
     assert received < BIG
 
 
-def test_a_client_that_reads_slowly_gets_everything(port: int) -> None:
+def test_client_that_reads_slowly_gets_the_whole_answer(port: int) -> None:
     enough = round(1.5 * LIMITS.bytes_per_second * LIMITS.read_seconds)
     """To take of the answer in the time after which it is looked at again."""
     received = b""
@@ -348,7 +348,7 @@ def test_a_client_that_reads_slowly_gets_everything(port: int) -> None:
     assert len(received.partition(b"\r\n\r\n")[2]) == BIG
 
 
-def test_a_connection_serves_many_requests_and_is_closed_when_idle(port: int) -> None:
+def test_connection_serves_many_requests_and_is_closed_when_idle(port: int) -> None:
     with closing(connect(port)) as client:
         for _ in range(3):
             client.sendall(get("/"))
@@ -374,7 +374,7 @@ def test_pipelined_requests_are_answered_in_order(port: int) -> None:
     assert answer.index(b"late") < answer.index(b"\r\n\r\n3") < answer.index(b"hello")
 
 
-def test_an_application_that_takes_its_time_is_waited_for(port: int) -> None:
+def test_slow_application_is_not_timed_out(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(get("/late", "connection: close"))
         until(lambda: under_way)
@@ -383,18 +383,18 @@ def test_an_application_that_takes_its_time_is_waited_for(port: int) -> None:
         assert until_closed(client).endswith(b"late")
 
 
-def test_answers_without_a_length_and_answers_to_head_are_whole(port: int) -> None:
+def test_answers_without_a_length_and_answers_to_head_are_complete(port: int) -> None:
     assert answer_to(port, get("/stream", "connection: close")).endswith(b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
     answer = answer_to(port, b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
     assert b"content-length: 5" in answer
     assert answer.endswith(b"\r\n\r\n")
 
 
-def test_a_line_break_in_a_header_is_never_sent(port: int) -> None:
+def test_line_break_in_a_header_is_never_sent(port: int) -> None:
     assert answer_to(port, get("/split")) == b""
 
 
-def test_an_answer_to_a_client_that_left_is_dropped(port: int) -> None:
+def test_answer_to_a_client_that_disconnected_is_dropped(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(get("/late"))
         until(lambda: under_way)
@@ -403,7 +403,7 @@ def test_an_answer_to_a_client_that_left_is_dropped(port: int) -> None:
     assert answer_to(port, get("/", "connection: close")).endswith(b"hello")
 
 
-def test_a_server_that_ends_answers_first_what_it_took(port: int) -> None:  # noqa: ARG001 - it sets the scene back
+def test_stopping_server_answers_requests_under_way(port: int) -> None:  # noqa: ARG001 - it sets the scene back
     def is_listening() -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", own)) == 0

@@ -118,7 +118,7 @@ def served(place: Path) -> Iterator[Served]:
         process.wait()
 
 
-def test_metrics_add_up_what_all_workers_did(served: Served) -> None:
+def test_metrics_add_up_the_counts_of_all_workers(served: Served) -> None:
     for _ in range(40):
         assert served.get(FOUND, served.key)[0] == 200
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_metrics_are_not_on_the_public_address(served: Served) -> None:
     assert served.get("/metrics", served.key)[0] == 404
 
 
-def test_each_request_is_a_line_without_key_or_query(served: Served) -> None:
+def test_each_request_is_a_log_line_without_key_or_query(served: Served) -> None:
     assert served.get(f"{FOUND}?include=nothing&x-api-key={served.key}", served.key)[0] == 400
     until(lambda: any(line.get("status") == 400 and line.get("path") == FOUND for line in served.lines()))
     line = next(line for line in served.lines() if line.get("status") == 400 and line.get("path") == FOUND)
@@ -166,7 +166,7 @@ def test_the_server_is_alive_and_ready(served: Served) -> None:
     assert (status, json.loads(body)) == (200, {**told, "is_stale": False, "is_refused": False, "is_following": True, "damaged_files": 0})
 
 
-def test_a_worker_that_dies_is_replaced_and_what_it_counted_stays(served: Served) -> None:
+def test_dead_worker_is_replaced_and_its_counts_stay(served: Served) -> None:
     refused = ("catalog_api_refusals_total", "missing_api_key")
     until(lambda: served.metrics()[refused] == 4)
     victim = min(served.workers())
@@ -177,7 +177,7 @@ def test_a_worker_that_dies_is_replaced_and_what_it_counted_stays(served: Served
     assert served.metrics()[refused] == 4
 
 
-def test_damage_of_the_live_snapshot_alarms_until_it_is_mended(place: Path, served: Served) -> None:
+def test_damaged_live_snapshot_raises_an_alarm_until_it_is_repaired(place: Path, served: Served) -> None:
     file = place / "catalog" / "snapshots" / "first" / "catalog.duckdb"
     good = file.read_bytes()
     file.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
@@ -190,7 +190,7 @@ def test_damage_of_the_live_snapshot_alarms_until_it_is_mended(place: Path, serv
     until(lambda: served.metrics()["scrub_damaged_files", "scrub"] == 0)
 
 
-def test_all_workers_killed_at_once_are_all_started_anew_at_once(served: Served) -> None:
+def test_all_workers_killed_together_are_restarted_at_once(served: Served) -> None:
     died, live = len(deaths(served)), served.log.read_text().count("snapshot is live")
     before = served.workers()
     for worker in before:
@@ -202,7 +202,7 @@ def test_all_workers_killed_at_once_are_all_started_anew_at_once(served: Served)
     until(lambda: served.metrics()["catalog_api_workers",] == WORKERS)
 
 
-def test_worker_that_does_not_answer_keeps_nobody_from_seeing_another_die(served: Served) -> None:
+def test_silent_worker_does_not_delay_the_restart_of_another(served: Served) -> None:
     """The supervisor asked one after the other, and waited half a minute for each answer."""
     silent, killed = sorted(served.workers())
     os.kill(silent, signal.SIGSTOP)
@@ -219,7 +219,7 @@ def deaths(served: Served) -> list[dict[str, object]]:
     return [line for line in served.lines() if line["event"] == "worker died"]
 
 
-def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> None:
+def test_stopping_server_finishes_a_request_and_accepts_no_new_one(served: Served) -> None:
     # Spaces, so that a request which waits for its last byte keeps the pace that bodies must keep, even for a minute.
     body = json.dumps({"input_type": "isrc", "items": [isrc(1)]}).encode() + b" " * 200_000
     head = ["POST /v1/tracks/resolve HTTP/1.1", "host: x", f"x-api-key: {served.key}", "content-type: application/json"]
@@ -238,7 +238,7 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
     assert "matcher stopped" in [line["event"] for line in served.lines()]
 
 
-def test_no_worker_outlives_a_server_that_was_killed_and_a_quiet_one_tells_no_requests(place: Path) -> None:
+def test_no_worker_outlives_a_killed_server_and_a_quiet_server_logs_no_requests(place: Path) -> None:
     port = free_port()
     where = ["--catalog", str(place / "catalog"), "--accounts", f"sqlite:///{place}/accounts.db", "--port", str(port)]
     alone = {"CATALOG_API_MATCHER": "false", "CATALOG_API_WEBHOOKS": "false", "CATALOG_API_MONITORS": "0"}
@@ -264,7 +264,7 @@ def test_no_worker_outlives_a_server_that_was_killed_and_a_quiet_one_tells_no_re
         (["--accounts", "mysql://x/y"], "no database for accounts"),
     ],
 )
-def test_what_cannot_be_served_is_told_in_a_line(place: Path, arguments: list[str], said: str) -> None:
+def test_start_that_fails_prints_one_line(place: Path, arguments: list[str], said: str) -> None:
     catalog = [] if "--catalog" in arguments else ["--catalog", str(place / "catalog")]
     command = [sys.executable, "-m", "catalog_api", "serve", *catalog, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from catalog_api.server.restart_backoff import FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, STEADY_SECONDS, RestartBackoff
 
 
-def test_process_that_ran_is_started_anew_at_once() -> None:
+def test_process_that_ran_steadily_is_restarted_at_once() -> None:
     restarts = RestartBackoff()
     for start in (100.0, 1000.0, 2000.0):
         restarts.record_start(start)
         assert restarts.record_death(start + STEADY_SECONDS) == 0
 
 
-def test_process_that_dies_at_once_is_waited_for_ever_longer() -> None:
+def test_delay_grows_for_a_process_that_dies_at_once() -> None:
     restarts, now, waits = RestartBackoff(), 100.0, []
     for _ in range(9):
         restarts.record_start(now)
@@ -25,7 +25,7 @@ def test_process_that_dies_at_once_is_waited_for_ever_longer() -> None:
 
 
 @given(st.lists(st.floats(0, STEADY_SECONDS * 0.99), min_size=1, max_size=60))
-def test_no_crash_loop_is_hot(lives: list[float]) -> None:
+def test_crash_loop_never_restarts_without_delay(lives: list[float]) -> None:
     restarts, now, waited = RestartBackoff(), 100.0, 0.0
     for life in lives:
         restarts.record_start(now)
