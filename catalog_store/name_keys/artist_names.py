@@ -42,6 +42,7 @@ def folded_name_key(folded: str) -> str:
         key = _LEADING_THE_RE.sub("", key)
     if key.endswith((" junior", " orch")):
         key = _ORCHESTRA_RE.sub(" orchestra", _JUNIOR_RE.sub(r"\1 jr", key))
+    # `The` alone would leave nothing, so it keeps all its words. A name of symbols keeps its symbols.
     return key or extract_words(folded) or compact(folded)
 
 
@@ -56,6 +57,7 @@ def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
     found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_build_key(pl.col("folded")))
     if not (found["key"] == "").any():
         return found["key"]
+    # Names of symbols only are rare, so only they take the full expression.
     rest = found.with_row_index("place").filter(pl.col("key") == "")
     rest = rest.select("place", other=name_key_expr(pl.col("name")))
     return (

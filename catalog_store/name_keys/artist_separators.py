@@ -47,6 +47,7 @@ def split_artist_field(folded: str) -> ArtistField:
     """Split `a & b feat. c` into `a & b`, (a, b), (c,). A field that begins with a guest separator has no guests: all of it is primary."""
     if is_bare(folded) and _SEPARATOR_WORDS.isdisjoint(folded.split(" ")):
         return ArtistField(folded, (folded,), ())
+    # Guests first: `&` behind `feat.` joins guests, not main artists.
     before, *after = _GUEST_SEPARATOR_RE.split(folded)
     if not before.strip():
         before, after = folded, []

@@ -31,10 +31,11 @@ HARD: one of its characters becomes several, or a mark that stays and whose orde
 has one of `& $ !`, which are read with their neighbours. SPACED: it has spaces at an end or next to each other. SIGN: it has a character
 that is neither letter, digit nor space.
 """
-_GONE, _UNMET = np.uint8(16), np.uint8(128)
+_REMOVED, _UNKNOWN = np.uint8(16), np.uint8(128)
 
 _UTF8_WIDENS = (0x80, 0x800, 0x10000)
 """From each of these characters on, UTF-8 needs one more byte."""
+# The table has a place for every code point: 4.5 MB.
 _ALL_CHARACTERS = 0x110000
 _SPACE = ord(" ")
 _FLAG_BITS, _CODE = 24, np.uint32((1 << 24) - 1)
@@ -44,13 +45,13 @@ TEXTS_PER_CHUNK = 16_384
 
 
 class CharacterTable:
-    """The folded form of each character, learned from `lettered`, the part of folding that reads one character at a time."""
+    """The folded form of each character, learned from `fold_letters`, the part of folding that reads one character at a time."""
 
-    def __init__(self, lettered: Callable[[str], str], odd_spaces: str, signs: str) -> None:
+    def __init__(self, fold_letters: Callable[[str], str], odd_spaces: str, signs: str) -> None:
         """Compile patterns of one character: `odd_spaces`, and `signs`, which matches all but letters, digits and spaces."""
-        self._lettered = lettered
+        self._fold_letters = fold_letters
         self._odd_space, self._sign = re.compile(odd_spaces), re.compile(signs)
-        self._table = np.full(_ALL_CHARACTERS, int(_UNMET) << _FLAG_BITS, dtype=np.uint32)
+        self._table = np.full(_ALL_CHARACTERS, int(_UNKNOWN) << _FLAG_BITS, dtype=np.uint32)
 
     def fold_texts(self, texts: pl.Series) -> tuple[pl.Series, Flags]:
         """Fold the texts (none of them null). Return them with the flags of each; the caller corrects flagged texts."""
@@ -62,14 +63,15 @@ class CharacterTable:
     def _fold(self, texts: pl.Series) -> tuple[pl.Series, Flags]:
         codes = np.frombuffer(texts.str.join("").item().encode("utf-32-le"), dtype=np.uint32)
         ends = np.cumsum(texts.str.len_chars().to_numpy(), dtype=np.int64)
+        # UTF-32 has one number per character, so one array access folds a whole chunk.
         found = self._table[codes]
         flags = (found >> _FLAG_BITS).astype(np.uint8)
         # New characters are rare after the first chunks, so learning and folding again costs little.
-        if (flags & _UNMET).any():
-            self._learn(codes[(flags & _UNMET) != 0])
+        if (flags & _UNKNOWN).any():
+            self._learn(codes[(flags & _UNKNOWN) != 0])
             return self._fold(texts)
         codes = found & _CODE
-        stays = (flags & _GONE) == 0
+        stays = (flags & _REMOVED) == 0
         if not stays.all():
             ends = np.concatenate([[0], np.cumsum(stays)])[ends]
             codes, flags = codes[stays], flags[stays]
@@ -79,9 +81,10 @@ class CharacterTable:
 
     def _learn(self, codes: Codes) -> None:
         for code in np.unique(codes).tolist():
-            letters, flags = self._lettered(chr(code)), 0
+            letters, flags = self._fold_letters(chr(code)), 0
             if not letters:
-                flags = int(_GONE)
+                flags = int(_REMOVED)
+            # The table cannot grow a text, and the order of marks depends on neighbours.
             elif len(letters) > 1 or unicodedata.combining(letters):
                 letters, flags = chr(code), int(HARD)
             elif self._odd_space.match(letters):
@@ -106,6 +109,7 @@ def _combine_flags(codes: Codes, flags: Flags, starts: Places, ends: Places) -> 
 def _build_texts(codes: Codes, ends: Places) -> pl.Series:
     """Build a column from characters and the end of each text among them."""
     data = codes.tobytes().decode("utf-32-le").encode()
+    # All-ASCII chunks, the most frequent ones, have as many bytes as characters: the ends need no correction.
     if len(data) > len(codes):
         widths = np.ones(len(codes), dtype=np.uint8)
         for first in _UTF8_WIDENS:

@@ -100,6 +100,7 @@ def fold(text: str) -> str:
 
 def _fold_letters(text: str) -> str:
     """Apply the part of folding that reads each character by itself. Only marks that stay depend on neighbours: NFKD orders them."""
+    # ASCII needs no normalisation, and most names are ASCII.
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _LEFT_OUT_RE.sub("", text))
         if not text.isascii():
@@ -154,13 +155,14 @@ def _normalize_spaces(texts: pl.Series) -> pl.Series:
     return texts.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
-def _change_where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Apply `change` to the values selected by `is_meant`, in place."""
-    if not is_meant.any():
+def _change_where(texts: pl.Series, selected: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Apply `change` to the values that `selected` marks, in place."""
+    if not selected.any():
         return texts
+    # Polars cannot assign by mask. Changed values are appended, and one gather puts each in its place.
     places = np.arange(len(texts))
-    places[is_meant] = len(texts) + np.arange(np.count_nonzero(is_meant))
-    return pl.concat([texts, change(texts.filter(pl.Series(is_meant)))]).gather(places)
+    places[selected] = len(texts) + np.arange(np.count_nonzero(selected))
+    return pl.concat([texts, change(texts.filter(pl.Series(selected)))]).gather(places)
 
 
 def normalize_display(text: str) -> str:

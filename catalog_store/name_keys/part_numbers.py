@@ -73,26 +73,27 @@ def number_parts(key: str) -> str:
     if not _MAY_HAVE_PARTS_RE.search(key):
         return key
     tokens = [word for token in key.split(" ") for word in _split_attached(token)]
-    out: list[str] = []
+    words: list[str] = []
     index = 0
     while index < len(tokens):
         name, unit = tokens[index], _NAMES.get(tokens[index])
         index += 1
         number = _read_number(tokens, index, name) if unit else None
         if number is None:
-            out.append(name)
+            words.append(name)
             continue
-        out.append(unit or name)
+        words.append(unit or name)
+        # One counting word may lead several numbers: `Parts 1 and 2`, `Pts. I & II`.
         while number is not None:
-            out.append(number)
+            words.append(number)
             index += 1
             number = _read_number(tokens, index, name)
             if number is None and index + 1 < len(tokens) and tokens[index] == "and":
                 number = _read_number(tokens, index + 1, name)
                 if number is not None:
-                    out.append("and")
+                    words.append("and")
                     index += 1
-    return " ".join(out)
+    return " ".join(words)
 
 
 def _split_attached(token: str) -> tuple[str, ...]:
@@ -111,5 +112,6 @@ def _read_number(tokens: list[str], index: int, name: str) -> str | None:
     if token in _WRITTEN and name not in _NEVER_WRITTEN:
         return _WRITTEN[token]
     behind = tokens[index + 1] if index + 1 < len(tokens) else ""
+    # `Part I` at the end is a number; `Part I Love` is not.
     is_last = behind in {"", "and"} or behind in _ROMAN or behind in _NAMES
     return _ROMAN[token] if token in _ROMAN and (len(token) > 1 or is_last) and (len(token) > 1 or name not in _NEVER_WRITTEN) else None

@@ -18,6 +18,7 @@ five letters, and a single word needs six."""
 KNOWN_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | version_words.REMASTER_WORDS
 """Words of version notes; they are never corrected."""
 _EVIDENCE_WORDS = KNOWN_WORDS - FUNCTION_WORDS - version_words.NOT_A_NAME
+# The word that a misspelled one before these words stands for.
 _FOLLOWED = {"at": "live", "from": "live", "in": "live", "up": "sped"}
 _PLACES = {
     (length, end, letter): tuple(w for w in version_words.CORRECTABLE_WORDS if abs(len(w) - length) <= 1 and w[end] == letter)
@@ -52,14 +53,15 @@ def correct_unambiguous(tokens: list[str]) -> list[str]:
     """Correct words that already have a reading, only if all are known afterwards and none of the changed ones is short."""
     if any(len(token) < SHORTEST_SINGLE and token not in KNOWN_WORDS for token in tokens):
         return tokens
-    right = correct_words(tokens)
-    return right if KNOWN_WORDS.issuperset(right) else tokens
+    corrected = correct_words(tokens)
+    return corrected if KNOWN_WORDS.issuperset(corrected) else tokens
 
 
 def _correct_word(token: str, *, is_alone: bool, is_single: bool) -> str:
     if token in KNOWN_WORDS or token in version_words.NOT_MISSPELLED or len(token) < (SHORTEST_SINGLE if is_single else SHORTEST):
         return token
     first, last = _PLACES.get((len(token), 0, token[0]), ()), _PLACES.get((len(token), -1, token[-1]), ())
+    # One edit leaves the first or the last letter intact. Words of three letters are compared by their letters alone, in any order.
     for word in dict.fromkeys((*first, *last)) if len(token) > SHORTEST else version_words.CORRECTABLE_WORDS:
         if is_alone and len(word) <= SHORTEST_ALONE:
             continue

@@ -29,7 +29,10 @@ from catalog_store.name_keys.part_numbers import COUNTING_WORDS, MAY_HAVE_PARTS,
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
 from catalog_store.name_keys.title_repair import CLOSING, ENTITY, MAY_NEED_REPAIR, OPENING, decode_entities, repair_title
 
+# Folding turns control characters into spaces, so a marker is never part of a title.
 _MARKER = "\x1f"
+# How a segment begins: an opening bracket, a closing one, a dash behind a space, a credit. The character behind the marker tells which one.
+# Python and Rust read the patterns alike.
 _SET_OFF = (
     (f"[{OPENING}]+", "\x1f("),
     (f"[{CLOSING}]+", "\x1f)"),
@@ -39,12 +42,12 @@ _SET_OFF = (
 _LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
 _CUT = "\x1e"
 _FIRST_SET_OFF = "|".join(pattern.replace(" ?", "") for pattern, _ in _SET_OFF)
-"""Matches where the song ends and the tail begins."""
+"""The end of the song and the beginning of the tail."""
 _MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_BARE_NOTE})"
 _MAY_NOT_BE_PLAIN = rf"{_MAY_NEED_MORE}| n | (?:feat|ft|featuring) "
 """Titles of letters, digits and single spaces that match none of these are their own core."""
 _GRAMMAR_WORDS = COUNTING_WORDS | LAST_NOTE_WORDS | {"n", "feat", "ft", "featuring"}
-"""A title of letters and spaces without one of these words is its own core, too: a test in a tenth of the time, for single titles."""
+"""A title of letters and spaces without one of these words is its own core, too. For single titles this test takes a tenth of the time."""
 _DIGIT_RE = re.compile("[0-9]")
 _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
@@ -89,6 +92,7 @@ def title_keys(title: str, version: str | None = None) -> TitleKeys:
     if not core:
         core = extract_words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
+    # Text behind a dash stays in the stem; only bracketed text may be a subtitle.
     outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
     stem, _ = strip_bare_notes(extract_words(" ".join(filter(None, [song, *outside]))) or core)
     core, at_end = strip_bare_notes(core)
@@ -134,6 +138,7 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     is_plain = pl.Series(flags == 0) & (folded != "") & ~folded.str.contains(_MAY_NOT_BE_PLAIN)
     plain = folded.filter(is_plain)
     nothing = pl.repeat("", len(plain), dtype=pl.String, eager=True)
+    # The order of the rows is restored below: plain titles first, then the others, then one gather by their places.
     found = pl.DataFrame({"core": plain, "stem": plain, "variant": nothing, "credits": nothing, "notes": nothing})
     others = _read_titles(shown.filter(~is_plain), folded.filter(~is_plain))
     return pl.concat([found, others]).select(pl.all().gather(pl.concat([is_plain.arg_true(), (~is_plain).arg_true()]).arg_sort()))
@@ -142,9 +147,11 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
 def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     """Read the keys of titles of any kind."""
     # Titles that end alike share one tail, which is read once.
+    # `splitn` takes no pattern, so a control character marks the place first.
     cut = folded.str.replace(_FIRST_SET_OFF, f"{_CUT}${{0}}").str.splitn(_CUT, 2).struct.unnest()
     frame = pl.DataFrame({"shown": shown, "folded": folded, "base": cut["field_0"].str.strip_chars(" "), "tail": cut["field_1"]})
     frame = frame.with_row_index("row").with_columns(is_whole=pl.col("tail").is_not_null() & (pl.col("base") == ""))
+    # A title that begins with a segment has no base. Its song lies in the first segment, so the tail is the whole title.
     frame = frame.with_columns(tail=pl.when("is_whole").then("folded").otherwise("tail"))
     tails = frame.drop_nulls("tail").select("tail", "is_whole").unique()
     read = [_read_tails(tails.filter(pl.col("is_whole") == whole)["tail"], is_whole=whole) for whole in (False, True)]
@@ -205,13 +212,14 @@ def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
         .select("row", segment=pl.col("parts").list.slice(1))
         .explode("segment", empty_as_null=False)
     )
-    said = segments.join(_read_distinct(segments["segment"].unique()), on="segment", how="inner", maintain_order="left").drop("segment")
+    meanings = segments.join(_read_distinct(segments["segment"].unique()), on="segment", how="inner", maintain_order="left").drop("segment")
+    # A row with one segment needs no grouping.
     is_only = pl.len().over("row") == 1
-    several = said.filter(~is_only).group_by("row", maintain_order=True)
+    several = meanings.filter(~is_only).group_by("row", maintain_order=True)
     joined = [pl.col(name).drop_nulls().str.join(" ") for name in ("kept", "stem_kept", "credits")]
     tags = [pl.col(name).drop_nulls().str.join("+") for name in ("variant", "notes")]
     together = several.agg(*joined[:2], tags[0], joined[2], tags[1]).with_columns(_sort_tags("variant"), _sort_tags("notes"))
-    return pl.concat([said.filter(is_only), together])
+    return pl.concat([meanings.filter(is_only), together])
 
 
 def _sort_tags(column: str) -> pl.Expr:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OPENING, CLOSING = r"(\[{\u3010\u3014\u3016\u3018", r")\]}\u3011\u3015\u3017\u3019"
-"""Brackets, as the inside of a character class."""
+"""Brackets of western and eastern scripts, as the inside of a character class."""
 _STARS = r"[a-z][*#@]|sh-t|f-ck"
 
 _COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
@@ -90,12 +90,12 @@ def repair_title(folded: str) -> str:
     return folded
 
 
-def _spell_feet(found: re.Match[str]) -> str:
-    return f"{found[1]} feet {found[2]}" if found[1] else f"{found[3]} feat-of "
+def _spell_feet(match: re.Match[str]) -> str:
+    return f"{match[1]} feet {match[2]}" if match[1] else f"{match[3]} feat-of "
 
 
-def _spell_accidental(found: re.Match[str]) -> str:
-    return found[0].replace("\u266d", " flat ").replace("\u266f", " sharp ").replace("#", " sharp")
+def _spell_accidental(match: re.Match[str]) -> str:
+    return match[0].replace("\u266d", " flat ").replace("\u266f", " sharp ").replace("#", " sharp")
 
 
 def _attach_dates(folded: str) -> str:
@@ -114,8 +114,8 @@ def _attach_dates(folded: str) -> str:
 
 
 def _is_note(text: str) -> bool:
-    said = read_segment(f"{DASH}{text}")
-    return said != Segment() and not said.kept and not said.credit
+    meaning = read_segment(f"{DASH}{text}")
+    return meaning != Segment() and not meaning.kept and not meaning.credit
 
 
 def _is_date(tokens: list[str]) -> bool:
@@ -155,10 +155,10 @@ def _split_by_depth(text: str) -> Iterator[tuple[int, str]]:
 def _regroup_bracket(inside: str) -> str:
     pieces = list(_split_by_depth(inside))
     outer = " ".join(text.strip(" ") for depth, text in pieces if depth == 0)
-    said = read_segment(f"{BRACKET}{outer}")
+    meaning = read_segment(f"{BRACKET}{outer}")
     if len(pieces) > 1 or any(depth for depth, _ in pieces):
-        return _flatten_bracket(inside, pieces, outer, is_credit=bool(said.credit), is_kept=bool(said.kept))
-    if said.kept or said.credit or _is_subtitled(inside):
+        return _flatten_bracket(inside, pieces, outer, is_credit=bool(meaning.credit), is_kept=bool(meaning.kept))
+    if meaning.kept or meaning.credit or _is_subtitled(inside):
         return f"({inside})"
     is_torn = any(read_segment(f"{BRACKET}{piece}").kept for piece in _INNER_DASH.split(inside))
     return f"({_INNER_DASH.sub(' ', inside)})" if is_torn else f"({inside})"
@@ -170,8 +170,8 @@ def _is_subtitled(inside: str) -> bool:
     It is not a remix by Nicktim, because the note names the original.
     """
     *names, note = _INNER_DASH.split(inside)
-    said = read_segment(f"{BRACKET}{note}")
-    is_cosmetic = not (said.kept or said.tags or said.credit)
+    meaning = read_segment(f"{BRACKET}{note}")
+    is_cosmetic = not (meaning.kept or meaning.tags or meaning.credit)
     return is_cosmetic and all(read_segment(f"{BRACKET}{name}").kept and not _is_date(extract_words(name).split(" ")) for name in names)
 
 
@@ -192,5 +192,5 @@ def _flatten_bracket(inside: str, pieces: list[tuple[int, str]], outer: str, *, 
     return " ".join([f"({outer})", *(_regroup_bracket(text) for depth, text in pieces if depth)])
 
 
-def _remove_medley(found: re.Match[str]) -> str:
-    return " -" if found[0].endswith("/") else ""
+def _remove_medley(match: re.Match[str]) -> str:
+    return " -" if match[0].endswith("/") else ""

@@ -26,7 +26,7 @@ Tags = tuple[str, ...]
 """Kinds of variant, `kind` or `kind:name`, and notes, which begin with COSMETIC; empty: cosmetic without a name."""
 
 LONGEST_NAME_BEHIND = 4
-"""Words after `Version` or `Remix` that can be its name."""
+"""The most words after `Version` or `Remix` that count as its name."""
 YEAR = re.compile(r"^(?:19|20)[0-9][0-9]$")
 _ORDINAL = re.compile(r"^[0-9]{1,3}(?:st|nd|rd|th)$")
 _DATED = re.compile(r"^(?:[0-9]{2}|[0-9]{4})$")
@@ -59,27 +59,29 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     # A DJ-pool cut that begins and ends with the voice alone.
     if tokens == ["in", "out"]:
         return ("acap mix",)
-    taken = _NoteWords([], [], [], [])
+    words = _NoteWords([], [], [], [])
     index = 0
     while index < len(tokens):
         phrase, length = _find_phrase(tokens, index, FOLLOWED_PHRASES)
         if phrase and is_set_off and index + length < len(tokens):
-            tags = _read_followed(taken, FOLLOWED_PHRASES[phrase], tokens[index + length :])
+            tags = _read_followed(words, FOLLOWED_PHRASES[phrase], tokens[index + length :])
             if tags is not None:
                 return tags
         phrase, length = _find_phrase(tokens, index, PHRASES)
         if phrase:
-            taken.kinds.append(PHRASES[phrase])
-            taken.name.extend(taken.loose)
-            taken.loose.clear()
+            words.kinds.append(PHRASES[phrase])
+            # Words before a kind are its name. Only words behind the last kind stay loose.
+            words.name.extend(words.loose)
+            words.loose.clear()
         elif YEAR.match(tokens[index]):
-            taken.years.append(tokens[index])
+            words.years.append(tokens[index])
+        # The ordinal of `40th Anniversary Version` belongs to a cosmetic phrase and names nothing.
         elif not (_ORDINAL.match(tokens[index]) and PHRASES.get(_find_phrase(tokens, index + 1, PHRASES)[0], "").startswith(COSMETIC)):
-            taken.loose.append(tokens[index])
+            words.loose.append(tokens[index])
         index += max(length, 1)
-    if not taken.kinds:
+    if not words.kinds:
         return None
-    return _decide_note(tokens, taken, is_set_off=is_set_off)
+    return _decide_note(tokens, words, is_set_off=is_set_off)
 
 
 def _find_phrase(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
@@ -100,24 +102,26 @@ def _read_remaster(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     if rest and not is_set_off:
         return None
     note = f"{COSMETIC}remaster:{years[-1]}" if years else f"{COSMETIC}remaster"
-    said = read_version(rest, is_set_off=is_set_off) if rest else ()
-    if said is None:
-        said = tuple(token for token in rest if token in _ASPECTS_OF_REMASTERS and token in PHRASES)
-    return tuple(sorted({note, *(tag for tag in said if not tag.startswith("version:"))}))
+    rest_tags = read_version(rest, is_set_off=is_set_off) if rest else ()
+    # The rest has no reading as a whole. Only its words that surely name another recording count.
+    if rest_tags is None:
+        rest_tags = tuple(token for token in rest if token in _ASPECTS_OF_REMASTERS and token in PHRASES)
+    return tuple(sorted({note, *(tag for tag in rest_tags if not tag.startswith("version:"))}))
 
 
-def _read_followed(taken: _NoteWords, kind: str, rest: list[str]) -> Tags | None:
+def _read_followed(words: _NoteWords, kind: str, rest: list[str]) -> Tags | None:
     """Read `Live at X`, `Remix by X`; None where the words continue as lyrics: `(Live in the Moment)`."""
-    before = [*taken.name, *taken.loose]
+    before = [*words.name, *words.loose]
     if kind == "karaoke":
-        return build_tags([*taken.kinds, kind], [])
+        return build_tags([*words.kinds, kind], [])
     if not FUNCTION_WORDS.isdisjoint(before) or (kind == "live" and not _is_place(rest)):
         return None
     if kind == "live" and "unplugged" in rest:
+        # One event has one variant: `MTV Unplugged` and `Live at MTV Unplugged` are the same.
         kind, rest = "unplugged", [word for word in rest if word != "unplugged"]
-    named = [kind_ for kind_ in taken.kinds if kind_ in NAMED_KINDS and kind_ != kind]
+    named = [kind_ for kind_ in words.kinds if kind_ in NAMED_KINDS and kind_ != kind]
     return build_tags(
-        [*(kind_ for kind_ in taken.kinds if kind_ not in named), kind], [token for token in rest if token not in {"the", "and"}]
+        [*(kind_ for kind_ in words.kinds if kind_ not in named), kind], [token for token in rest if token not in {"the", "and"}]
     )
 
 
@@ -126,16 +130,16 @@ def _is_place(rest: list[str]) -> bool:
     return first not in version_words.NOT_A_PLACE
 
 
-def _decide_note(tokens: list[str], taken: _NoteWords, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
+def _decide_note(tokens: list[str], words: _NoteWords, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
     """Decide about the words outside phrases, after all words are read."""
-    kinds, name, loose, years = taken
+    kinds, name, loose, years = words
     if "karaoke" in kinds and is_set_off and FUNCTION_WORDS.isdisjoint({*name, *loose} - version_words.KARAOKE_WORDS):
         return build_tags(kinds, [])
     if not is_set_off and (name or loose or " ".join(tokens) in version_words.TAIL_AMBIGUOUS):
         is_sure = kinds == ["remix"] and not loose and bool(name) and FUNCTION_WORDS.isdisjoint(name)
         return build_tags(kinds, _strip_joining_words(name)) if is_sure else None
     if loose and not all(token.isdigit() for token in loose):
-        return _read_words_behind(tokens, taken)
+        return _read_words_behind(tokens, words)
     if name and (set(name) <= version_words.NOT_A_NAME or tokens[-3:-1] == ["in", "the"]):
         return None
     takes_name = [kind for kind in kinds if kind in _TAKES_NAME]
@@ -165,16 +169,16 @@ def _read_nameless(tokens: list[str], kinds: list[str], loose: list[str]) -> Tag
     return not (kinds == ["version"] and len(tokens) == 1)
 
 
-def _read_words_behind(tokens: list[str], taken: _NoteWords) -> Tags | None:
+def _read_words_behind(tokens: list[str], words: _NoteWords) -> Tags | None:
     """Read a name behind the kind: `Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
-    behind = taken.loose
-    if taken.name or not FUNCTION_WORDS.isdisjoint(behind):
+    behind = words.loose
+    if words.name or not FUNCTION_WORDS.isdisjoint(behind):
         return None
     if tokens[0] in version_words.TAKES_WORDS_BEHIND and len(behind) <= LONGEST_NAME_BEHIND:
-        return build_tags(taken.kinds, behind)
-    is_dated = bool(taken.years) or not version_words.MONTHS.isdisjoint(behind) or any(_DATED.match(token) for token in behind)
-    if taken.kinds[-1] == "live" and tokens[0] == "live" and is_dated and version_words.NOT_A_PLACE.isdisjoint(behind[:1]):
-        return build_tags(taken.kinds, [*behind, *taken.years])
+        return build_tags(words.kinds, behind)
+    is_dated = bool(words.years) or not version_words.MONTHS.isdisjoint(behind) or any(_DATED.match(token) for token in behind)
+    if words.kinds[-1] == "live" and tokens[0] == "live" and is_dated and version_words.NOT_A_PLACE.isdisjoint(behind[:1]):
+        return build_tags(words.kinds, [*behind, *words.years])
     return None
 
 
