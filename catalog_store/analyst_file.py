@@ -31,7 +31,7 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
     with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
         # One transaction, because each of several hundred statements would otherwise wait for the disk.
         ddl = [TABLES[name].ddl() for name in filter(is_in_file, tables)]
-        ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _view_ddl(view)]
+        ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)]
         file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
         for name in filter(is_in_file, tables):
             columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
@@ -44,12 +44,12 @@ def is_in_file(name: str) -> bool:
     return TABLES[name].layer == "catalog" or name in LINKAGE_RESULTS
 
 
-def _view_ddl(view: View) -> Iterator[str]:
+def _render_view(view: View) -> Iterator[str]:
     yield f"CREATE VIEW {view.name} AS {view.sql};"
-    yield f"COMMENT ON VIEW {view.name} IS {_literal(view.description)};"
+    yield f"COMMENT ON VIEW {view.name} IS {_quote_text(view.description)};"
     for column, comment in view.columns.items():
-        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_literal(comment)};"
+        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_quote_text(comment)};"
 
 
-def _literal(text: str) -> str:
+def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -20,7 +20,7 @@ class View(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-def _url_sql() -> str:
+def _render_url_sql() -> str:
     branches = " ".join(f"WHEN '{source}' THEN '{URL_TEMPLATES[source]}'" for source in LINK_SOURCES)
     return f"replace(replace(CASE source {branches} END, '{{id}}', external_id), '{{slug}}', coalesce(slug, '-'))"
 
@@ -57,7 +57,7 @@ FROM recording r JOIN track t USING (recording_id)""",
             "external_id": "Id on that platform.",
             "url": "Address after the default URL templates.",
         },
-        f"SELECT recording_id, source, external_id, {_url_sql()} AS url FROM platform_link",
+        f"SELECT recording_id, source, external_id, {_render_url_sql()} AS url FROM platform_link",
     ),
     View(
         "platform_coverage",

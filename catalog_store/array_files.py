@@ -42,6 +42,7 @@ class ArrayWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Write the final length and close the file."""
+        # The length is known only now. The file of a killed writer keeps length 0.
         self._file.seek(0)
         self._write_header()
         self._file.close()
@@ -60,6 +61,7 @@ class TextWriter:
         """Append texts."""
         encoded = [text.encode() for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.uint64, count=len(encoded)), dtype=np.uint64) + np.uint64(self._end)
+        # `starts` gets the beginning of each text; the end of the last one follows when the writer closes.
         if len(ends):
             self._starts.append(np.concatenate([np.array([self._end], dtype=np.uint64), ends[:-1]]))
             self._end = int(ends[-1])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEPT_BUILDS = 100
-"""A caller further behind must load everything again."""
+"""Builds in the history. A caller further behind must load everything again."""
 MEMBERS = {"recording": "recording_member", "artist": "artist_source", "release": "release_source", "label": "label_source"}
 _MEMORY = "1GB"
 
@@ -65,6 +65,7 @@ def read_changes(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]
                 )
             )
     with closing(duckdb.connect(config={"memory_limit": _MEMORY})) as connection:
+        # Sorted, because the rows are inserted in the order of the table's key.
         rows = connection.execute(f"{' UNION ALL '.join(f'({query})' for query in queries)} ORDER BY ALL")
         while block := rows.fetchmany(100_000):
             yield from (Change(*row) for row in block)

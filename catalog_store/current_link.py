@@ -124,8 +124,8 @@ def _remove_unfinished(root: Path, marker: Path) -> None:
     Only a marker in the form that `publish` writes counts. Any other is removed alone.
     """
     folder = _find_marked(marker)
-    is_ours = marker.is_symlink() and marker.readlink() == Path(SNAPSHOTS) / folder.name and ID_SHAPE.fullmatch(folder.name)
-    if is_ours and folder.is_dir() and not folder.is_symlink() and not is_live(root, folder):
+    is_from_publish = marker.is_symlink() and marker.readlink() == Path(SNAPSHOTS) / folder.name and ID_SHAPE.fullmatch(folder.name)
+    if is_from_publish and folder.is_dir() and not folder.is_symlink() and not is_live(root, folder):
         # `current` must name the same snapshot on disk as in memory before anything else is removed.
         flush_folder(root)
         retire(root, folder)
@@ -148,6 +148,7 @@ def retire(root: Path, folder: Path) -> None:
     if is_live(root, folder):
         return
     retired = folder.with_name(REMOVING + folder.name)
+    # A rename is atomic, the removal of a tree is not. The dotted name tells the next publish to finish it.
     folder.rename(retired)
     # Without the flush, a power failure could restore the name of a snapshot whose files are gone.
     flush_folder(folder.parent)
@@ -158,6 +159,7 @@ def remove_folder(root: Path, folder: Path) -> None:
     """Remove a folder below `snapshots/`, unless `current` leads there. If it is a link, remove only the link."""
     if is_live(root, folder):
         return
+    # `rmtree` of a link would raise, and its target may be another snapshot.
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink()
     else:
@@ -176,6 +178,7 @@ def flush(folder: Path) -> None:
 
 def flush_folder(folder: Path) -> None:
     """Flush the directory entries of a folder to disk."""
+    # A directory can only be flushed by a descriptor of its own; Python's `open` refuses directories.
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

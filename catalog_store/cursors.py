@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CURSOR_VERSION = 1
 DEFAULT_KEY = b"catalog cursor 1"
-"""Used when the operator sets no key."""
+"""The key of cursors when the operator sets none."""
 
 _PLACE = struct.Struct("<B7sddQ")
 _SEAL_BYTES = 16
@@ -73,14 +73,16 @@ class CursorCodec:
         """
         raw = _decode_text(cursor)
         content, seal = raw[: _PLACE.size], raw[_PLACE.size :]
+        # `compare_digest` takes the same time wherever the seals differ, so a caller cannot guess one byte by byte.
         if len(raw) != _PLACE.size + _SEAL_BYTES or not hmac.compare_digest(seal, self._seal(content)):
-            raise InvalidCursorError("this is not a cursor of ours, or it was changed: begin again without a cursor")
+            raise InvalidCursorError("this cursor was not issued by this server, or it was changed: begin again without a cursor")
         version, digest, score, popularity, identifier = _PLACE.unpack(content)
         if version != CURSOR_VERSION:
             raise InvalidCursorError("this cursor was made by another version: begin again without a cursor")
         if digest != _hash_query(query):
             raise InvalidCursorError("this cursor belongs to another query: send it with the values it was made for")
         place = Place(score, popularity, identifier)
+        # The comparison is false for NaN, too.
         if not all(0 <= part <= most for part, most in zip(place, largest, strict=True)):
             raise InvalidCursorError("this cursor holds a place where no page ends: begin again without a cursor")
         return place
@@ -90,6 +92,7 @@ class CursorCodec:
 
 
 def _hash_query(query: Sequence[str]) -> bytes:
+    # Lengths between the parts: without them (ab, c) and (a, bc) would be one query. A lone surrogate must not fail the encoding.
     joined = b"".join(len(text).to_bytes(4, "little") + text for part in query for text in (part.encode("utf-8", "surrogatepass"),))
     return hashlib.blake2b(joined, digest_size=_QUERY_BYTES).digest()
 

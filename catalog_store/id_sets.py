@@ -37,24 +37,26 @@ class IdSet:
         self._present = np.zeros(0, dtype=np.bool_)
         self._sorted = np.empty(0 if is_counted else rows, dtype=np.int64)
         self._is_counted = is_counted
-        given = 0
+        count = 0
         for block in blocks:
             if is_counted:
                 self._add(block)
             else:
-                self._sorted[given : given + len(block)] = block
-            given += len(block)
-        self._sorted = self._sorted[:given]
+                self._sorted[count : count + len(block)] = block
+            count += len(block)
+        self._sorted = self._sorted[:count]
         self._sorted.sort()
         self.count = int(np.count_nonzero(self._present)) if is_counted else sum(map(len, self.blocks()))
-        self.repeated = given - self.count
+        self.repeated = count - self.count
 
     def _add(self, ids: NDArray[np.int64]) -> None:
         if not len(ids):
             return
         smallest, largest = int(ids.min()), int(ids.max())
         if smallest < 0 or largest >= LARGEST_COUNTED:
-            raise ValueError(f"an id is {smallest if smallest < 0 else largest}: none is negative or that large")
+            raise ValueError(
+                f"id {smallest if smallest < 0 else largest} was never issued: ids are 0 to {LARGEST_COUNTED - 1}, so the file is damaged"
+            )
         if largest >= len(self._present):
             # Growth by a quarter keeps the number of copies logarithmic when blocks ascend.
             grown = np.zeros(max(largest + 1, len(self._present) * 5 // 4), dtype=np.bool_)
@@ -71,6 +73,7 @@ class IdSet:
             return outside
         if not len(self._sorted):
             return ids
+        # A search behind the end has no entry; the last one stands in and differs.
         at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
         lacked: NDArray[np.int64] = ids[self._sorted[at] != ids]
         return lacked

@@ -14,7 +14,7 @@ ISRC_SHAPE = r"^[A-Z]{2}[A-Z0-9]{3}[0-9]{7}$"
 ISWC_SHAPE = r"^T[0-9]{10}$"
 UUID_SHAPE = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 STREAMSVC_A_SHAPE = r"^[0-9A-Za-z]{22}$"
-"""Base-62, case-sensitive."""
+"""Ids of 22 base-62 characters, case-sensitive."""
 NUMBER_SHAPE = r"^[0-9]{1,19}$"
 
 _ISRC_PREFIX = r"^ISRC[ :-]*"
@@ -53,6 +53,7 @@ def shaped_isrc(value: str) -> str | None:
 def iswc_expr(value: pl.Expr) -> pl.Expr:
     """Normalise a text to a bare ISWC (`T` and ten digits) with a right check digit, or null."""
     code = value.str.to_uppercase().str.replace_all(_SEPARATORS, "")
+    # ISO 15707: `T` counts as 1, digit i as i times its value; the check digit makes the sum a multiple of 10.
     total = pl.lit(1, dtype=pl.Int64)
     for index in range(1, 10):
         total = total + index * code.str.slice(index, 1).cast(pl.Int64, strict=False)
@@ -71,6 +72,7 @@ def gtin_expr(value: pl.Expr) -> pl.Expr:
     digits = value.str.replace_all(r"[\s\-.>]", "")
     stripped = digits.str.strip_chars_start("0")
     code = stripped.str.zfill(14)
+    # GS1: digits weigh 3 and 1 in turn from the left of 14; the check digit makes the sum a multiple of 10.
     total = pl.lit(0, dtype=pl.Int64)
     for index in range(13):
         total = total + (3 if index % 2 == 0 else 1) * code.str.slice(index, 1).cast(pl.Int64, strict=False)

@@ -58,7 +58,7 @@ class LiveStatus(NamedTuple):
     current: str | None
     """Id of the snapshot that `current` names; None when the link is missing or unreadable."""
     behind_seconds: float
-    """For how long the two have differed; 0 while they agree."""
+    """Seconds for which the two have differed; 0 while they agree."""
     is_refused: bool
     """Whether the target of `current` was checked and found unfit; the log holds the reason."""
     is_following: bool
@@ -132,7 +132,7 @@ class LiveSnapshot(Generic[Opened]):
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._behind_since: float | None = None
-        """Since when the open snapshot, or none, has differed from the target of `current`."""
+        """The monotonic time since which the open snapshot, or none, has differed from the target of `current`; None while they agree."""
 
     def hold(self) -> _Hold[Opened]:
         """Hold the live snapshot until the block ends: `with live.hold() as opened:`. Raises the `absent` error when nothing is open."""
@@ -141,19 +141,20 @@ class LiveSnapshot(Generic[Opened]):
     def acquire(self) -> _Open[Opened]:
         """Return the open snapshot and count one holder more."""
         with self._lock:
-            held = self._open
-            if held is None:
+            live = self._open
+            if live is None:
                 raise self._absent()
-            held.holders += 1
-        return held
+            live.holders += 1
+        return live
 
-    def release(self, held: _Open[Opened]) -> None:
+    def release(self, snapshot: _Open[Opened]) -> None:
         """Count one holder less. The last holder of a superseded snapshot closes it."""
         with self._lock:
-            held.holders -= 1
-            is_last = held.is_superseded and held.holders == 0
+            snapshot.holders -= 1
+            is_last = snapshot.is_superseded and snapshot.holders == 0
+        # Outside the lock: closing unmaps files, and every request needs the lock.
         if is_last:
-            self._free(held)
+            self._free(snapshot)
 
     @property
     def snapshot(self) -> tuple[str, str] | None:
@@ -168,15 +169,17 @@ class LiveSnapshot(Generic[Opened]):
 
     def read_status(self) -> LiveStatus:
         """Compare the served snapshot with `current`, read anew. Works from any thread and never raises, even after the follower died."""
+        # Without the lock: each is one reference, and a status that is a moment old is still a status.
         live, refusal, thread = self._open, self._refusal, self._thread
         link = self._root / CURRENT
         current: str | None = None
         is_behind = True
         try:
-            target = self._folder()
+            target = self._find_folder()
             is_behind = live is None or target != live.folder
             current = target.name if link.is_symlink() or (target / MANIFEST).is_file() else None
-        except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself
+        # RuntimeError: a link that leads to itself.
+        except (OSError, RuntimeError):
             pass
         since = self._update_behind_since(is_behind=is_behind)
         return LiveStatus(
@@ -212,8 +215,8 @@ class LiveSnapshot(Generic[Opened]):
     def _open_current(self) -> None:
         live, refusal = self._open, self._refusal
         try:
-            folder = self._folder()
-            # `current` names the open snapshot: a refusal of another one no longer matters.
+            folder = self._find_folder()
+            # `current` names the open snapshot, so a refusal of another one no longer matters.
             if live is not None and live.folder == folder:
                 self._refusal = self._behind_since = None
                 return
@@ -264,7 +267,8 @@ class LiveSnapshot(Generic[Opened]):
         self._supersede(None)
 
     def _follow(self) -> None:
-        thread = threading.get_native_id()  # on Linux niceness belongs to a thread
+        # On Linux niceness belongs to a thread, so the requests of this process keep theirs.
+        thread = threading.get_native_id()
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
         self._look_safely()
@@ -278,7 +282,7 @@ class LiveSnapshot(Generic[Opened]):
         except Exception as error:  # noqa: BLE001 - the docstring says why
             _log_event("error", "looking for another snapshot failed", exc_info=error)
 
-    def _folder(self) -> Path:
+    def _find_folder(self) -> Path:
         """Return the folder that should be live."""
         link = self._root / CURRENT
         return (link if link.is_symlink() else self._root).resolve()
@@ -348,6 +352,7 @@ def _write_link(folder: Path, link: Path) -> None:
     following = link.with_name(f"{link.name}-{os.getpid()}")
     with suppress(OSError):
         following.unlink(missing_ok=True)
+        # symlink(2) cannot replace a link; rename(2) does so atomically, so no other worker sees the name missing.
         following.symlink_to(folder)
         following.replace(link)
 
@@ -356,6 +361,7 @@ def _find_last_change(folder: Path) -> int:
     """Return when the last file below changed, in ns of the kernel's change time. A copy that repairs a file may keep its size and time."""
     newest = folder.stat().st_ctime_ns if folder.exists() else 0
     for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # of a copy in progress
+        # A copy in progress renames its temporary files away.
+        with suppress(FileNotFoundError):
             newest = max(newest, file.lstat().st_ctime_ns)
     return newest

@@ -30,13 +30,13 @@ _PIECE = select.PIPE_BUF
 class TolerantStream(io.RawIOBase):
     """A byte stream to one descriptor. Lines that cannot be written now are dropped, never waited for."""
 
-    def __init__(self, descriptor: int, tell_lost: Callable[[int], str]) -> None:
-        """Open the descriptor. `tell_lost` formats the line that reports so many lost ones, without its end."""
+    def __init__(self, descriptor: int, format_lost: Callable[[int], str]) -> None:
+        """Open the descriptor. `format_lost` formats the line that reports so many lost ones, without its end."""
         super().__init__()
         self.lost_lines = 0
-        """Since the process began."""
-        self.tell_lost = tell_lost
-        self._told_lost = 0
+        """Lines dropped since the process began."""
+        self.format_lost = format_lost
+        self._reported_lost = 0
         self._is_torn = False
         self._descriptor = descriptor
         self._out = descriptor
@@ -68,12 +68,13 @@ class TolerantStream(io.RawIOBase):
     def write(self, data: ReadableBuffer, /) -> int:
         """Write whole lines or drop them; always return the number of bytes given."""
         content = bytes(data)
-        if missing := self.lost_lines - self._told_lost:
-            notice = (b"\n" if self._is_torn else b"") + self.tell_lost(missing).encode() + b"\n"
+        if missing := self.lost_lines - self._reported_lost:
+            # A torn line has no end, so the notice begins with one.
+            notice = (b"\n" if self._is_torn else b"") + self.format_lost(missing).encode() + b"\n"
             if self._write_part(notice) < len(notice):
                 self.lost_lines += _count_lines(content)
                 return len(content)
-            self._told_lost, self._is_torn = self.lost_lines, False
+            self._reported_lost, self._is_torn = self.lost_lines, False
         written = self._write_part(content)
         if written < len(content):
             self.lost_lines += _count_lines(content[written:])
@@ -85,6 +86,7 @@ class TolerantStream(io.RawIOBase):
         written = 0
         try:
             while written < len(content):
+                # A descriptor that is ready may still wait for a write of more than PIPE_BUF bytes.
                 piece = content[written : written + _PIECE] if self._is_waiting_kind else content[written:]
                 if self._socket is not None:
                     count = self._socket.send(piece, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -95,28 +97,30 @@ class TolerantStream(io.RawIOBase):
                 if not count:
                     break
                 written += count
-        except (OSError, ValueError):  # no room, no reader, no descriptor
+        # No room, no reader, or no descriptor: the caller counts what is left.
+        except (OSError, ValueError):
             pass
         return written
 
     def _is_ready(self) -> bool:
-        asked = select.poll()
-        asked.register(self._out, select.POLLOUT)
-        return any(state & select.POLLOUT for _, state in asked.poll(0))
+        poll = select.poll()
+        poll.register(self._out, select.POLLOUT)
+        return any(state & select.POLLOUT for _, state in poll.poll(0))
 
 
-def guard_standard_error(tell_lost: Callable[[int], str] = "{} lines of the log are lost".format) -> None:
-    """Make writing to `sys.stderr` in this process never raise and never wait. A repeated call replaces `tell_lost`.
+def guard_standard_error(format_lost: Callable[[int], str] = "{} lines of the log are lost".format) -> None:
+    """Make writing to `sys.stderr` in this process never raise and never wait. A repeated call replaces `format_lost`.
 
     Closed descriptors 0 to 2 become /dev/null. Otherwise the next opened file would receive the log.
     """
     global _guarded  # noqa: PLW0603 - a process has one standard error
     if _guarded is not None:
-        _guarded.tell_lost = tell_lost
-    if sys.stderr is not sys.__stderr__:  # a test runner or a notebook captures it
+        _guarded.format_lost = format_lost
+    # A test runner or a notebook captures standard error.
+    if sys.stderr is not sys.__stderr__:
         return
     _open_standard_descriptors()
-    _guarded = TolerantStream(_DESCRIPTOR, tell_lost)
+    _guarded = TolerantStream(_DESCRIPTOR, format_lost)
     sys.stderr = io.TextIOWrapper(_guarded, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 

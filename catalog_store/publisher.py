@@ -128,9 +128,11 @@ def publish(
         require_usable_current(root)
         remove_leftovers(root, report)
         final = root / SNAPSHOTS / snapshot_id
+        # `lexists` also finds a link that dangles, which `exists` would not.
         if os.path.lexists(final):
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(BUILDING + snapshot_id)
+        # Over all snapshots and not from the live one: after a rollback the live one is not the newest.
         sequence = 1 + max((each.manifest.sequence for each in snapshots(root)), default=0)
         identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
@@ -196,6 +198,7 @@ def _build(
         attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
         sequence=identity.sequence,
     ).sealed()
+    # The manifest comes last: a folder without one is never a snapshot.
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
 
@@ -240,8 +243,8 @@ def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType(
     """
     usable, damaged = _scan_snapshots(root)
     highest = dict(sorted(next_ids.items()))
-    for given in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_read_next_ids, damaged)]:
-        for kind, value in given.items():
+    for issued in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_read_next_ids, damaged)]:
+        for kind, value in issued.items():
             highest[kind] = max(value, highest.get(kind, 1))
     return highest
 
@@ -353,12 +356,12 @@ def prune(root: Path, keep: int, *, report: Callable[[str], None] = _ignore_repo
     with _lock_publisher(root):
         require_usable_current(root)
         remove_leftovers(root, report)
-        doomed = [snapshot for snapshot in snapshots(root)[:-keep] if not snapshot.is_current]
+        removable = [snapshot for snapshot in snapshots(root)[:-keep] if not snapshot.is_current]
         # After a power failure `current` must not name one of the removed snapshots again.
         flush_folder(root)
-        for snapshot in doomed:
+        for snapshot in removable:
             retire(root, snapshot.folder)
-        return [snapshot.folder.name for snapshot in doomed]
+        return [snapshot.folder.name for snapshot in removable]
 
 
 def _switch(root: Path, next_link: Path) -> None:
@@ -369,6 +372,7 @@ def _switch(root: Path, next_link: Path) -> None:
 def _lock_publisher(root: Path) -> Iterator[None]:
     if not (root / SNAPSHOTS).is_dir():
         raise NoSnapshotError(f"no catalog at {root}: it has no folder {SNAPSHOTS!r}")
+    # Append mode creates the file without emptying it. It stays after a publish: removing a lock file races with its next holder.
     with (root / _LOCK).open("a") as lock:
         try:
             # The kernel releases the lock when the process dies, so a killed publish blocks nobody.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from catalog_store.queries.tracks import SlimBody
 
 DEADLINE_SECONDS = 5.0
-"""No question of the hot path takes a hundredth of it; it stops a runaway one."""
+"""Seconds for one query. No query of the hot path takes a hundredth of it; the deadline stops a runaway one."""
 _OPEN_ATTEMPTS = 3
 
 
@@ -216,7 +216,6 @@ def open_catalog(path: Path | str, *, deadline: float = DEADLINE_SECONDS, cursor
     published there, SnapshotInvalidError when it is damaged or of another format.
     """
     path = Path(path)
-    # A prune beside a publish may remove the snapshot just read from the link; the next attempt reads the new target.
     for attempt in range(_OPEN_ATTEMPTS):
         folder = _find_snapshot_folder(path)
         try:
@@ -225,7 +224,7 @@ def open_catalog(path: Path | str, *, deadline: float = DEADLINE_SECONDS, cursor
             # A prune may remove the folder between reading the link and opening the files. Then the link has moved on.
             if attempt + 1 == _OPEN_ATTEMPTS or _find_snapshot_folder(path) == folder:
                 raise
-    raise AssertionError("unreachable")
+    raise AssertionError("the loop above returns or raises in its last attempt")
 
 
 def _find_snapshot_folder(path: Path) -> Path:

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger("catalog_store")
 
 STATE_FILE = "scrub.json"
-"""In the folder of the server's reports. The workers show it on /readyz."""
+"""The file of the state, in the folder of the server's reports. The workers show it on /readyz."""
 METRICS_VARIABLE = "COMPANION_METRICS"
-"""Set by the server's supervisor (catalog_api/server/companion_processes.py)."""
+"""The environment variable that names the metrics file. The server's supervisor sets it (catalog_api/server/companion_processes.py)."""
 LOOK_SECONDS = 1.0
-"""Between checks of `current` and of damaged files."""
+"""Seconds between checks of `current` and of damaged files."""
+# Small enough that the pauses keep the speed even: 20 blocks a second by default.
 _BLOCK_BYTES = 1 << 20
 _LOWEST_PRIORITY = 19
 
@@ -59,12 +60,15 @@ class ScrubState(msgspec.Struct):
 class Scrubber:
     """The scrub of one catalog. `run` it in one thread."""
 
-    def __init__(self, root: Path, bytes_per_second: float, pause_seconds: float, tell: Callable[[ScrubState], None]) -> None:
-        """`root` is a catalog root or a snapshot's folder; `pause_seconds` separate two rounds; `tell` receives the state once a second."""
+    def __init__(self, root: Path, bytes_per_second: float, pause_seconds: float, report: Callable[[ScrubState], None]) -> None:
+        """Take a catalog root or a snapshot's folder.
+
+        `pause_seconds` separate two rounds; `report` receives the state once a second.
+        """
         self._root = root
         self._bytes_per_second = bytes_per_second
         self._pause_seconds = pause_seconds
-        self._report_state = tell
+        self._report_state = report
         self._reported_at = 0.0
         self._stopping = threading.Event()
         self._marks: dict[str, tuple[int, int] | None] = {}
@@ -79,7 +83,7 @@ class Scrubber:
         """Read all files until stopped. After any error it tries again."""
         while not self._stopping.is_set():
             try:
-                folder = self._folder()
+                folder = self._find_folder()
                 self._read_through(folder)
                 self._pause(folder)
             except Exception as error:  # noqa: BLE001 - a snapshot may be pruned meanwhile, and nobody else checks
@@ -87,7 +91,7 @@ class Scrubber:
                 self._stopping.wait(LOOK_SECONDS)
                 self._report()
 
-    def _folder(self) -> Path:
+    def _find_folder(self) -> Path:
         link = self._root / CURRENT
         return (link if link.is_symlink() else self._root).resolve()
 
@@ -95,15 +99,15 @@ class Scrubber:
         if self.state.snapshot != folder.name:
             self.state.snapshot, self.state.damaged, self.state.finished_unix = folder.name, {}, 0.0
             self._marks.clear()
-        for file in self._files(folder):
-            self._note(folder, file.path, self._fault(folder, file))
-            if self._stopping.is_set() or self._folder() != folder:
+        for file in self._list_files(folder):
+            self._note(folder, file.path, self._find_fault(folder, file))
+            if self._stopping.is_set() or self._find_folder() != folder:
                 return
         self.state.rounds += 1
         self.state.finished_unix = time.time()
         self._report()
 
-    def _files(self, folder: Path) -> list[StoredFile | TablePart]:
+    def _list_files(self, folder: Path) -> list[StoredFile | TablePart]:
         try:
             manifest = read_manifest(folder)
         except (SnapshotInvalidError, OSError) as error:
@@ -117,13 +121,13 @@ class Scrubber:
         until = time.monotonic() + self._pause_seconds
         while time.monotonic() < until and not self._stopping.wait(min(LOOK_SECONDS, self._pause_seconds)):
             self._report()
-            if self._folder() != folder:
+            if self._find_folder() != folder:
                 return
             changed = [path for path, mark in self._marks.items() if _read_mark(folder / path) != mark]
             if changed:
-                for file in self._files(folder):
+                for file in self._list_files(folder):
                     if file.path in changed:
-                        self._note(folder, file.path, self._fault(folder, file))
+                        self._note(folder, file.path, self._find_fault(folder, file))
 
     def _note(self, folder: Path, path: str, fault: str | None) -> None:
         damaged = self.state.damaged
@@ -140,7 +144,7 @@ class Scrubber:
             log.info("a file of the live snapshot is whole again", snapshot=folder.name, file=path, damaged=len(damaged))
             self._report()
 
-    def _fault(self, folder: Path, stored: StoredFile | TablePart) -> str | None:
+    def _find_fault(self, folder: Path, stored: StoredFile | TablePart) -> str | None:
         digest, size = hashlib.sha256(), 0
         try:
             with (folder / stored.path).open("rb", buffering=0) as file:
@@ -156,7 +160,8 @@ class Scrubber:
                     # Sleep off the time that the block was read faster than allowed.
                     self._stopping.wait(max(len(block) / self._bytes_per_second - (time.monotonic() - began), 0.0))
                 else:
-                    return self.state.damaged.get(stored.path)  # stopped half-way: nothing new is known
+                    # Stopped half-way: nothing new is known.
+                    return self.state.damaged.get(stored.path)
         except FileNotFoundError:
             # A prune removes the whole folder after `current` has moved on.
             return "it is missing" if folder.is_dir() else None
@@ -185,7 +190,7 @@ def read_state(folder: Path) -> ScrubState | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Scrub until stopped."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     log_json(options.log_level)
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
@@ -200,22 +205,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     }
 
-    def tell(state: ScrubState) -> None:
+    def write_state(state: ScrubState) -> None:
         gauges["damaged_files"].set(len(state.damaged))
         gauges["finished_timestamp_seconds"].set(state.finished_unix)
         gauges["rounds"].set(state.rounds)
         gauges["read_bytes"].set(state.read_bytes)
-        with suppress(OSError):  # a full disk must not end it
+        # A full disk must not end the scrub.
+        with suppress(OSError):
             if options.metrics_file:
                 write_to_textfile(str(options.metrics_file), registry)
             if options.state_folder:
                 fresh = options.state_folder / f"{STATE_FILE}.new"
                 fresh.write_bytes(msgspec.json.encode(state))
+                # A worker reads the file at any time, so it is replaced whole.
                 fresh.replace(options.state_folder / STATE_FILE)
 
-    scrubber = Scrubber(options.catalog, options.mb_per_second * 1e6, options.pause_seconds, tell)
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, lambda _number, _frame: scrubber.stop())
+    scrubber = Scrubber(options.catalog, options.mb_per_second * 1e6, options.pause_seconds, write_state)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: scrubber.stop())
     scrubber.run()
     return 0
 
@@ -228,7 +235,7 @@ def _read_mark(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_ctime_ns
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m catalog_store.scrub", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -236,8 +243,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mb-per-second", metavar="N", type=float, default=20.0, help="how fast it reads (default %(default)s)")
     parser.add_argument("--pause-seconds", metavar="S", type=float, default=3600.0, help="between two rounds (default %(default)s)")
     parser.add_argument("--state-folder", metavar="DIR", type=Path, help=f"where {STATE_FILE} is written every second")
-    told = os.environ.get(METRICS_VARIABLE)
-    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="where metrics are written every second")
+    metrics_file = os.environ.get(METRICS_VARIABLE)
+    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics_file, help="where metrics are written every second")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

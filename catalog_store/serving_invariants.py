@@ -92,7 +92,7 @@ def _compare_ids(expected: IdSet, found: IdSet, what: str) -> Faults:
     """Compare two sets of ids; report ids that only one has, and repeated ones."""
     (lacking, first), (more, others) = expected.missing_from(found), found.missing_from(expected)
     shown = [*(f"{what} {number} is missing" for number in first), *(f"{what} {number} is not in the tables" for number in others)]
-    shown += [f"{found.repeated} stand more than once"] if found.repeated else []
+    shown += [f"{found.repeated} ids occur more than once"] if found.repeated else []
     return lacking + more + found.repeated, tuple(shown[:SHOWN])
 
 
@@ -110,12 +110,12 @@ def _combine_faults(*faults: Faults) -> Faults:
 
 
 def _check_equal(found: int, expected: int, what: str) -> Faults:
-    return abs(found - expected), (f"{found} {what} instead of {expected}",)
+    return abs(found - expected), (f"{what}: {found} instead of {expected}",)
 
 
 def _check_below(array: NDArray[Any], limit: int, what: str) -> Faults:
     wrong = sum(int(np.count_nonzero(block >= limit)) for block in _read_blocks(array))
-    return wrong, (f"{wrong} {what} lie behind the last one, {limit - 1}",)
+    return wrong, (f"{wrong} {what} are above the largest possible one, {limit - 1}",)
 
 
 def _check_bodies(serving: Path, name: str, expected: IdSet) -> Faults:
@@ -129,9 +129,10 @@ def _check_keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:
     found = _build_id_set(ids)
     entries = sum(rows[name] for name in keyed)
     lengths = [_check_equal(len(array), entries, f"{name} of keys") for name, array in (("tags", tags), ("ids", ids))]
-    found.repeated = 0  # a recording has many keys
+    # A recording has many keys, so repeats are no fault.
+    found.repeated = 0
     return _combine_faults(
-        *lengths, _check_equal(int(starts[-1]), entries, "the end of the last bucket"), _compare_ids(expected, found, "recording")
+        *lengths, _check_equal(int(starts[-1]), entries, "end of the last bucket"), _compare_ids(expected, found, "recording")
     )
 
 
@@ -145,8 +146,8 @@ def _check_order(serving: Path, name: str, expected: IdSet) -> Faults:
     ids, starts, stamps = (map_array(lists / f"{name}_{part}.npy") for part in ("ids", "starts", "stamps"))
     faults = [
         _compare_ids(expected, _build_id_set(ids), name),
-        _check_equal(int(starts[-1]), len(ids), "is where the last date ends"),
-        _check_equal(len(starts), len(stamps) + 1, "places where dates begin"),
+        _check_equal(int(starts[-1]), len(ids), "end of the last date"),
+        _check_equal(len(starts), len(stamps) + 1, "beginnings of dates"),
     ]
     if name == "track" and not faults[0][0]:
         faults.append(_check_ranks(ids, map_array(lists / "track_ranks.npy")))
@@ -167,14 +168,15 @@ def _check_lists(serving: Path, recordings: IdSet, releases: IdSet) -> Faults:
     extents = {"artist": ("tracks", "releases"), "label": ("tracks", "releases"), "genre": ("tracks",)}
     lengths: dict[str, tuple[int, int]] = {}
     with _open_sqlite(serving) as file:
-        for entity, of in extents.items():
-            sums = ", ".join(f"coalesce(sum({name}), 0), coalesce(max({name}_from + {name}), 0)" for name in of)
-            told = file.execute(f"SELECT {sums} FROM {entity}").fetchone()
-            lengths |= {f"{entity}_{name}": (told[2 * place], told[2 * place + 1]) for place, name in enumerate(of)}
+        for entity, contents in extents.items():
+            # Both the sum of the lengths and the end of the last list must equal the length of the array.
+            sums = ", ".join(f"coalesce(sum({name}), 0), coalesce(max({name}_from + {name}), 0)" for name in contents)
+            figures = file.execute(f"SELECT {sums} FROM {entity}").fetchone()
+            lengths |= {f"{entity}_{name}": (figures[2 * place], figures[2 * place + 1]) for place, name in enumerate(contents)}
     faults = []
     for name in LISTS:
         ranks = map_array(serving / LISTS_FOLDER / f"{name}.npy")
-        faults += [_check_equal(length, len(ranks), f"ranks of {name} told by serving.sqlite") for length in lengths[name]]
+        faults += [_check_equal(length, len(ranks), f"ranks of {name} in serving.sqlite") for length in lengths[name]]
         faults.append(_check_below(ranks, (recordings if name.endswith("tracks") else releases).count, f"ranks of {name}"))
     return _combine_faults(*faults)
 
@@ -183,7 +185,8 @@ def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:
     with _open_sqlite(serving) as file:
         served = IdSet(_read_integers(file.execute(f"SELECT {entity}_id FROM {entity}")), rows=expected.count)
         named = IdSet(_read_integers(file.execute("SELECT id FROM name WHERE kind = ?", (NAME_KINDS.index(entity),))), rows=expected.count)
-    named.repeated = 0  # an entity may be found by several names
+    # An entity may be found by several names.
+    named.repeated = 0
     return _combine_faults(_compare_ids(expected, served, entity), _compare_ids(expected, named, f"a name of {entity}"))
 
 
@@ -192,9 +195,9 @@ def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> F
     shown: list[object] = []
     with _open_sqlite(serving) as file:
         cursor = file.execute("SELECT recordings FROM work")
-        while held := cursor.fetchmany(_SQLITE_ROWS):
-            works += len(held)
-            packed = np.frombuffer(b"".join(blob for (blob,) in held), dtype="<u8")
+        while blobs := cursor.fetchmany(_SQLITE_ROWS):
+            works += len(blobs)
+            packed = np.frombuffer(b"".join(blob for (blob,) in blobs), dtype="<u8")
             performed += len(packed)
             lacked = recordings.unknown((packed & np.uint64((1 << WORK_ID_BITS) - 1)).astype(np.int64))
             wrong += len(lacked)
@@ -243,8 +246,8 @@ def _check_search(serving: Path, recordings: IdSet) -> Faults:
         )),
         _check_below(credit_of, len(credit_starts) - 1, "lists of artists"),
         _check_below(posted, documents, "documents of pairs"),
-        _check_equal(int(title_starts[-1]), len(units), "is where the last title ends"),
-        _check_equal(int(pair_starts[-1]), len(posted), "is where the last bucket of pairs ends"),
+        _check_equal(int(title_starts[-1]), len(units), "end of the last title"),
+        _check_equal(int(pair_starts[-1]), len(posted), "end of the last bucket of pairs"),
         _check_equal(len(tags), len(posted), "tags of pairs"),
     )  # fmt: skip
 
@@ -256,7 +259,8 @@ def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], reco
     follow redirects.
     """
     chosen = rows.get("recording_fingerprint", 0)
-    if not folder.exists():  # published without one, which a build never does
+    # A snapshot may be published without an index, though a build never does.
+    if not folder.exists():
         return 0, ()
     if not (folder / _RECOGNITION_INDEX).exists():
         return chosen, ("there is no recognition index",)
@@ -284,8 +288,9 @@ def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], reco
         named = _PairChecksum()
         for batch in read_batches(tables / "recording_fingerprint", ["fingerprint_key", "recording_id"]):
             named.add(batch.column("fingerprint_key").to_numpy(), batch.column("recording_id").to_numpy())
+        # Wrong or missing ids change the checksum as well; they are reported already.
         if named.value != pairs.value and not sum(count for count, _ in faults):
-            faults.append((1, ("a fingerprint stands for another recording than the table says",)))
+            faults.append((1, ("a fingerprint names another recording than the table does",)))
     return _combine_faults(*faults)
 
 
@@ -308,6 +313,7 @@ class _PairChecksum:
 
 
 def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    # The finaliser of SplitMix64 with its published constants.
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))

@@ -62,7 +62,7 @@ RECOGNITION_FOLDER = "recognition"
 SNAPSHOTS = "snapshots"
 CURRENT = "current"
 REPORTED_BYTES = 1_000_000_000
-"""Bytes read between two progress lines: a second or two."""
+"""Bytes read between two progress lines, which takes a second or two."""
 _GB = 1e9
 ID_SHAPE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 
@@ -118,6 +118,7 @@ class Manifest(msgspec.Struct, frozen=True):
     def sealed(self) -> Manifest:
         """Return a copy with a seal over every member that has a value."""
         values = msgspec.to_builtins(self)
+        # The seal names its members. A reader of an older program, which lacks a later member, can still check it.
         covered = tuple(name for name in self.__struct_fields__ if name != "seal" and values[name])
         return msgspec.structs.replace(self, seal=Seal(covered, compute_seal(values, covered)))
 
@@ -198,18 +199,19 @@ def verify(
     """
     manifest = read_manifest(folder)
     below = contents + "/" if isinstance(contents, str) else ""
-    unread = unread_folder + "/" if unread_folder else "/"  # no path of a manifest begins like this
+    # Paths in a manifest are relative, so none begins with a slash.
+    unread = unread_folder + "/" if unread_folder else "/"
 
     def is_read(file: StoredFile | TablePart) -> bool:
         return bool(contents) and file.path.startswith(below) and not file.path.startswith(unread)
 
     faults: list[str] = []
     total = sum(file.bytes for file in manifest.files() if is_read(file))
-    done, told = 0, -REPORTED_BYTES
+    done, reported = 0, -REPORTED_BYTES
     for file in manifest.files():
-        if is_read(file) and done - told >= REPORTED_BYTES:
+        if is_read(file) and done - reported >= REPORTED_BYTES:
             report(f"verifying snapshot {manifest.id}: {done / _GB:.1f} of {total / _GB:.1f} GB read")
-            told = done
+            reported = done
         fault = _find_fault(folder, file, contents=is_read(file))
         faults += [fault] if fault else []
         done += file.bytes if is_read(file) else 0
@@ -222,16 +224,18 @@ def _find_fault(folder: Path, file: StoredFile | TablePart, *, contents: bool) -
     path = folder / file.path
     if not path.is_file():
         return f"{file.path} is missing"
+    # Sizes first: they cost microseconds, and most damage of copies shows there.
     size = path.stat().st_size
     if size != file.bytes:
         return f"{file.path} has {size} bytes instead of {file.bytes}"
     if contents and sha256(path) != file.sha256:
-        return f"{file.path} has other contents"
+        return f"{file.path} has other contents than were published"
     return None
 
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file in hex, read in blocks."""
+    # `file_digest` has a buffer of its own; a second one would only copy.
     with path.open("rb", buffering=0) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

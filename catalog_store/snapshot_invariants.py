@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from catalog_store.tables.references import Reference
 
 ENTITIES = ("recording", "artist", "release", "label", "genre")
-"""Tables whose ids count up; the column is `<table>_id`."""
+"""Tables whose ids count up. The id column is `<table>_id`."""
+# Everything that a damaged file makes a reader raise. Other errors are bugs and must not pass as damage.
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -84,8 +85,8 @@ def require_invariants(folder: Path, manifest: Manifest) -> None:
 def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
     """Return every invariant that the snapshot in `folder` breaks. An unreadable file breaks the invariants that read it."""
     tables = {name: folder / TABLES_FOLDER / name for name in manifest.tables}
-    asked = _Checks()
-    ask = asked.ask
+    checks = _Checks()
+    ask = checks.ask
     ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _find_unlisted_files(folder, manifest))
     ask("rows_are_counted", "each part holds as many rows as the manifest says", lambda: _compare_row_counts(folder, manifest))
     ask(
@@ -99,12 +100,12 @@ def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
         "tracks nest as many releases and artists as the flat tables hold",
         lambda: _compare_nested_rows(tables, manifest),
     )
-    known = _check_references(asked, tables, manifest)
+    known = _check_references(checks, tables, manifest)
     if known.keys() >= {*ENTITIES}:
         ask("tracks_are_recordings", "track holds just the recordings", lambda: _compare_tracks(tables, manifest, known["recording"]))
         for name, description, question in list_serving_checks(folder, manifest, known):
             ask(name, description, question)
-    return asked.broken
+    return checks.broken
 
 
 class _Checks:
@@ -122,7 +123,7 @@ class _Checks:
             self.broken.append(Violation(name, description, rows, tuple(map(str, examples))))
 
 
-def _check_references(asked: _Checks, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
+def _check_references(checks: _Checks, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
     """Check each table that others refer to, one after the other. Return the ids of the entities, for the checks of the serving files."""
     by_target: defaultdict[tuple[str, str], list[Reference]] = defaultdict(list)
     for reference in references(tables):
@@ -130,20 +131,21 @@ def _check_references(asked: _Checks, tables: dict[str, Path], manifest: Manifes
     known: dict[str, IdSet] = {}
     for (table, key), referring in by_target.items():
         is_entity = table in ENTITIES and key == f"{table}_id"
+        # A list, because the check may fail to read the table: then there are no ids, and the references to them are not checked.
         held: list[IdSet] = []
 
         def repeated(table: str = table, key: str = key, held: list[IdSet] = held, *, is_entity: bool = is_entity) -> Faults:
             held.append(IdSet(_read_values(tables[table], table, key), rows=manifest.tables[table].rows, is_counted=is_entity))
             return held[0].repeated, ()
 
-        asked.ask(f"{table}_{key}_unique", f"{table}.{key} is unique", repeated)
+        checks.ask(f"{table}_{key}_unique", f"{table}.{key} is unique", repeated)
         for ids in held:
             for reference in referring:
-                asked.ask(reference.name, str(reference), partial(_find_unknown, tables, reference, ids))
+                checks.ask(reference.name, str(reference), partial(_find_unknown, tables, reference, ids))
             if is_entity:
                 known[table] = ids
                 if table in REDIRECT_KINDS:
-                    asked.ask(
+                    checks.ask(
                         f"no_{table}_is_redirected",
                         f"no living {table} is redirected",
                         partial(_find_redirected_living, tables, table, ids),
@@ -153,6 +155,7 @@ def _check_references(asked: _Checks, tables: dict[str, Path], manifest: Manifes
 
 def _find_unlisted_files(folder: Path, manifest: Manifest) -> Faults:
     listed = {file.path for file in manifest.files()} | {MANIFEST}
+    # The manifest does not list itself.
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} | {MANIFEST}
     wrong = sorted(listed ^ there)
     return len(wrong), tuple(wrong[:SHOWN])
@@ -233,7 +236,8 @@ def _read_nested(table: Path, column: str, field: str) -> Iterator[pl.Series]:
 
 
 def _read_values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int64]]:
-    TABLES[name].column(column)  # KeyError for a column that the spec does not have
+    # A KeyError names a column that the spec does not have.
+    TABLES[name].column(column)
     for batch in read_batches(table, [column]):
         yield _as_integers(pl.Series(batch.column(0)))
 

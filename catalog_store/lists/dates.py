@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _KNOWN = {"day": 3, "month": 2, "year": 1}
 _STEPS = 4
+# Month and day take four decimal digits.
 _YEAR = 10_000 * _STEPS
+# 2^23 steps and a recording id of 40 bits fit the 64 bits of a packed recording (serving/schema.py: WORK_ID_BITS).
 LEAST_HEARD = 2**23 - 1
 LAST_YEAR = 9_999
 

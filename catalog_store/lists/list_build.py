@@ -56,6 +56,7 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
     write("label_tracks", partial(_read_label_pairs, tables, track_ranks, labels))
     write("artist_tracks", partial(_read_artist_pairs, tables, track_ranks))
     np.save(folder / "track_ranks.npy", track_ranks)
+    # Four bytes per id, no longer needed while releases are sorted.
     del track_ranks
     release_ranks = _write_releases(tables, folder)
     write("label_releases", partial(_read_release_pairs, release_ranks, labels))
@@ -77,9 +78,11 @@ def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
     """Return by recording id the earliest stamp of its releases, _UNDATED where none has a date."""
     stamps = np.full(_find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
     releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=stamp_expr(*_DATED)).collect()
+    # Stamp 0 means no date. It would win every minimum, so it becomes the largest value.
     stamps[releases["release_id"].to_numpy()] = releases["stamp"].replace(0, _UNDATED).to_numpy()
     earliest = np.full(_find_largest_id(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
     for recordings, on in _read_batches(tables, "recording_release", "recording_id", "release_id"):
+        # `minimum.at` takes each pair in turn; a plain assignment by index would keep only one of several releases of a recording.
         np.minimum.at(earliest, recordings, stamps[on])
     return earliest
 

@@ -29,10 +29,10 @@ class ListIndex:
     """The lists of one snapshot."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the files that list_format.py specifies in `folder`; SnapshotInvalidError when their format is another."""
+        """Open the files that list_format.py specifies in `folder`; SnapshotInvalidError when they have another format."""
         version = json.loads((folder / FORMAT_FILE).read_text())["format_version"]
         if version != FORMAT_VERSION:
-            raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}")
+            raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
         self.tracks = DatedOrder(folder, "track")
         self.releases = DatedOrder(folder, "release")
         self._track_ranks = map_array(folder / "track_ranks.npy")
@@ -67,6 +67,7 @@ def find_members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
     if not len(ranks):
         return np.zeros(len(candidates), dtype=np.bool_)
     at = np.searchsorted(ranks, candidates)
+    # Behind the last rank there is nothing to compare. The first rank is smaller, so the comparison fails as it should.
     at[at == len(ranks)] = 0
     found: NDArray[np.bool_] = ranks[at] == candidates
     return found

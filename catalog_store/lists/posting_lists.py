@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Pairs = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]]
 
 ROWS_PER_BUCKET = 8_000_000
-"""64 MB each, and the same again while one is sorted."""
+"""Pairs of one file: 64 MB, and the same again while it is sorted."""
 _RANK_BITS = np.uint64(32)
 _RANK_MASK = np.uint64(0xFFFF_FFFF)
 
@@ -34,6 +34,8 @@ def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -
     rows = np.zeros(owners, dtype=np.int64)
     for keys, _ in pairs():
         rows += np.bincount(keys, minlength=owners)
+    # An owner's pairs go to one bucket whole, so sorted buckets one after the other are sorted as a whole. A list longer than a bucket
+    # makes its bucket larger.
     bucket_of = (np.cumsum(rows) // ROWS_PER_BUCKET).astype(np.uint16)
     files = [scratch / f"{number:05d}.pairs" for number in range(int(bucket_of[-1]) + 1 if owners else 0)]
     for keys, ranks in pairs():
@@ -55,6 +57,6 @@ def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -
             # Drop repeats: an artist credited twice on a track, or a track on two releases of a label.
             packed = packed[np.diff(packed, prepend=packed[:1] - np.uint64(1)) != 0]
             writer.append((packed & _RANK_MASK).astype(np.uint32))
-            held = (packed >> _RANK_BITS).astype(np.int64)
-            lengths[held[0] : held[-1] + 1] += np.bincount(held - held[0]).astype(np.uint32)
+            owned = (packed >> _RANK_BITS).astype(np.int64)
+            lengths[owned[0] : owned[-1] + 1] += np.bincount(owned - owned[0]).astype(np.uint32)
     return lengths

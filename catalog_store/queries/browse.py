@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from catalog_store.serving.store import ServingStore
 
 _WALK_COST = 15
-"""Cost of trying one position of the permutation, as a multiple of shuffling one known number (measured)."""
+"""The measured cost of trying one position of the permutation, as a multiple of shuffling one known number."""
 _LONGEST_WALK = 65_536
 _LARGEST_RANDOM = LARGEST_PLACE._replace(popularity=MOST_BITS)
 
@@ -104,6 +104,7 @@ def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
     order = lists.tracks
     if place is not None:
         choice.start = max(choice.start, order.find_behind(int(place.score), 0, place.id))
+    # One more than the page: it tells whether a next page exists.
     ranks = choice.find_first(limit + 1)
     ids: list[int] = order.ids[ranks[:limit]].tolist()
     return ids, Place(order.stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
@@ -129,6 +130,7 @@ def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
 def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
     """Return all positions from `start` on, ascending."""
     ids = lists.tracks.ids[choice.find_first(most)]
+    # A later build may hold ids above the bits of the cursor. They are not part of this order.
     places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])
 
@@ -137,6 +139,7 @@ def _walk_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, st
     """Return the first `count` positions from `start` on."""
     found: list[NDArray[np.uint64]] = []
     while start < shuffle.size and count > 0:
+        # The share of tracks that pass is about `most` of `size`. A quarter more positions are tried, so that one step mostly suffices.
         step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
         places = np.arange(start, min(start + step, shuffle.size), dtype=np.uint64)
         here = places[choice.find_passing(lists.track_ranks(shuffle.find_numbers(places)))][:count]

@@ -27,9 +27,9 @@ class Named(NamedTuple):
 
 def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
     """Return the artist or label (`kind`) of that id, or the one it was merged into."""
-    found = _row(store, kind, identifier)
+    found = _read_row(store, kind, identifier)
     if found is None and (heir := find_survivor(store, kind, identifier)) is not None:
-        found = _row(store, kind, heir)
+        found = _read_row(store, kind, heir)
     return found
 
 
@@ -44,10 +44,11 @@ def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
         "WHERE kind = ? AND hash = ? ORDER BY id",
         (NAME_KINDS.index(kind), hash_name(NAME_KINDS.index(kind), key)),
     )
+    # The hash of a key may be shared by another key, so the names themselves are compared.
     return sorted({identifier for identifier, other in rows if key and name_key(other) == key})
 
 
-def _row(store: ServingStore, kind: str, identifier: int) -> Named | None:
+def _read_row(store: ServingStore, kind: str, identifier: int) -> Named | None:
     if not 0 < identifier <= _LARGEST_ID:
         return None
     rows = store.fetch_rows(f"SELECT * FROM {kind} WHERE {kind}_id = ?", (identifier,))

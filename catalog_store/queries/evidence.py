@@ -158,6 +158,7 @@ def find(tables: Path, key: str) -> Found | None:
 
 
 def _find_by_id(tables: Path, recording_id: int) -> Found | None:
+    # Polars would raise for a number beyond int64.
     if recording_id >= 2**63:
         return None
     if _read_rows(tables, "recording", pl.col("recording_id") == recording_id).height:
@@ -231,8 +232,8 @@ def _join_atoms(tables: Path, member: pl.DataFrame) -> pl.DataFrame:
 def _read_atoms(tables: Path, atoms: pl.DataFrame) -> list[Atom]:
     claims = _read_rows(tables, "atom_isrc", pl.col("atom_id").is_in(atoms["atom_id"].implode()))
     codes = claims.sort("isrc").group_by("atom_id").agg(isrcs="isrc")
-    told = atoms.join(codes, on="atom_id", how="left", maintain_order="left").with_columns(pl.col("isrcs").fill_null([]))
-    return [Atom(**row) for row in told.select(Atom.__struct_fields__).iter_rows(named=True)]
+    described = atoms.join(codes, on="atom_id", how="left", maintain_order="left").with_columns(pl.col("isrcs").fill_null([]))
+    return [Atom(**row) for row in described.select(Atom.__struct_fields__).iter_rows(named=True)]
 
 
 def _read_others(tables: Path, ids: Iterable[int]) -> dict[int, Other]:

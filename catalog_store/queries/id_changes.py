@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_LIMIT = 1_000
 _ORDER = "build, kind, change, old_id, new_id"
 _STEPS = 8
-"""More than the number of kinds and of changes."""
+"""A base above the number of kinds and above that of changes: build, kind and change share one number of a cursor."""
 
 
 class Change(NamedTuple):

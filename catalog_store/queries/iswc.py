@@ -81,6 +81,7 @@ def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, curso
     if not found:
         return None
     title, packed = found[0][0], np.frombuffer(found[0][1], dtype="<u8")
+    # A packed recording is `unheard` and id in one number, so its order is the order of the answers.
     start = int(np.searchsorted(packed, np.uint64(int(place.popularity) << WORK_ID_BITS | place.id), side="right"))
     page = [divmod(one, 1 << WORK_ID_BITS) for one in packed[start : start + limit].tolist()]
     bodies = store.read_tracks(recording_id for _, recording_id in page)

@@ -25,5 +25,5 @@ class BodyPage(NamedTuple):
 def check_limit(limit: int, largest: int = MAX_LIMIT) -> int:
     """Return `limit`; InvalidQueryError when it is not within 1..largest."""
     if not 1 <= limit <= largest:
-        raise InvalidQueryError(f"limit is {limit}: 1 to {largest}")
+        raise InvalidQueryError(f"limit is {limit}: send 1 to {largest}")
     return limit

@@ -68,6 +68,7 @@ class _Rest(msgspec.Struct):
     tracks: list[_Listed]
 
 
+# Raw members are passed on as they are: only the ids and the new members need decoding.
 class _Listed(msgspec.Struct):
     id: int
     title: msgspec.Raw
@@ -103,47 +104,50 @@ def releases_of(
     owner = by_id(store, kind, identifier)
     if owner is None:
         return None
-    return _page(store, cursors, (f"{kind}_releases", str(owner.id)), _listed(store, kind, owner), limit, cursor)
+    return _build_page(store, cursors, (f"{kind}_releases", str(owner.id)), _read_list(store, kind, owner), limit, cursor)
 
 
 def new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limit: int, cursor: str | None) -> BodyPage:
     """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
     order = store.lists.releases
-    return _page(store, cursors, ("new_releases",), range(order.find_since(latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor)
+    return _build_page(
+        store, cursors, ("new_releases",), range(order.find_since(latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor
+    )
 
 
 def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
     """Return the release with its tracks, or the one it was merged into."""
-    found = _body(store, release_id)
+    found = _read_body(store, release_id)
     if found is None and (heir := find_survivor(store, "release", release_id)) is not None:
-        found = _body(store, heir)
+        found = _read_body(store, heir)
     if found is None:
         return None
-    told = read_release_rest(found)
-    ids = told.recording_ids
+    details = read_release_rest(found)
+    ids = details.recording_ids
     shown: dict[int, bytes] = {}
     for start in range(0, len(ids), SET_LIMIT):
         bodies = store.read_tracks(ids[start : start + SET_LIMIT])
         shown.update(zip(bodies, restore_tracks(bodies.values()), strict=True))
     tracks = []
-    for recording_id, disc, number in told.list_tracks():
+    for recording_id, disc, number in details.list_tracks():
         track = _LISTED.decode(shown[recording_id])
         track.disc_number, track.track_number = disc, number
         tracks.append(track)
-    rest = msgspec.json.encode(_Rest(told.release_type, told.catalog_number, told.gtin, tracks))
+    rest = msgspec.json.encode(_Rest(details.release_type, details.catalog_number, details.gtin, tracks))
+    # Two JSON objects become one: the closing brace of the first and the opening one of the second give way to a comma.
     return ReleaseBody(found.id, restore_releases([found])[0][:-1] + b"," + rest[1:])
 
 
-def _body(store: ServingStore, release_id: int) -> StoredBody | None:
+def _read_body(store: ServingStore, release_id: int) -> StoredBody | None:
     return store.read_releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
 
 
-def _listed(store: ServingStore, kind: str, owner: Named) -> Ranks:
+def _read_list(store: ServingStore, kind: str, owner: Named) -> Ranks:
     return store.lists.ranks(f"{kind}_releases", owner.releases_from, owner.releases)
 
 
-def _page(
+def _build_page(
     store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: Ranks | range, limit: int, cursor: str | None
 ) -> BodyPage:
     """Return the page of `listed`, ascending ranks, behind the cursor."""

@@ -57,7 +57,7 @@ class _SlimTrack(msgspec.Struct):
 _SLIM = msgspec.json.Decoder(_SlimTrack)
 
 
-def _normalise(isrc: str) -> str | None:
+def _normalise_isrc(isrc: str) -> str | None:
     return isrc if _BARE_ISRC.fullmatch(isrc) else normalise_isrc(isrc)
 
 
@@ -115,9 +115,10 @@ def find_survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
 
 def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     """Return (id, encoded wire JSON) of the track with the ISRC, in any spelling."""
-    code = _normalise(isrc)
+    code = _normalise_isrc(isrc)
     if code is None:
         return None
+    # A hash proves nothing: the track itself must carry the code.
     for candidate in store.keys.find_candidates((hash_key(_ISRC_SPACE, code),))[0]:
         body = store.read_track(candidate)
         if body is not None and has_isrc(body, code):
@@ -132,7 +133,8 @@ def id_for_isrc(store: ServingStore, isrc: str) -> int | None:
 
 def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     """Return the recordings of many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
-    is_bare = _BARE_ISRC.fullmatch  # `_normalised` without its call, which counts for a hundred codes
+    # `_normalise_isrc` without its call, which counts for a hundred codes.
+    is_bare = _BARE_ISRC.fullmatch
     codes = {isrc: code for isrc in isrcs if (code := isrc if is_bare(isrc) else normalise_isrc(isrc))}
     candidates = _find_candidates(store, _ISRC_SPACE, codes.values())
     bodies = _read_tracks(store, candidates)
@@ -157,14 +159,15 @@ def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[s
     Unknown ids are absent. ValueError for an unknown platform.
     """
     place = _platform_index(source)
-    asked = {external_id: normalize_key(source, external_id) for external_id in external_ids}
-    found = _find_linked(store, source, asked.values())
-    if unknown := [key for key in asked.values() if key not in found]:
+    keys = {external_id: normalize_key(source, external_id) for external_id in external_ids}
+    found = _find_linked(store, source, keys.values())
+    if unknown := [key for key in keys.values() if key not in found]:
         marks = ",".join("?" * len(unknown))
+        # Ids that the platform merged lead to their survivors. They are rare, so only keys without a recording are looked up.
         retired = dict(store.fetch_rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
         heirs = _find_linked(store, source, retired.values()) if retired else {}
         found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
-    return {external_id: found[key] for external_id, key in asked.items() if key in found}
+    return {external_id: found[key] for external_id, key in keys.items() if key in found}
 
 
 def _platform_index(source: str) -> int:

@@ -37,6 +37,7 @@ class NewRecords:
 
     def gather(self, rows: pl.DataFrame) -> None:
         """Keep the new ones among `rows`."""
+        # Beyond the limit nothing more is kept: the rows would only fill the memory until `write` drops them.
         if rows.is_empty() or self._rows >= MOST_NEW * len(self._before):
             return
         # Both sides are sorted, so the search stays in the cache and needs no set of all previous hashes.

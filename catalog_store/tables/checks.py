@@ -84,7 +84,7 @@ def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCh
             yield TableCheck(
                 table.name,
                 f"{table.name}_{column.name}_known",
-                f"every {table.name}.{column.name} stands in {column.references}",
+                f"every {table.name}.{column.name} occurs in {column.references}",
                 f"SELECT count(*) FROM {unknown}",
                 f"SELECT {shown} FROM {unknown}",
             )
@@ -141,6 +141,7 @@ def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableChec
     by_source: dict[str, list[TableCheck]] = {}
     for check in (check for check in checks if check.source):
         by_source.setdefault(check.source, []).append(check)
+    # All rules of a table are counted in one pass over it.
     counted: dict[TableCheck, int] = {}
     for source, rules in by_source.items():
         tallies = ", ".join(f"count(*) FILTER (WHERE {rule.condition})" for rule in rules)

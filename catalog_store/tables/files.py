@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PENDING_SUFFIX = ".pending"
 TAIL = 1 << 16
-"""Bytes at the end of a part that identify its content; a small part is read whole."""
+"""Bytes at the end of a part that identify its content. A smaller part is read whole."""
 
 
 class TableWriter:
@@ -78,6 +78,8 @@ class TableWriter:
         if self.folder.exists():
             retired = self.folder.with_name(self.folder.name + ".retired")
             shutil.rmtree(retired, ignore_errors=True)
+            # A folder cannot replace a full one, so the old one moves aside first. A reader that opens the table between the two renames
+            # finds none.
             self.folder.rename(retired)
             self._pending.rename(self.folder)
             shutil.rmtree(retired, ignore_errors=True)

@@ -29,20 +29,20 @@ class Reference:
 
     def __str__(self) -> str:
         """Return one line for an operator."""
-        of = f" where {self.kind[0]} is {self.kind[1]}" if self.kind else ""
-        return f"every {'.'.join(filter(None, [self.table, self.column, self.nested]))}{of} stands in {self.other}.{self.key}"
+        condition = f" where {self.kind[0]} is {self.kind[1]}" if self.kind else ""
+        return f"every {'.'.join(filter(None, [self.table, self.column, self.nested]))}{condition} occurs in {self.other}.{self.key}"
 
 
 def references(names: Iterable[str]) -> Iterator[Reference]:
     """Yield all references between the named tables."""
     names = list(names)
     for name in names:
-        for found in _of_table(name):
+        for found in _list_of_table(name):
             if found.other in names:
                 yield found
 
 
-def _of_table(name: str) -> Iterator[Reference]:
+def _list_of_table(name: str) -> Iterator[Reference]:
     table = TABLES[name]
     for column in table.columns:
         for target in filter(None, (column.references, column.later_references)):

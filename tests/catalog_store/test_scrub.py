@@ -101,6 +101,6 @@ def test_no_more_is_read_in_a_second_than_allowed(root: Path, monkeypatch: pytes
         return False
 
     monkeypatch.setattr(scrubber._stopping, "wait", wait)
-    scrubber._read_through(scrubber._folder())
+    scrubber._read_through(scrubber._find_folder())
     assert now == pytest.approx(scrubber.state.read_bytes / 1000)
     assert scrubber.state.rounds == 1

@@ -390,7 +390,7 @@ def test_links_and_works_of_missing_recordings_are_never_published(tmp_path: Pat
     with pytest.raises(SnapshotInconsistentError) as refused:
         publish(write_frames(tmp_path / "left", frames), tmp_path / "catalog", snapshot_id="after", next_ids={})
     message = str(refused.value)
-    assert "platform_link_recording_id_known: every platform_link.recording_id stands in recording.recording_id: 2 at fault" in message
+    assert "platform_link_recording_id_known: every platform_link.recording_id occurs in recording.recording_id: 2 at fault" in message
     assert "work_recording_recording_id_known" in message
     assert "redirect_new_id_recording_known" in message
     assert "recording_id=2" in message
