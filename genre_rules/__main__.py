@@ -17,19 +17,19 @@ from genre_rules.load import FOLDER, PLATFORMS, RuleBook, load_book
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return 1 when a file needs a correction."""
-    asked = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
-        book = load_book(asked.rules)
-        if asked.command == "lint":
-            return _lint(book, asked.rules)
-        if asked.command == "lock":
-            added = append_new(book, asked.rules)
+        book = load_book(options.rules)
+        if options.command == "lint":
+            return _lint(book, options.rules)
+        if options.command == "lock":
+            added = append_new(book, options.rules)
             print(f"{len(added)} new ids: {', '.join(added) or 'none'}")
             return 0
         classifier = Classifier(compile_book(book))
-        if asked.command == "explain":
-            return _explain(classifier, asked.platform, asked.string, asked.parent)
-        answered = answer_csv(asked.source, asked.target, classifier)
+        if options.command == "explain":
+            return _explain(classifier, options.platform, options.string, options.parent)
+        answered = answer_csv(options.source, options.target, classifier)
     except (RuleError, CsvError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -42,15 +42,15 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m genre_rules", description="The genre rules: check them, ask them.")
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m genre_rules", description="Check the genre rules, or ask them what a string means.")
     parser.add_argument(
         "--rules", type=Path, default=FOLDER, help="folder of taxonomy.yaml, words.yaml, drop.yaml, rules/ (default: the shipped)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("lint", help="check the rules against each other and run every example")
     commands.add_parser("lock", help="append the ids of new rules and nodes to ids.lock; never changes one")
-    explain = commands.add_parser("explain", help="what a string means, and why")
+    explain = commands.add_parser("explain", help="show what a string means, and why")
     explain.add_argument("string")
     explain.add_argument("--platform", choices=PLATFORMS, default="catalog_b")
     explain.add_argument("--parent", default="", help="the genre above it in the platform's own list")

@@ -3,8 +3,7 @@
 The tests of a string in order; the first answer wins:
 
 1. dropped: a rule of kind drop fires, or the whole string is listed as no genre (years, places, moods, roles) and has no exact rule on
-   this
-   platform or below this parent
+   this platform or below this parent
 2. exact: the whole string belongs to a rule, the narrowest scope first: platform and parent, parent, platform, everywhere (with or
    without spaces: `melodicdeathmetal`)
 3. parts: the string is cut at strong separators, but not inside a part that a rule knows whole. Each part starts at 1. A path (`A→B`) is
@@ -28,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from genre_rules.compile import Above, compound_form
-from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, path_steps
+from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
     from genre_rules.taxonomy import Node
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
-"""Words that may always remain."""
+"""Words that may remain beside any phrase."""
 MOST_JOINTS = 6
-"""Joints examined per string. Each may double the work, and nobody names seven genres with `and`."""
+"""The most joints examined in a string. Each may double the work, and nobody names seven genres with `and`."""
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
@@ -92,10 +91,11 @@ class Classifier:
         """Take `book` from `compile_book`."""
         self.book = book
         self._above: dict[tuple[str, str], Above] = {("", ""): NOTHING_ABOVE}
-        self._said: dict[tuple[str, ...], tuple[Tag, ...]] = {}
+        self._tags_by_rules: dict[tuple[str, ...], tuple[Tag, ...]] = {}
 
     def classify(self, platform: str, string: str, parent: str = "") -> Classification:
         """Return the meaning of `string` of `platform` below `parent` in that platform's own list (empty: none). Never raises."""
+        # Nearly all strings have none of these signs, and `in` costs a fraction of the regular expression.
         if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
         return self._classify_form(platform, _unescape(string), _unescape(parent))
@@ -110,6 +110,7 @@ class Classifier:
         is_row = is_list or (len(parts) > 1 and "," in string)
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
         exact, scope = _select_narrowest(whole, platform, above)
+        # An everyday word names a genre only where a rule of this platform or parent says so.
         if scope == 0 and form in self.book.everyday and platform not in self.book.curated:
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
@@ -119,13 +120,14 @@ class Classifier:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
             return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
-        if exact:  # `Dance / Pop` is not Dance-Pop
+        # `Dance / Pop` is not Dance-Pop: two genres around a slash win over a node's own name.
+        if exact:
             pair = self._classify_pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
             return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._join_names(parts, platform, above)
             return self._classify_parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
-        steps = path_steps(string)
+        steps = split_path(string)
         if len(steps) > 1:
             return self._classify_path(platform, steps)
         return self._classify_pair(platform, string, parent) or self._search_inside(platform, form, parent, above)
@@ -154,7 +156,7 @@ class Classifier:
     def _classify_pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Classify both sides of the first joint where a side has a meaning: `r & b & soul` has one, `drum & bass` none."""
         words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
-        joints = [index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)]
+        joints = [index for index, word in enumerate(words) if word in JOINTS and self._is_joint(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
             left = self._classify_form(platform, " ".join(words[:joint]), parent)
             if left.tags and left.is_known:
@@ -175,6 +177,7 @@ class Classifier:
         """Rejoin neighbouring parts that a rule knows as one name: `Folk, World, & Country, Jazz`."""
         joined: list[str] = []
         start = 0
+        # The longest run of parts that a rule knows wins; a part without one stays alone.
         while start < len(parts):
             end = min(len(parts), start + self.book.longest)
             while end > start + 1 and _select_narrowest(self._find_named_parts(parts[start:end]), platform, above)[1] < 0:
@@ -187,7 +190,7 @@ class Classifier:
         pattern = self.book.drop_pattern
         return not form or form in self.book.drops or bool(pattern and pattern.fullmatch(form))
 
-    def _joins(self, words: list[str], joint: int) -> bool:
+    def _is_joint(self, words: list[str], joint: int) -> bool:
         """Return whether the word between is a joint and not part of a name: `jazzy drum and bass` has none."""
         reach = self.book.longest
         inside = (
@@ -201,15 +204,17 @@ class Classifier:
         if not parent:
             return NOTHING_ABOVE
         known = self._above.get((platform, parent))
+        # A platform repeats few parents under many strings.
         if known is None:
             normalise = self.book.spellings.normalise
             nodes = [tag.node for tag in self._classify_form(platform, parent, "").tags]
             means = frozenset(normalise(name) for node in nodes for name in (node.name, node.main_name))
-            known = self._above[platform, parent] = Above(normalise(path_steps(parent)[-1]) if path_steps(parent) else "", means)
+            known = self._above[platform, parent] = Above(normalise(split_path(parent)[-1]) if split_path(parent) else "", means)
         return known
 
     def _classify_path(self, platform: str, steps: Sequence[str]) -> Classification:
         answers = []
+        # From the narrowest step on: the last one with an answer is the meaning of the path.
         for index in range(len(steps) - 1, -1, -1):
             answer = self._classify_form(platform, steps[index], steps[index - 1] if index else "")
             if answer.tags:
@@ -226,7 +231,8 @@ class Classifier:
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
         if may_be_name and platform not in self.book.curated:
             strange = [part for part, answer in zip(parts, answers, strict=True) if not answer.is_known and not self._is_descriptive(part)]
-            if strange:  # `Pop, Iggy` is a name
+            # `Pop, Iggy` is a name: an unknown part makes the whole list doubtful.
+            if strange:
                 return Classification(
                     (), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_collect_fired(answers)
                 )
@@ -250,16 +256,18 @@ class Classifier:
             matches = self._find_phrases(platform, self._split_compound(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
-        patterns = [rule for pattern, rule in self.book.fitting_patterns(form) if not _is_vetoed(rule, form)]
+        patterns = [rule for pattern, rule in self.book.find_patterns(form) if not _is_vetoed(rule, form)]
         fired, _ = _select_narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
         # A word that the rules know is never corrected, however close it is to another.
-        mended = [word if word in self.book.correct else self.book.slips.correct(word, is_alone=len(words) == 1) for word in words]
-        if mended != words:
-            matches = self._find_phrases(platform, mended, above, path)
+        corrected = [
+            word if word in self.book.correct else self.book.typo_corrector.correct(word, is_alone=len(words) == 1) for word in words
+        ]
+        if corrected != words:
+            matches = self._find_phrases(platform, corrected, above, path)
             if matches:
-                return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(mended)!r} by phrase", path)
+                return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(corrected)!r} by phrase", path)
         path.append(f"no rule for {form!r}")
         if above.means and platform in self.book.curated:
             answer = self._classify_form(platform, parent, "")
@@ -268,10 +276,10 @@ class Classifier:
 
     def _is_like_a_name(self, words: list[str]) -> bool:
         """Return whether it begins as no genre does (`the classical`), repeats a word (`trap trap trap`), or names only a place."""
-        opened = words[0] in self.book.openers and not any(word in self.book.tails and word not in self.book.bearers for word in words)
-        repeats = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a typing error
-        says_where = len(words) > 1 and words[-1] not in self.book.phrases and self.book.geography.issuperset(words)
-        return opened or repeats or says_where
+        has_opener = words[0] in self.book.openers and not any(word in self.book.tails and word not in self.book.bearers for word in words)
+        is_repeated = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a typing error
+        is_place = len(words) > 1 and words[-1] not in self.book.phrases and self.book.geography.issuperset(words)
+        return has_opener or is_repeated or is_place
 
     def _explain_rejection(self, words: list[str], found: list[_Match]) -> str:
         """Return why it is a person, an instrument or everyday speech in spite of a genre's word; empty when it is not."""
@@ -279,8 +287,8 @@ class Classifier:
         if last and words[last] in self.book.bearers and not any(match.end > last > match.start for match in found):
             return f"what ends in {words[last]!r} is no genre"
         heads = {" ".join(words[match.start : match.end]) for match in found if match.start and self._is_last(match, words)}
-        opened = words[0] in self.book.homely_beside and not any(match.start == 0 for match in found)
-        if opened and not heads.isdisjoint(self.book.homely_heads):
+        is_homely = words[0] in self.book.homely_beside and not any(match.start == 0 for match in found)
+        if is_homely and not heads.isdisjoint(self.book.homely_heads):
             return f"{words[0]!r} makes everyday speech of it"
         return ""
 
@@ -308,6 +316,7 @@ class Classifier:
         is_free = platform not in self.book.curated
         silent = self.book.everyday if len(words) == 1 else self.book.everyday | self.book.alone
         everyday = [m for m in candidates if is_free and " ".join(words[m.start : m.end]) in silent]
+        # A longer phrase takes the words of the shorter ones inside it.
         found = [match for match in candidates if match not in everyday and not any(longer.covers(match) for longer in candidates)]
         why = self._explain_rejection(words, found) if found and is_free else ""
         if why:
@@ -319,7 +328,8 @@ class Classifier:
         heads = [match for match in last if match in fitting]
         start = min((match.start for match in heads), default=0)
         fitting = [match for match in heads if match.start == start] or fitting
-        describing = [match for match in everyday if match.end <= start]  # `outlaw blues`, but not `blues outlaw`
+        # `outlaw blues`, but not `blues outlaw`: an everyday word only describes a head behind it.
+        describing = [match for match in everyday if match.end <= start]
         covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers and word not in self.book.tails]
@@ -336,9 +346,10 @@ class Classifier:
             return not left
         if match.rule.residual == "any":
             return True
-        if not strange:  # `rap francais`, but not `jazz hands`
+        # `rap francais`, but not `jazz hands`.
+        if not strange:
             return all(word in self.book.behind or word in CONNECTORS for word in words[match.end :] if word in left)
-        # an unknown scene: `wollongong punk`, but not `punk prayer` and not `this is punk`
+        # An unknown scene: `wollongong punk`, but not `punk prayer` and not `this is punk`.
         return platform in self.book.curated and self._is_last(match, words) and self.book.function_words.isdisjoint(words)
 
     def _is_last(self, match: _Match, words: list[str]) -> bool:
@@ -356,10 +367,11 @@ class Classifier:
 
     def _answer(self, rules: Sequence[CompiledRule], how: str, before: Iterable[str] = ()) -> Classification:
         fired = tuple(rule.id for rule in rules)
-        tags = self._said.get(fired)
+        # Many strings fire the same rules, so tags are built once per set of rules.
+        tags = self._tags_by_rules.get(fired)
         if tags is None:
             nodes = self.book.taxonomy.by_id
-            tags = self._said[fired] = suppress_umbrellas(Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit)
+            tags = self._tags_by_rules[fired] = suppress_umbrellas(Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit)
         path = (*before, *(f"{how}: rule {rule_id}" for rule_id in fired))
         return Classification(tags, is_known=True, path=path, fired=fired)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from genre_rules.normal_form import Spellings
-from genre_rules.separators import listed_names
+from genre_rules.separators import split_names
 from genre_rules.typo_correction import TypoCorrector
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class CompiledRule:
 
 
 SHORTEST_SQUEEZED = 6
-"""Letters."""
+"""The least letters of a form that is also found without its spaces."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,12 @@ class CompiledBook:
     everyday: frozenset[str]
     correct: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
-    slips: TypoCorrector
+    typo_corrector: TypoCorrector
     longest: int
 
-    def fitting_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
+    def find_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
         """Return the patterns that fit the whole form, with their rules."""
+        # Most strings fit no pattern: one combined search says so.
         if self.any_pattern is None or not self.any_pattern.fullmatch(form):
             return []
         return [(pattern, rule) for pattern, rule in self.patterns if pattern.fullmatch(form)]
@@ -132,8 +133,9 @@ def compile_book(book: RuleBook) -> CompiledBook:
             continue
         for form in dict.fromkeys(map(spellings.normalise, written.match)):
             kinds[written.kind].setdefault(form, []).append(rule)
+        # A name that holds separators is cut like any string before it is looked up, so it is also indexed by its parts.
         for text in written.match if written.kind in ("exact", "split_guard") else ():
-            names = listed_names(text)
+            names = split_names(text)
             if len(names) > 1:
                 compounds.setdefault(compound_form(names, spellings), []).append(rule)
     return CompiledBook(
@@ -141,6 +143,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         spellings=spellings,
         exact=_freeze(exact),
         squeezed=_index_squeezed(exact, phrases),
+        # Sorted, so the same form wins whenever two phrases differ only in their spaces.
         spaced={form.replace(" ", ""): form for form in sorted(phrases)},
         compounds=_freeze(compounds),
         phrases=_freeze(phrases),
@@ -168,7 +171,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
             (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday), spellings
         ),
         path_marks=book.words.path_marks,
-        slips=TypoCorrector(
+        typo_corrector=TypoCorrector(
             _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
             names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
             places=_collect_words(book.words.geography, spellings),

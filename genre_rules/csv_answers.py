@@ -25,7 +25,7 @@ MOST_REMEMBERED = 1_000_000
 """Distinct strings whose answers are kept: at most some 300 MB."""
 _BLOCK = 1 << 20
 _LONGEST_CELL = 1 << 20
-"""A longer cell is a quote that was never closed."""
+"""The most characters of a cell. A longer one begins with a quote that was never closed."""
 
 
 class CsvError(Exception):
@@ -33,7 +33,7 @@ class CsvError(Exception):
 
 
 @dataclass(frozen=True)
-class Answered:
+class CsvOutcome:
     """The outcome of a file: `rows` and `classified` of them; `overlong` rows had cells without a heading, which are left out."""
 
     rows: int
@@ -46,19 +46,20 @@ class _Layout(NamedTuple):
     delimiter: str
 
 
-def answer_csv(source: Path, target: Path, classifier: Classifier) -> Answered:
+def answer_csv(source: Path, target: Path, classifier: Classifier) -> CsvOutcome:
     """Write the rows of `source` with their answers to `target`, which may be the same file; CsvError without a usable table."""
     csv.field_size_limit(_LONGEST_CELL)
+    # The target may be the source, so answers are written beside it and renamed.
     pending = target.with_name(target.name + ".pending")
     try:
         layout = _detect_layout(source)
-        with source.open(encoding=layout.encoding, newline="") as read, pending.open("w", encoding="utf-8", newline="") as written:
+        with source.open(encoding=layout.encoding, newline="") as source_file, pending.open("w", encoding="utf-8", newline="") as written:
             answers = _Answers(classifier, source, layout.delimiter)
-            csv.writer(written, lineterminator="\n").writerows(answers.rows(read))
+            csv.writer(written, lineterminator="\n").writerows(answers.answer_rows(source_file))
         pending.replace(target)
-        return Answered(answers.count, answers.classified, answers.overlong)
+        return CsvOutcome(answers.count, answers.classified, answers.overlong)
     except csv.Error as error:
-        raise CsvError(f"{source}: no CSV: {error}; close every quote, and double those inside a cell") from error
+        raise CsvError(f"{source} is not a CSV file: {error}; close every quote, and double those inside a cell") from error
     except OSError as error:
         raise CsvError(f"{error.filename or source}: {error.strerror}") from error
     finally:
@@ -80,6 +81,7 @@ def _detect_layout(source: Path) -> _Layout:
                 decoder.decode(b"", final=True)
                 encoding = "utf-8-sig"
             except UnicodeDecodeError:
+                # Five bytes have no meaning in Windows-1252. Latin-1 reads every byte, so a file is never refused for its encoding.
                 encoding = "cp1252" if _is_decodable(source, "cp1252") else "latin-1"
     heading = head.decode(encoding, errors="replace").splitlines()[:1] or [""]
     return _Layout(encoding, max(",;\t", key=lambda mark: ("string" in _read_names(heading[0].split(mark)), heading[0].count(mark))))
@@ -109,18 +111,18 @@ class _Answers:
         self.count = self.classified = self.overlong = 0
         self._known: dict[tuple[str, str, str], tuple[str, str, str]] = {}
 
-    def rows(self, read: Iterator[str]) -> Iterator[list[str]]:
+    def answer_rows(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Yield the heading, then every row that is not blank, with its answers."""
-        delivered = csv.reader(read, delimiter=self.delimiter)
-        heading = next((row for row in delivered if row), [])
+        rows = csv.reader(lines, delimiter=self.delimiter)
+        heading = next((row for row in rows if row), [])
         names = _read_names(heading)
         if "string" not in names:
             found = ", ".join(heading) or "nothing"
-            raise CsvError(f"{self.source}: no column string; the first line names platform,parent,string, and this has {found}")
+            raise CsvError(f"{self.source}: has no column string; the first line must name platform,parent,string, but it has {found}")
         columns = {name: names.index(name) for name in ("platform", "parent", "string") if name in names}
         kept = [place for place, name in enumerate(names) if name not in ANSWERS]
         yield [*(heading[place].strip() for place in kept), *ANSWERS]
-        for row in delivered:
+        for row in rows:
             if row:
                 cells = self._fit_row(row, names)
                 answer = self._answer(*(cells[columns[name]] if name in columns else "" for name in ("platform", "parent", "string")))

@@ -1,6 +1,6 @@
 """The YAML files of the rules as mappings that know their line, and the one error of this package.
 
-Musicians write these files: `yes`, `no`, `true`, `null`, `1990` are words without quotes (YAML 1.1 would read flags and numbers). The
+Musicians write these files, so `yes`, `no`, `true`, `null`, `1990` are words without quotes. YAML 1.1 would read flags and numbers. The
 meaning of values belongs in load.py, the reading of YAML in yaml_documents.
 """
 
@@ -28,7 +28,7 @@ def read_document(file: Path) -> Any:  # noqa: ANN401 - a YAML document has any 
     try:
         return _keep_lines(read_yaml(file, file.name))
     except DocumentError as error:
-        raise RuleError(f"{file.name}:{error.line or 1}: no YAML: {error.message}; mend the indentation or quote the string") from error
+        raise RuleError(f"{file.name}:{error.line or 1}: no YAML: {error.message}; correct the indentation or quote the string") from error
     except OSError as error:
         raise RuleError(
             f"{file}:1: cannot be read ({error.strerror}); taxonomy.yaml, words.yaml, drop.yaml and rules/ belong together"
@@ -43,29 +43,29 @@ def _keep_lines(node: Node) -> Any:  # noqa: ANN401 - as above
     return None if node.text in ("", "~") and not node.is_quoted else node.text
 
 
-def strings(value: Any, place: str, field: str) -> tuple[str, ...]:  # noqa: ANN401
+def read_strings(value: Any, place: str, field: str) -> tuple[str, ...]:  # noqa: ANN401
     """Return a string or a list of strings as a tuple, empty for an empty value; RuleError names `place` and `field` for anything else."""
     items = value if isinstance(value, list) else [] if value is None else [value]
     for item in items:
         if not isinstance(item, str):
-            raise RuleError(f"{place}: {field} holds {shown(item)}, which is no string; write it in quotes, in one flat list")
+            raise RuleError(f"{place}: {field} holds {format_value(item)}, which is no string; write it in quotes, in one flat list")
     return tuple(items)
 
 
-def word(value: Any, place: str, field: str) -> str:  # noqa: ANN401
+def read_word(value: Any, place: str, field: str) -> str:  # noqa: ANN401
     """Return one string; RuleError names `place` and `field` for anything else."""
     if not isinstance(value, str):
-        raise RuleError(f"{place}: {field} is {shown(value)}; write one string")
+        raise RuleError(f"{place}: {field} is {format_value(value)}; write one string")
     return value
 
 
-def mapping(value: Any, place: str, field: str, known: Collection[str] | None = None) -> dict[str, Any]:  # noqa: ANN401
+def read_mapping(value: Any, place: str, field: str, known: Collection[str] | None = None) -> dict[str, Any]:  # noqa: ANN401
     """Return a mapping without its line.
 
     RuleError names `place` and `field` for anything else, and keys outside `known` if that is given.
     """
     if not isinstance(value, dict):
-        raise RuleError(f"{place}: {field} is {shown(value)}; write a mapping, one `name: value` a line")
+        raise RuleError(f"{place}: {field} is {format_value(value)}; write a mapping, one `name: value` a line")
     entries = {key: below for key, below in value.items() if key != LINE}
     unknown = [key for key in entries if known and key not in known]
     if known and unknown:
@@ -73,7 +73,7 @@ def mapping(value: Any, place: str, field: str, known: Collection[str] | None = 
     return entries
 
 
-def shown(value: Any) -> str:  # noqa: ANN401
+def format_value(value: Any) -> str:  # noqa: ANN401
     """Return a value for an error message: without line numbers, shortened."""
     plain = {key: below for key, below in value.items() if key != LINE} if isinstance(value, dict) else value
     return "empty" if plain is None else repr(plain)[:60]

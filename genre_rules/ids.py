@@ -38,7 +38,7 @@ def read_lock(folder: Path) -> dict[str, str]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.exists() else (), start=1):
         name, tab, meaning = line.partition("\t")
         if not tab or name in locked:
-            raise RuleError(f"{LOCK}:{number}: {line!r} is no `id<tab>meaning` or stands twice; take the committed file back")
+            raise RuleError(f"{LOCK}:{number}: {line!r} is no `id<tab>meaning` or occurs twice; restore the committed file")
         locked[name] = meaning
     return locked
 
@@ -49,6 +49,7 @@ def find_changed(book: RuleBook, locked: dict[str, str]) -> list[str]:
     for name, meaning in list_meanings(book).items():
         # A new id has no committed meaning, so it cannot have changed.
         before = locked.get(name, meaning)
+        # A node may change its spelling: `plain` ignores case, marks and punctuation.
         if plain(before) != plain(meaning):
             lines.append(
                 f"{name} meant {before!r}, now {meaning!r}: ids never change meaning; give the new one a new id and keep or delete the old"

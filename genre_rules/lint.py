@@ -76,13 +76,15 @@ def _check_examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
 
 
 def _find_contradictions(book: CompiledBook) -> Iterator[Finding]:
-    for forms, apart in ((book.exact, _is_other_node), (book.phrases, _is_other_main)):
+    for forms, is_apart in ((book.exact, _is_other_node), (book.phrases, _is_other_main)):
         for form, rules in sorted(forms.items()):
             for index, first in enumerate(rules):
                 for second in rules[index + 1 :]:
-                    if _is_overlapping(first, second) and apart(first, second, book.taxonomy):
+                    if _is_overlapping(first, second) and is_apart(first, second, book.taxonomy):
                         yield Finding(
-                            "contradiction", repr(form), f"rules {first.id} and {second.id} of one scope differ; narrow or join them"
+                            "contradiction",
+                            repr(form),
+                            f"rules {first.id} and {second.id} of one scope have different meanings; narrow the scope of one, or join them",
                         )
 
 
@@ -123,7 +125,7 @@ def _find_unreachable(rule: Rule, book: CompiledBook, classifier: Classifier) ->
                 yield _build_finding("shadowed", rule, f"{text!r} is always answered by {others} first; take it out there or here")
             else:
                 yield _build_finding(
-                    "dead", rule, f"{text!r} is never asked for: {'; '.join(answer.path)}; scope the rule, or take the string out"
+                    "dead", rule, f"{text!r} is never reached: {'; '.join(answer.path)}; scope the rule, or take the string out"
                 )
 
 
@@ -132,8 +134,8 @@ def _is_firing(rule: Rule, text: str, platform: str, parent: str, classifier: Cl
     if rule.kind == "split_guard":
         above = Above(plain(parent)) if parent else NOTHING_ABOVE
         return any(r.id == rule.id and r.scope(platform, above) >= 0 for r in classifier.find_named(text))
-    asked = [text] if rule.kind in WHOLE_STRING or rule.residual == "none" else [text, *(probe.format(text) for probe in _PROBES)]
-    return any(rule.id in classifier.classify(platform, string, parent).fired for string in asked)
+    probes = [text] if rule.kind in WHOLE_STRING or rule.residual == "none" else [text, *(probe.format(text) for probe in _PROBES)]
+    return any(rule.id in classifier.classify(platform, string, parent).fired for string in probes)
 
 
 _PROBES = ("modern {}", "new vintage {}", "swedish new {}", "{} revival", "{} sound")
@@ -147,17 +149,19 @@ def _find_redundant(rule: Rule, book: CompiledBook) -> Iterator[Finding]:
         rules = book.exact[book.spellings.normalise(text)]
         own = {node_id for other in rules if other.id.startswith("node-") for node_id in other.emit}
         if own and own == {node_id for other in rules if other.id == rule.id for node_id in other.emit}:
-            yield _build_finding("redundant", rule, f"{text!r} means that by taxonomy.yaml already; take it out")
+            yield _build_finding("redundant", rule, f"{text!r} has that meaning by taxonomy.yaml already; take it out")
 
 
 def _find_orphans(book: RuleBook, compiled: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
     for node in compiled.taxonomy.nodes:
         reached = any(node.id in {tag.node.id for tag in classifier.classify(platform, node.name).tags} for platform in PLATFORMS)
         if not reached:
-            yield Finding("orphan", f"taxonomy.yaml:{node.line}", f"{node.name!r} is not what its own name means on any platform")
+            yield Finding("orphan", f"taxonomy.yaml:{node.line}", f"{node.name!r} is not the meaning of its own name on any platform")
     mains = {plain(node.name).replace(" ", "_") for node in compiled.taxonomy.nodes if node.level == 0}
     for file in sorted({rule.file for rule in book.rules if rule.file}):
         if file.removesuffix(".yaml") not in mains:
             yield Finding(
-                "orphan", f"{file}:1", f"no main is called that; the files are {', '.join(f'{main}.yaml' for main in sorted(mains))}"
+                "orphan",
+                f"{file}:1",
+                f"no main has the name of this file; the files are {', '.join(f'{main}.yaml' for main in sorted(mains))}",
             )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from genre_rules.documents import LINE, RuleError, mapping, read_document, shown, strings, word
+from genre_rules.documents import LINE, RuleError, format_value, read_document, read_mapping, read_strings, read_word
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     taxonomy = _read_taxonomy(folder / "taxonomy.yaml")
     files = sorted((folder / "rules").glob("*.yaml"))
     if not files:
-        raise RuleError(f"{folder / 'rules'}:1: no rule files; a rule stands in rules/<main>.yaml")
+        raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
     rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy))
     seen: dict[str, Rule] = {}
+    # Ids are unique over all files, because a snapshot names the rule of each genre by its id.
     for rule in rules:
         if rule.id in seen:
             first = seen[rule.id]
@@ -115,54 +116,56 @@ _WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "al
 
 def _read_words(file: Path) -> Words:
     place = f"{file.name}:1"
-    written = mapping(
+    written = read_mapping(
         read_document(file),
         place,
         "the file",
         (*_WORD_LISTS, "spellings", "modifiers", "behind", "geography", "homely", "curated", "path_marks"),
     )
-    spellings = mapping(written.get("spellings", {}), place, "spellings")
-    groups = mapping(written.get("modifiers", {}), place, "modifiers")
-    curated = strings(written.get("curated"), place, "curated")
-    marks = mapping(written.get("path_marks", {}), place, "path_marks")
+    spellings = read_mapping(written.get("spellings", {}), place, "spellings")
+    groups = read_mapping(written.get("modifiers", {}), place, "modifiers")
+    curated = read_strings(written.get("curated"), place, "curated")
+    marks = read_mapping(written.get("path_marks", {}), place, "path_marks")
     for platform in (*curated, *marks):
         if platform not in PLATFORMS:
             raise RuleError(f"{place}: names {platform!r}, which is no platform; one of {', '.join(PLATFORMS)}")
 
-    def grouped(key: str) -> tuple[str, ...]:
-        return tuple(form for name in strings(written.get(key), place, key) for form in strings(groups.get(name, name), place, name))
+    def read_groups(key: str) -> tuple[str, ...]:
+        return tuple(
+            form for name in read_strings(written.get(key), place, key) for form in read_strings(groups.get(name, name), place, name)
+        )
 
-    homely = mapping(written.get("homely", {}), place, "homely", ("heads", "beside"))
+    homely = read_mapping(written.get("homely", {}), place, "homely", ("heads", "beside"))
     return Words(
-        spellings={kept: strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
-        modifiers=tuple(form for name, forms in groups.items() for form in strings(forms, place, f"modifiers.{name}")),
+        spellings={kept: read_strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
+        modifiers=tuple(form for name, forms in groups.items() for form in read_strings(forms, place, f"modifiers.{name}")),
         curated=curated,
-        path_marks={platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
-        behind=grouped("behind"),
-        geography=grouped("geography"),
-        homely_heads=strings(homely.get("heads"), place, "homely.heads"),
-        homely_beside=strings(homely.get("beside"), place, "homely.beside"),
-        **{name: strings(written.get(name), place, name) for name in _WORD_LISTS},
+        path_marks={platform: read_strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
+        behind=read_groups("behind"),
+        geography=read_groups("geography"),
+        homely_heads=read_strings(homely.get("heads"), place, "homely.heads"),
+        homely_beside=read_strings(homely.get("beside"), place, "homely.beside"),
+        **{name: read_strings(written.get(name), place, name) for name in _WORD_LISTS},
     )
 
 
 def _read_drops(file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     place = f"{file.name}:1"
-    written = mapping(read_document(file), place, "the file", ("strings", "patterns"))
+    written = read_mapping(read_document(file), place, "the file", ("strings", "patterns"))
     groups = written.get("strings") or []
     if not isinstance(groups, list):
-        raise RuleError(f"{place}: strings is {shown(groups)}; write a list of lists, a subject each")
-    patterns = strings(written.get("patterns"), place, "patterns")
+        raise RuleError(f"{place}: strings is {format_value(groups)}; write a list of lists, a subject each")
+    patterns = read_strings(written.get("patterns"), place, "patterns")
     trouble = next(_find_regex_troubles(patterns), None)
     if trouble:
         raise RuleError(f"{place}: patterns: {trouble}")
-    return tuple(form for group in groups for form in strings(group, place, "strings")), patterns
+    return tuple(form for group in groups for form in read_strings(group, place, "strings")), patterns
 
 
 def _read_taxonomy(file: Path) -> Taxonomy:
     mains = read_document(file)
     if not isinstance(mains, list):
-        raise RuleError(f"{file.name}:1: holds {shown(mains)}; write a list of mains, each with `- id:` and `name:`")
+        raise RuleError(f"{file.name}:1: holds {format_value(mains)}; write a list of mains, each with `- id:` and `name:`")
     nodes = tuple(node for main in mains for node in _read_nodes(main, file, None, ()))
     seen: dict[int | str, Node] = {}
     for node in nodes:
@@ -192,32 +195,32 @@ def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node
     line = written.get(LINE, 1) if isinstance(written, dict) else parent.line if parent else 1
     name = written.get("name") if isinstance(written, dict) else None
     place = f"{file.name}:{line}: node {name or '(no name)'}"
-    fields = mapping(written, place, "the node", _NODE_FIELDS)
+    fields = read_mapping(written, place, "the node", _NODE_FIELDS)
     if not {"id", "name"} <= fields.keys():
         raise RuleError(f"{place}: needs id and name, has {sorted(fields)}")
     if not str(fields["id"]).isdecimal() or not int(fields["id"]):
-        raise RuleError(f"{place}: id {shown(fields['id'])} is no number above 0; take the next that ids.lock does not know")
+        raise RuleError(f"{place}: id {format_value(fields['id'])} is no number above 0; take the next that ids.lock does not know")
     if len(above) > DEEPEST_LEVEL:
-        raise RuleError(f"{place}: stands too deep; three levels are the limit")
+        raise RuleError(f"{place}: is too deep; the tree has at most three levels")
     if fields.get("phrase", "true") not in ("true", "false"):
-        raise RuleError(f"{place}: phrase is {shown(fields['phrase'])}; write true or false")
+        raise RuleError(f"{place}: phrase is {format_value(fields['phrase'])}; write true or false")
     node = Node(
         id=int(fields["id"]),
-        name=word(name, place, "name"),
+        name=read_word(name, place, "name"),
         level=len(above),
         parent_id=parent.id if parent else None,
         main_id=above[0].id if above else int(fields["id"]),
-        main_name=above[0].name if above else word(name, place, "name"),
-        aliases=strings(fields.get("aliases"), place, "aliases"),
+        main_name=above[0].name if above else read_word(name, place, "name"),
+        aliases=read_strings(fields.get("aliases"), place, "aliases"),
         is_phrase=fields.get("phrase", "true") == "true",
-        yields_to=strings(fields.get("yields_to"), place, "yields_to"),
+        yields_to=read_strings(fields.get("yields_to"), place, "yields_to"),
         line=line,
         description=str(fields.get("description", "")),
     )
     yield node
     below = fields.get("subgenres") or []
     if not isinstance(below, list):
-        raise RuleError(f"{place}: subgenres is {shown(below)}; write a list, each with `- id:` and `name:`")
+        raise RuleError(f"{place}: subgenres is {format_value(below)}; write a list, each with `- id:` and `name:`")
     for child in below:
         yield from _read_nodes(child, file, node, (*above, node))
 
@@ -228,12 +231,14 @@ _FIELDS = ("id", "kind", "match", "emit", "sources", "parent", "unless", "residu
 def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
     document = read_document(file) or []
     if not isinstance(document, list):
-        raise RuleError(f"{file.name}:1: holds {shown(document)}; write a list of rules, each a mapping that starts with `- id:`")
+        raise RuleError(f"{file.name}:1: holds {format_value(document)}; write a list of rules, each a mapping that starts with `- id:`")
     for number, written in enumerate(document, start=1):
         if not isinstance(written, dict):
-            raise RuleError(f"{file.name}: entry {number}: {shown(written)} is no rule; a rule is a mapping that starts with `- id:`")
+            raise RuleError(
+                f"{file.name}: entry {number}: {format_value(written)} is no rule; a rule is a mapping that starts with `- id:`"
+            )
         place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
-        rule = _read_rule(mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
+        rule = _read_rule(read_mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
         trouble = next(_find_troubles(rule, taxonomy), None)
         if trouble:
             raise RuleError(f"{place}: {trouble}")
@@ -241,23 +246,23 @@ def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
 
 
 def _read_rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:
-    def listed(name: str) -> tuple[str, ...]:
-        return strings(written.get(name), place, name)
+    def read_list(name: str) -> tuple[str, ...]:
+        return read_strings(written.get(name), place, name)
 
-    examples = mapping(written.get("examples") or {}, place, "examples", ("yes", "no"))
+    examples = read_mapping(written.get("examples") or {}, place, "examples", ("yes", "no"))
     return Rule(
         id=str(written.get("id") or ""),
-        kind=word(written.get("kind", "exact"), place, "kind"),
-        match=listed("match"),
-        emit=listed("emit"),
-        sources=listed("sources"),
-        parent=listed("parent"),
-        unless=listed("unless"),
-        residual=word(written.get("residual", "modifiers"), place, "residual"),
-        place=word(written.get("place", "anywhere"), place, "place"),
-        why=word(written.get("why", ""), place, "why"),
-        yes=strings(examples.get("yes"), place, "examples.yes"),
-        no=strings(examples.get("no"), place, "examples.no"),
+        kind=read_word(written.get("kind", "exact"), place, "kind"),
+        match=read_list("match"),
+        emit=read_list("emit"),
+        sources=read_list("sources"),
+        parent=read_list("parent"),
+        unless=read_list("unless"),
+        residual=read_word(written.get("residual", "modifiers"), place, "residual"),
+        place=read_word(written.get("place", "anywhere"), place, "place"),
+        why=read_word(written.get("why", ""), place, "why"),
+        yes=read_strings(examples.get("yes"), place, "examples.yes"),
+        no=read_strings(examples.get("no"), place, "examples.no"),
         file=file,
         line=line,
     )
@@ -300,4 +305,4 @@ def _find_regex_troubles(patterns: tuple[str, ...]) -> Iterator[str]:
         try:
             re.compile(pattern)
         except re.error as error:
-            yield f"{pattern!r} is no regular expression: {error}; mend it, or write plain strings with kind phrase"
+            yield f"{pattern!r} is no regular expression: {error}; correct it, or write plain strings with kind phrase"

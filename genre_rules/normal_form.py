@@ -18,7 +18,7 @@ _AND = re.compile("[&+]")
 _CUT_DECADE = re.compile(r"(\d0) s\b")
 """`80's` in data that lost its apostrophes."""
 MOST_REMEMBERED = 200_000
-"""Cached normal forms: some 40 MB."""
+"""The most cached normal forms: some 40 MB."""
 _NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -37,6 +37,7 @@ class Spellings:
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
         """Compile `groups`: the form kept -> the forms that become it."""
         self._kept = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
+        # A pattern takes the first alternative that matches, so longer spellings come before those they contain.
         longest = sorted(self._kept, key=lambda form: (-len(form), form))
         self._pattern = re.compile(r"\b(?:" + "|".join(re.escape(form) for form in longest) + r")\b") if longest else None
 

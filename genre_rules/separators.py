@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 ARROW = "\u2192"
 MACHINE_MARK = "_"
-"""No name contains it."""
+"""A separator that machines write; no name contains it."""
 _ARROWS = re.compile(r"\s*(?:\u2192|\u00bb|\u203a|->|=>)\s*|\s+>\s+")
-"""Between the steps of a path, broadest first."""
+"""The signs between the steps of a path, which goes from the broadest step to the narrowest."""
 _ALWAYS = re.compile(r"\s*[;|\n\r]+\s*")
-"""Never inside a name; a list of this kind may hold paths."""
+"""Separators that never occur inside a name. A list of this kind may hold paths."""
 _MOSTLY = re.compile(r"\s*_\s*|\s*,\s+|\s+/\s+")
 _SIGN = re.compile("[;|\n\r_,/>\u2192\u00bb\u203a]")
 """A string without one of these is not cut. Most strings end the search here."""
@@ -41,12 +41,12 @@ def cut_list(string: str) -> Cut:
     return Cut(parts or [string], is_certain=False)
 
 
-def listed_names(string: str) -> list[str]:
+def split_names(string: str) -> list[str]:
     """Return the pieces between separators of either kind, which are the same for two spellings of a compound name."""
     return [part for whole in _ALWAYS.split(string) for part in _MOSTLY.split(whole) if part.strip()]
 
 
-def path_steps(string: str) -> list[str]:
+def split_path(string: str) -> list[str]:
     """Return the steps of a path, broadest first; one step when the string is no path."""
     if not _SIGN.search(string):
         return [string.strip()] if string.strip() else []

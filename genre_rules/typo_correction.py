@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SHORTEST_WORD = 8
-"""Letters. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the corrected words was a name."""
+"""The least letters of a corrected word. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the corrected words was a
+name."""
 SHORTEST_ALONE = 10
-"""Letters. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the corrected single words were names."""
+"""The least letters of a corrected word that stands alone. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the
+corrected single words were names."""
 
 
 class TypoCorrector:
@@ -55,7 +57,8 @@ def _drop_each_letter(word: str) -> Iterator[str]:
 
 
 def _is_one_error(word: str, other: str) -> bool:
-    if word[:-1] == other:  # a name that only begins like a genre: `electronicat`
+    # A name may only begin like a genre: `electronicat`. Of added last letters, only an s is an error.
+    if word[:-1] == other:
         return word[-1] == "s"
     if len(word) != len(other):
         shorter, longer = sorted((word, other), key=len)

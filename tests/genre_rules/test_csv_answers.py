@@ -81,7 +81,12 @@ def test_answers_that_are_there_already_are_filled_anew_in_place(files: tuple[Pa
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"platform,genre\n", "no column string"), (b"", "has nothing"), (None, "No such file"), (b'string\n"' + b"x" * (2 << 20), "no CSV")],
+    [
+        (b"platform,genre\n", "no column string"),
+        (b"", "has nothing"),
+        (None, "No such file"),
+        (b'string\n"' + b"x" * (2 << 20), "is not a CSV file"),
+    ],
 )
 def test_a_file_that_cannot_be_answered_is_named_and_nothing_is_written(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], content: bytes | None, message: str

@@ -6,7 +6,7 @@ import pytest
 
 from genre_rules import Classifier, compile_book, load_book
 from genre_rules.load import Rule
-from genre_rules.separators import cut_list, path_steps
+from genre_rules.separators import cut_list, split_path
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_lists_are_cut_between_names_and_not_inside(string: str, parts: list[str
     [("A→B", ["A", "B"]), ("A > B -> C » D", ["A", "B", "C", "D"]), ("→", []), ("a>b", ["a>b"]), ("Rock", ["Rock"]), ("", [])],
 )
 def test_paths_are_cut_at_arrows_of_any_kind(string: str, steps: list[str]) -> None:
-    assert path_steps(string) == steps
+    assert split_path(string) == steps
 
 
 def asked(string: str, *rules: Rule, platform: str = "catalog_b", parent: str = "") -> list[str]:
