@@ -44,7 +44,7 @@ def copy_text(path: str, folder: str) -> int:
 def epf(path: str, folder: str) -> int:
     """Read EPF with our reader."""
     with DumpFile(Path(path)) as stream:
-        return _write((block.rows for block in EpfFile(BufferedReader(stream), path).blocks()), folder)
+        return _write((block.rows for block in EpfFile(BufferedReader(stream), path).read_blocks()), folder)
 
 
 def _write(frames: Iterable[pl.DataFrame], folder: str) -> int:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from pipeline.dumps.platforms.catalog_a.release_records import RELEASE_VALUES
 from pipeline.dumps.platforms.catalog_a.track_records import TRACK_VALUES
-from pipeline.dumps.platforms.catalog_a.xml_blocks import Block, record_blocks
+from pipeline.dumps.platforms.catalog_a.xml_blocks import Block, cut_record_blocks
 from pipeline.dumps.platforms.catalog_a.xml_extraction import ITEM, extract
 from pipeline.dumps.staging.staging_writer import StagingWriter
 from pipeline.engine.local import map_ordered
@@ -31,7 +31,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 def ours(path: str) -> dict[str, int]:
     """Extract with our reader: blocks to worker processes, columns of text back."""
     amounts: Counter[str] = Counter()
-    for releases, tracks in map_ordered(_frames, record_blocks(Path(path), "releases")):
+    for releases, tracks in map_ordered(_frames, cut_record_blocks(Path(path), "releases")):
         amounts["releases"] += releases.height
         amounts["tracks"] += tracks.height
         amounts["title characters"] += int(tracks["title"].str.len_chars().sum())

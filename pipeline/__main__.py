@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.log_stream import guard_standard_error
 from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
-from pipeline.dumps.landing.sources import SourcesError, named_sources
+from pipeline.dumps.landing.sources import SourcesError, find_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -61,7 +61,7 @@ def build(options: argparse.Namespace) -> int:
         settings = replace(settings, sources=options.sources.resolve())
     try:
         # A mistake in the file gets one message here. Otherwise the step of every platform would repeat it.
-        named_sources(settings.dumps, settings.sources)
+        find_sources(settings.dumps, settings.sources)
     except SourcesError as error:
         return _fail(str(error))
     require_usable(settings)

@@ -27,7 +27,7 @@ from catalog_store.platforms import FINGERPRINT_SOURCES
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, parts, scan_table
-from pipeline.dumps.platforms.fingerprints.items import flat
+from pipeline.dumps.platforms.fingerprints.items import flatten_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -192,6 +192,6 @@ def _iterate_batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[F
 
 
 def _build_batch(rows: pl.DataFrame) -> FingerprintBatch:
-    items, starts = flat(rows["items"])
+    items, starts = flatten_lists(rows["items"])
     seconds = rows["duration_seconds"].clip(upper_bound=np.iinfo(np.uint16).max).cast(pl.UInt16).to_numpy()
     return FingerprintBatch(rows["fingerprint_key"].to_numpy(), starts, items.astype(np.uint32), seconds)

@@ -16,7 +16,7 @@ import polars as pl
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms_sql
 from catalog_store.tables.files import parts, sql_source, write_table
-from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ class Workbench:
 
     def read_frame(self, sql: str) -> pl.DataFrame:
         """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
-        return frame(self.connection, sql)
+        return read_frame(self.connection, sql)
 
     def write(self, name: str, sql: str) -> int:
         """Write the result of `sql` as table `name`, in the table's order, show it to later queries and return the row count.
@@ -124,7 +124,7 @@ def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
     # A killed step leaves its spilled data behind.
     shutil.rmtree(spill, ignore_errors=True)
     try:
-        with bounded_duckdb(spill) as connection:
+        with open_duckdb(spill) as connection:
             yield Workbench(connection, paths)
     finally:
         shutil.rmtree(spill, ignore_errors=True)

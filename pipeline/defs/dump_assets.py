@@ -19,10 +19,10 @@ from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.intake.newest_dump import Intake, stage_newest
-from pipeline.dumps.landing.landing_zone import Landing, land, landing_facts, last_good, prune_landings
+from pipeline.dumps.landing.landing_zone import Landing, describe_landing, find_last_good, land, prune_landings
 from pipeline.dumps.landing.sources import Source
-from pipeline.dumps.landing.upstream import why_nothing
-from pipeline.engine.usage import measured
+from pipeline.dumps.landing.upstream import explain_absence
+from pipeline.engine.usage import measure_usage
 from pipeline.paths import DAILY
 from pipeline.quality.invariants import list_staging_invariants
 
@@ -59,14 +59,14 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
         source = catalog.find_source(platform)
-        with catalog.claim_for_step(), measured() as usage:
+        with catalog.claim_for_step(), measure_usage() as usage:
             landing = (
-                fetch(catalog, source) if source else Landing(platform, "missing", last_good(catalog.paths.landing(platform)), UNNAMED)
+                fetch(catalog, source) if source else Landing(platform, "missing", find_last_good(catalog.paths.landing(platform)), UNNAMED)
             )
             pruned = prune(catalog, platform)
         catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
         return dg.MaterializeResult(
-            metadata={**landing_facts(landing), **build_usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
+            metadata={**describe_landing(landing), **build_usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
             check_results=[
                 dg.AssetCheckResult(
                     check_name=FRESH,
@@ -155,7 +155,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
 
     def write_staging(catalog: CatalogResource) -> Written:
         folder = catalog.paths.staging(platform)
-        with measured() as usage:
+        with measure_usage() as usage:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:
@@ -210,7 +210,7 @@ def require_dumps(catalog: CatalogResource) -> None:
     if catalog.paths.staged("source_recording", CATALOG_PLATFORMS):
         return
     sources = [source for platform in CATALOG_PLATFORMS if (source := catalog.find_source(platform))]
-    searched = "; ".join(why_nothing(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
+    searched = "; ".join(explain_absence(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
     # Every platform alone may be without a dump; only a build without any has nothing to do.
     error = DumpError(f"no dump: there is nothing to build from. {searched}")
     raise dg.Failure(str(error), allow_retries=False) from error

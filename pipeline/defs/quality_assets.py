@@ -17,7 +17,7 @@ from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_table_metadata, table_key
-from pipeline.engine.usage import measured
+from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
 from pipeline.quality.code_loss import count_code_losses
 from pipeline.quality.figures import build_figures, read_published_figures
@@ -62,7 +62,7 @@ def write_report_and_judge(
 ) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
     """Write figures and report, and return the check results."""
     paths = catalog.paths
-    with measured() as usage:
+    with measure_usage() as usage:
         # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
         before, drift = read_published_figures(paths), measure_id_drift(paths)
         now = build_figures(paths, catalog.truth)

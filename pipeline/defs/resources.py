@@ -21,7 +21,7 @@ from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, P
 from pipeline.build.live_work import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, WorkState
 from pipeline.defs.run_processes import read_process_ids
-from pipeline.dumps.landing.sources import Source, named_sources
+from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.linkage.registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
@@ -130,7 +130,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def find_source(self, platform: str) -> Source | None:
         """Return the source of the platform's dump, or None when no source is named."""
-        return named_sources(Path(self.dumps) if self.dumps else None, Path(self.sources)).get(platform)
+        return find_sources(Path(self.dumps) if self.dumps else None, Path(self.sources)).get(platform)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Iterator[CatalogResource]":

@@ -15,7 +15,7 @@ from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_usage_metadata, table_key
-from pipeline.engine.usage import measured
+from pipeline.engine.usage import measure_usage
 from pipeline.linkage.registry import read_next_ids
 from pipeline.paths import BuildPaths
 
@@ -38,7 +38,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
     """Reuse the segments of the live snapshot and index new fingerprints."""
     paths = catalog.paths
     with catalog.claim_for_step([RECOGNITION], [FINGERPRINT]) as running_step:
-        with measured() as usage:
+        with measure_usage() as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
         metadata = {**facts, "bytes": size_bytes(paths.recognition), **build_usage_metadata(usage)}
@@ -65,7 +65,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
     snapshot_id = find_unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
-    with catalog.claim_for_step(inputs=PARTS) as running_step, measured() as usage:
+    with catalog.claim_for_step(inputs=PARTS) as running_step, measure_usage() as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(
             tables,

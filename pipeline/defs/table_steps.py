@@ -18,7 +18,7 @@ from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_c
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
-from pipeline.engine.usage import Usage, measured
+from pipeline.engine.usage import Usage, measure_usage
 from pipeline.paths import BuildPaths
 
 
@@ -81,7 +81,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)
         with catalog.claim_for_step([table_key(table) for table in step.tables], step.after) as running_step:
-            with measured() as usage:
+            with measure_usage() as usage:
                 facts = step.run(catalog.paths) or {}
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             plotted = {name: facts.get(name, 0) for name in step.plotted}

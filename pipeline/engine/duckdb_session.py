@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
-from pipeline.engine.local import worker_count
+from pipeline.engine.local import count_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,13 +24,13 @@ ROWS_PER_BLOCK = 250_000
 
 
 @contextmanager
-def bounded_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory database that spills into `spill`. Creates the folder; the caller removes it."""
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
         "temp_directory": str(spill),
-        "threads": worker_count(),
+        "threads": count_workers(),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
@@ -48,6 +48,6 @@ def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = ROWS_PER
             yield pl.DataFrame(pl.from_arrow(batch))
 
 
-def frame(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
+def read_frame(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
     """Return the whole result of a query whose answer is known to be small."""
     return pl.DataFrame(pl.from_arrow(connection.sql(sql).to_arrow_table()))

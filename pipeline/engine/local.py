@@ -26,7 +26,7 @@ IN_FLIGHT_PER_WORKER = 2
 """Inputs handed out per worker before the first result is awaited: bounds memory, keeps workers fed."""
 
 
-def worker_count() -> int:
+def count_workers() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
@@ -39,13 +39,13 @@ class Pool(NamedTuple):
 
 
 @contextmanager
-def worker_pool(workers: int | None = None) -> Iterator[Pool]:
+def start_workers(workers: int | None = None) -> Iterator[Pool]:
     """Start `workers` processes (default: one per processor) and end them with the block.
 
     They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock. They end with
     this process, however it ends, and at once when the block is interrupted.
     """
-    workers = workers or worker_count()
+    workers = workers or count_workers()
     if workers == 1:
         yield Pool(1, None)
         return
@@ -85,7 +85,7 @@ def map_ordered(
     own type; what is in flight is dropped.
     """
     if pool is None:
-        with worker_pool(workers) as own:
+        with start_workers(workers) as own:
             yield from map_ordered(function, items, pool=own)
         return
     if pool.processes is None:

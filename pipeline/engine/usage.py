@@ -26,20 +26,20 @@ class Usage:
 
 
 @contextmanager
-def measured() -> Iterator[Usage]:
+def measure_usage() -> Iterator[Usage]:
     """Measure the block. The peak is that of the block where the kernel lets a process reset it, else of the process so far."""
     usage = Usage()
     _reset_peak()
-    wall, cpu = time.perf_counter(), _cpu()
+    wall, cpu = time.perf_counter(), _read_cpu_seconds()
     try:
         yield usage
     finally:
         usage.seconds = time.perf_counter() - wall
-        usage.cpu_seconds = _cpu() - cpu
-        usage.peak_bytes = _peak()
+        usage.cpu_seconds = _read_cpu_seconds() - cpu
+        usage.peak_bytes = _read_peak_bytes()
 
 
-def _cpu() -> float:
+def _read_cpu_seconds() -> float:
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -51,7 +51,7 @@ def _reset_peak() -> None:
         return  # not Linux, or not allowed: the peak since the process started is the best there is
 
 
-def _peak() -> int:
+def _read_peak_bytes() -> int:
     try:
         found = _PEAK.search(Path("/proc/self/status").read_text(encoding="ascii"))
     except OSError:

@@ -18,7 +18,7 @@ from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
-from pipeline.engine.local import map_ordered, worker_pool
+from pipeline.engine.local import map_ordered, start_workers
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
 from pipeline.linkage.name_cache import read_cached_names, write_name_cache
@@ -53,7 +53,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
     # The remains of a build that was killed.
     shutil.rmtree(spill, ignore_errors=True)
     slices = list(enumerate(staged_records.cut_slices(paths)))
-    with worker_pool(workers) as pool:
+    with start_workers(workers) as pool:
         # Every slice must have given its names before the first is normalised.
         write_name_cache(paths, spill / "names", slices, pool)
         for _ in map_ordered(partial(_normalise_slice, spill, buckets), slices, pool=pool):

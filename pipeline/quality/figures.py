@@ -15,7 +15,7 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.files import read_table, row_count, write_table
 from catalog_store.tables.spec import TEXT_LIST
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.dumps.staging.staging_profile import staged_profile
+from pipeline.dumps.staging.staging_profile import read_platform_profile
 from pipeline.linkage.evaluation import evaluate_build
 from pipeline.linkage.golden_pairs import GoldenResult, judge, load_golden_pairs
 from pipeline.paths import DAILY
@@ -94,7 +94,7 @@ def _iterate_counts(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, 
 def _iterate_staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
     """Yield the rows per staging table and platform, and how many have a value in each column (dumps/staging/staging_profile.py)."""
     for platform in INPUTS:
-        profile = staged_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
+        profile = read_platform_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
         yield from (("staged", f"{platform}.{table}", rows) for table, rows in profile.rows.items())
         yield from (("filled", f"{platform}.{name}", rows) for name, rows in profile.filled.items())
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import land, landed_dumps, last_good, mark_broken, prune_landings, require_whole
+from pipeline.dumps.landing.landing_zone import find_last_good, land, list_landed_dumps, mark_broken, prune_landings, require_whole
 from pipeline.dumps.landing.sources import Source
 from tests.faults.injection import Outcome, Scenario
 
@@ -46,7 +46,7 @@ def _source(folder: Path, *, link: bool = False) -> Source:
 
 
 def _require_sound_landings(folder: Path) -> list[str]:
-    dumps = landed_dumps(folder / "zone")
+    dumps = list_landed_dumps(folder / "zone")
     for dump in dumps:
         require_whole(dump)
         delivered = folder / "up" / dump.name
@@ -58,7 +58,7 @@ def _require_sound_landings(folder: Path) -> list[str]:
 
 def _require_tidy_zone(folder: Path) -> None:
     zone = folder / "zone"
-    landed = {dump.name for dump in landed_dumps(zone)}
+    landed = {dump.name for dump in list_landed_dumps(zone)}
     allowed = landed | {f"{name}.landed.json" for name in landed} | {f"{name}.broken.json" for name in landed}
     left = {path.name for path in zone.iterdir()} - allowed
     assert not left, f"left behind: {sorted(left)}"
@@ -85,7 +85,7 @@ class Landing(Scenario):
         assert outcome.error is None, f"landing raises: {outcome.error}"
         landed = _require_sound_landings(folder)
         assert landed in ([OLD], [OLD, NEW]), landed
-        assert last_good(folder / "zone") is not None, "the last good dump is lost"
+        assert find_last_good(folder / "zone") is not None, "the last good dump is lost"
         if outcome.answer == "new":
             assert landed == [OLD, NEW], f"new, and there are {landed}"
             _require_tidy_zone(folder)
@@ -108,7 +108,7 @@ class Landing(Scenario):
     def _land_again(self, folder: Path) -> None:
         status = land(_source(folder, link=self.link), folder / "zone").status
         assert status in ("new", "unchanged"), status
-        assert _require_sound_landings(folder) == [OLD, NEW], f"{status}, and there are {landed_dumps(folder / 'zone')}"
+        assert _require_sound_landings(folder) == [OLD, NEW], f"{status}, and there are {list_landed_dumps(folder / 'zone')}"
         _require_tidy_zone(folder)
 
 
@@ -136,7 +136,7 @@ class LandingPruned(Scenario):
     def check(self, folder: Path, outcome: Outcome) -> None:
         landed = _require_sound_landings(folder)
         assert NEW in landed
-        assert last_good(folder / "zone") == folder / "zone" / NEW
+        assert find_last_good(folder / "zone") == folder / "zone" / NEW
         if outcome.answer:
             _require_tidy_zone(folder)
 

@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.delivered_records.staging_rows import LARGEST_SMALLINT
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.staging.record_checks import whole_number
+from pipeline.dumps.staging.record_checks import parse_whole_number
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import stream
 
@@ -44,7 +44,9 @@ _ROWS = {
 }
 
 
-def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, str], kind: str, condition: str) -> Iterator[pl.DataFrame]:
+def read_linked_blocks(
+    connection: duckdb.DuckDBPyConnection, genre_names: dict[str, str], kind: str, condition: str
+) -> Iterator[pl.DataFrame]:
     """Yield blocks of recordings or releases that meet `condition`, in order, with names filled in and dangling references in `_lost_*`."""
     rows = stream(connection, f"SELECT * FROM ({_ROWS[kind]}) WHERE {condition} ORDER BY position")
     credit_rows = stream(
@@ -57,10 +59,10 @@ def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, 
         """,
     )
     for block, credit in pair_blocks(rows, credit_rows, "position"):
-        yield _with_genres(_with_credits(block, credit), genre_names)
+        yield _add_genres(_add_credits(block, credit), genre_names)
 
 
-def staged_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
+def stage_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
     """Stage the places of recordings on releases, as the releases list them. Both must be in the dump."""
     for block in stream(
         connection,
@@ -77,13 +79,13 @@ def staged_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter)
             block.select(
                 "release_id",
                 "external_id",
-                disc_number=whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
-                track_number=whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+                disc_number=parse_whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
+                track_number=parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
             ),
         )
 
 
-def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), _lost_artists=pl.lit(None, dtype=pl.String))
     lost = rows.filter(pl.col("name").is_null()).group_by("position").agg(_lost_artists=pl.col("artist_id").str.join(","))
@@ -92,7 +94,7 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
 
 
-def _with_genres(block: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+def _add_genres(block: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
     genre, genre_id, parent = (pl.element().struct.field(name) for name in ("genre", "genre_id", "parent"))
     looked_up = genre_id.replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, dtype=pl.String)
     named = pl.struct(genre=pl.coalesce(genre, looked_up), genre_id=genre_id, parent=parent)

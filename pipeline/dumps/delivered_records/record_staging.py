@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.delivered_records.record_references import linked_blocks, staged_placements
+from pipeline.dumps.delivered_records.record_references import read_linked_blocks, stage_placements
 from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conform
 from pipeline.dumps.delivered_records.staging_rows import stage_artists, stage_labels, stage_recordings, stage_releases
 from pipeline.dumps.staging.record_checks import mark_later
-from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,22 +50,22 @@ _NAMED_LABELS = """
 
 def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, genre_names: dict[str, str] | None = None) -> None:
     """Stage all that `store` holds. `genre_names`: names of genres that records refer to by id alone, if the dump keeps them apart."""
-    with bounded_duckdb(scratch / "spill") as connection:
+    with open_duckdb(scratch / "spill") as connection:
         for kind in (*KINDS, "placement"):
-            connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.source(kind)}")
-        blocks = partial(linked_blocks, connection, genre_names or {}) if store.has_references else partial(_blocks, connection)
-        unnumbered = frame(connection, _UNNUMBERED_RELEASES)
-        _stage(connection, "recording", blocks, lambda block: stage_recordings(_without_filler(block, unnumbered), out))
+            connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.build_source(kind)}")
+        blocks = partial(read_linked_blocks, connection, genre_names or {}) if store.has_references else partial(_read_blocks, connection)
+        unnumbered = read_frame(connection, _UNNUMBERED_RELEASES)
+        _stage(connection, "recording", blocks, lambda block: stage_recordings(_drop_filler(block, unnumbered), out))
         out.report("recordings are staged")
         _stage(connection, "release", blocks, partial(stage_releases, out=out))
         if store.rows["placement"]:
-            staged_placements(connection, out)
-        _stage(connection, "artist", partial(_blocks, connection), partial(stage_artists, out=out))
+            stage_placements(connection, out)
+        _stage(connection, "artist", partial(_read_blocks, connection), partial(stage_artists, out=out))
         for block in stream(connection, _CREDITED_ARTISTS):
-            stage_artists(_derived(block, ARTIST), out)
-        _stage(connection, "label", partial(_blocks, connection), partial(stage_labels, out=out))
+            stage_artists(_build_parts(block, ARTIST), out)
+        _stage(connection, "label", partial(_read_blocks, connection), partial(stage_labels, out=out))
         for block in stream(connection, _NAMED_LABELS):
-            stage_labels(_derived(block, LABEL), out)
+            stage_labels(_build_parts(block, LABEL), out)
         out.report("releases, artists and labels are staged")
 
 
@@ -76,7 +76,7 @@ def _stage(
     stage: Callable[[pl.DataFrame], None],
 ) -> None:
     """Stage records, then parts whose id no record has: of each id the first part with a title."""
-    duplicates = frame(
+    duplicates = read_frame(
         connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     )
     for block in blocks(kind, RECORDS):
@@ -92,13 +92,13 @@ def _stage(
         stage(block.with_columns(_later=pl.lit(value=False)))
 
 
-def _blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
+def _read_blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
     # Records come in file order of themselves (DuckDB keeps insertion order in scans); what goes through a join must be sorted.
     order = "" if condition == RECORDS else "ORDER BY position"
     return stream(connection, f"SELECT * FROM {kind} WHERE {condition} {order}")
 
 
-def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
+def _drop_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
     """Return `block` without track numbers of releases that number all tracks 1."""
     if unnumbered.is_empty():
         return block
@@ -106,6 +106,6 @@ def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFra
     return block.with_columns(track_number=pl.when(~is_filler.fill_null(value=False)).then(pl.col("track_number")))
 
 
-def _derived(block: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
+def _build_parts(block: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     named = block.select("id", "title", source_file=pl.lit(""), place=pl.lit(""), is_part=pl.lit(value=True))
     return conform(named, shape).with_columns(_later=pl.lit(value=False))

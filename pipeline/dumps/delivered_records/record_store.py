@@ -8,7 +8,7 @@ import polars as pl
 
 from catalog_store.tables.files import sql_source
 from pipeline.dumps.delivered_records.record_shapes import SHAPES, conform
-from pipeline.dumps.staging.record_checks import bare_code
+from pipeline.dumps.staging.record_checks import strip_code
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,14 +36,14 @@ class DeliveredStore:
         if frame.is_empty():
             return
         first = self.rows[kind]
-        ids = [bare_code(pl.col(name)) for name in _IDS if name in frame.columns and frame[name].dtype == pl.String]
+        ids = [strip_code(pl.col(name)) for name in _IDS if name in frame.columns and frame[name].dtype == pl.String]
         numbered = frame.with_columns(*ids, position=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
         self._waiting[kind].append(conform(numbered, SHAPES[kind]))
         self.rows[kind] += frame.height
         if sum(waiting.height for waiting in self._waiting[kind]) >= ROWS_PER_PART:
             self._write(kind)
 
-    def source(self, kind: str) -> str:
+    def build_source(self, kind: str) -> str:
         """Return all rows of one kind, in order, as a table expression for DuckDB."""
         self._write(kind)
         if not self.rows[kind]:

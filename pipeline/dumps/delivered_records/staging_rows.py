@@ -13,10 +13,19 @@ import polars as pl
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.delivered_records.record_shapes import TEXTS
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
-from pipeline.dumps.fields.dates import partial_date
-from pipeline.dumps.fields.isrcs import isrc_lists
-from pipeline.dumps.staging.record_checks import WHERE, RowRule, ValueRule, bare_code, given, split_rows, value_rejects, whole_number
+from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
+from pipeline.dumps.fields.dates import parse_date
+from pipeline.dumps.fields.isrcs import read_isrc_lists
+from pipeline.dumps.staging.record_checks import (
+    WHERE,
+    RowRule,
+    ValueRule,
+    find_value_rejects,
+    nullify_blank,
+    parse_whole_number,
+    split_rows,
+    strip_code,
+)
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -31,43 +40,46 @@ LOST = ("_lost_artists", "_lost_release", "_lost_items")
 def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of recordings, their places on releases, and their genres."""
     entity = "source_recording"
-    out.read(entity, block.height)
+    out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
-    block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
+    block, rejects = split_rows(block, entity, "id", [is_other, *_build_identity_rules(number=True)])
     out.write_rejects(rejects)
-    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
+    block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")
     if "_is_placed" not in block.columns:
         block = block.with_columns(_is_placed=pl.lit(value=False))
 
     duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
-    date = partial_date(pl.col("release_date"))
-    disc, number = whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT), whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
-    share = _share()
+    date = parse_date(pl.col("release_date"))
+    disc, number = (
+        parse_whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
+        parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+    )
+    share = _read_share()
     rules = [
         ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
-        ValueRule("duration", given("duration"), duration, Reason.INVALID_DURATION),
-        ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-        ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
-        ValueRule("track_number", given("track_number"), number, Reason.INVALID_NUMBER),
-        ValueRule("popularity", given("popularity"), share, Reason.INVALID_NUMBER),
-        *_reference_rules(block.columns),
+        ValueRule("duration", nullify_blank("duration"), duration, Reason.INVALID_DURATION),
+        ValueRule("release_date", nullify_blank("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
+        ValueRule("disc_number", nullify_blank("disc_number"), disc, Reason.INVALID_NUMBER),
+        ValueRule("track_number", nullify_blank("track_number"), number, Reason.INVALID_NUMBER),
+        ValueRule("popularity", nullify_blank("popularity"), share, Reason.INVALID_NUMBER),
+        *_build_reference_rules(block.columns),
     ]
-    out.write_rejects(value_rejects(block, entity, "id", rules))
+    out.write_rejects(find_value_rejects(block, entity, "id", rules))
     out.write(
         entity,
         block.select(
             *WHERE,
             external_id="id",
             link_id="id",
-            slug=given("slug"),
+            slug=nullify_blank("slug"),
             title="title",
-            version=given("version"),
-            artists=named_credits(),
-            artist_credit=pl.coalesce(given("artist_credit"), joined_names(CREDIT_SEPARATOR)),
+            version=nullify_blank("version"),
+            artists=select_named_credits(),
+            artist_credit=pl.coalesce(nullify_blank("artist_credit"), join_names(CREDIT_SEPARATOR)),
             isrcs="_isrcs",
             duration_ms=duration,
-            release_id=given("release_id"),
+            release_id=nullify_blank("release_id"),
             release_date=date.struct.field("date"),
             release_date_precision=date.struct.field("precision"),
             is_explicit="is_explicit",
@@ -76,7 +88,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
             popularity=share,
         ),
     )
-    stands = given("release_id").is_not_null() & ~pl.col("_is_placed")
+    stands = nullify_blank("release_id").is_not_null() & ~pl.col("_is_placed")
     places = block.filter(stands).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
     out.write("source_release_track", places)
     _stage_genres(block, "recording", out)
@@ -85,43 +97,43 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
 def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of releases and their genres."""
     entity = "source_release"
-    out.read(entity, block.height)
+    out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
-    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    block, rejects = split_rows(block, entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    gtin = gtin_expr(bare_code(pl.col("upc")))
-    date = partial_date(pl.col("release_date"))
-    count = whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    gtin = gtin_expr(strip_code(pl.col("upc")))
+    date = parse_date(pl.col("release_date"))
+    count = parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
     rules = [
-        ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
-        ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-        ValueRule("track_count", given("track_count"), count, Reason.INVALID_NUMBER),
-        *_reference_rules(block.columns),
+        ValueRule("upc", nullify_blank("upc"), gtin, Reason.INVALID_GTIN),
+        ValueRule("release_date", nullify_blank("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
+        ValueRule("track_count", nullify_blank("track_count"), count, Reason.INVALID_NUMBER),
+        *_build_reference_rules(block.columns),
     ]
-    out.write_rejects(value_rejects(block, entity, "id", rules))
-    kind = given("release_type").str.to_lowercase()
+    out.write_rejects(find_value_rejects(block, entity, "id", rules))
+    kind = nullify_blank("release_type").str.to_lowercase()
     out.write(
         entity,
         block.select(
             *WHERE,
             release_id="id",
             title="title",
-            version=given("version"),
-            artists=named_credits(),
-            artist_credit=pl.coalesce(given("artist_credit"), joined_names(CREDIT_SEPARATOR)),
-            label_id=given("label_id"),
-            label_name=given("label_name"),
-            catalog_number=given("catalog_number"),
+            version=nullify_blank("version"),
+            artists=select_named_credits(),
+            artist_credit=pl.coalesce(nullify_blank("artist_credit"), join_names(CREDIT_SEPARATOR)),
+            label_id=nullify_blank("label_id"),
+            label_name=nullify_blank("label_name"),
+            catalog_number=nullify_blank("catalog_number"),
             gtin=gtin,
             release_date=date.struct.field("date"),
             release_date_precision=date.struct.field("precision"),
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
-            is_compilation=pl.coalesce("is_compilation", (kind == "compilation") | credit_names().list.contains(VARIOUS_ARTISTS)).fill_null(
-                value=False
-            ),
+            is_compilation=pl.coalesce(
+                "is_compilation", (kind == "compilation") | list_credit_names().list.contains(VARIOUS_ARTISTS)
+            ).fill_null(value=False),
             is_official=pl.lit(value=True),
             track_count=count,
-            slug=given("slug"),
+            slug=nullify_blank("slug"),
         ),
     )
     _stage_genres(block, "release", out)
@@ -130,11 +142,15 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
 def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of artists."""
     entity = "source_artist"
-    out.read(entity, block.height)
+    out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
-    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    block, rejects = split_rows(block, entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    out.write_rejects(value_rejects(block, entity, "id", [ValueRule("popularity", given("popularity"), _share(), Reason.INVALID_NUMBER)]))
+    out.write_rejects(
+        find_value_rejects(
+            block, entity, "id", [ValueRule("popularity", nullify_blank("popularity"), _read_share(), Reason.INVALID_NUMBER)]
+        )
+    )
     out.write(
         entity,
         block.select(
@@ -142,7 +158,7 @@ def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
             artist_id="id",
             name="title",
             aliases=pl.lit([], dtype=TEXTS),
-            popularity=_share(),
+            popularity=_read_share(),
             is_placeholder=pl.col("title").is_in(PLACEHOLDER_NAMES),
         ),
     )
@@ -151,30 +167,33 @@ def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
 def stage_labels(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of labels."""
     entity = "source_label"
-    out.read(entity, block.height)
+    out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
-    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    block, rejects = split_rows(block, entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
     out.write(entity, block.select(*WHERE, label_id="id", name="title", is_placeholder=pl.lit(value=False)))
 
 
-def _share() -> pl.Expr:
+def _read_share() -> pl.Expr:
     return pl.when(pl.col("popularity_share").is_between(0, 1)).then(pl.col("popularity_share"))
 
 
-def _identity_rules(*, number: bool = False) -> list[RowRule]:
+def _build_identity_rules(*, number: bool = False) -> list[RowRule]:
     return [
-        RowRule(Reason.MISSING_ID, given("id").is_null()),
+        RowRule(Reason.MISSING_ID, nullify_blank("id").is_null()),
         *([RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id")] if number else []),
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
-        RowRule(Reason.MISSING_TITLE, given("title").is_null()),
+        RowRule(Reason.MISSING_TITLE, nullify_blank("title").is_null()),
     ]
 
 
-def _reference_rules(columns: list[str]) -> list[ValueRule]:
+def _build_reference_rules(columns: list[str]) -> list[ValueRule]:
     """Return rules for references to records that the dump does not hold, and for genres with an id but no name."""
     nameless = (
-        pl.col("genres").list.filter(_blank("genre") & ~_blank("genre_id")).list.eval(pl.element().struct.field("genre_id")).list.join(",")
+        pl.col("genres")
+        .list.filter(_is_blank("genre") & ~_is_blank("genre_id"))
+        .list.eval(pl.element().struct.field("genre_id"))
+        .list.join(",")
     )
     raw = {name.removeprefix("_lost_"): pl.col(name) for name in LOST if name in columns} | {
         "genres": pl.when(nameless != "").then(nameless)
@@ -182,7 +201,7 @@ def _reference_rules(columns: list[str]) -> list[ValueRule]:
     return [ValueRule(field, value, pl.lit(None), Reason.DANGLING_REFERENCE) for field, value in raw.items()]
 
 
-def _blank(field: str) -> pl.Expr:
+def _is_blank(field: str) -> pl.Expr:
     """Return an expression for list elements: whether a field of the struct is null or blank."""
     return pl.element().struct.field(field).str.strip_chars().fill_null("") == ""
 
@@ -190,7 +209,7 @@ def _blank(field: str) -> pl.Expr:
 def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
     named = (
         block.filter(pl.col("genres").list.len() > 0)
-        .select(*WHERE, "id", pl.col("genres").list.filter(~_blank("genre")))
+        .select(*WHERE, "id", pl.col("genres").list.filter(~_is_blank("genre")))
         .filter(pl.col("genres").list.len() > 0)
         .with_columns(position=pl.int_ranges(pl.col("genres").list.len()))
         .explode("genres", "position")
@@ -204,7 +223,7 @@ def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
             entity_id="id",
             position="position",
             genre="genre",
-            genre_id=given("genre_id"),
-            parent=given("parent"),
+            genre_id=nullify_blank("genre_id"),
+            parent=nullify_blank("parent"),
         ),
     )

@@ -12,20 +12,20 @@ VARIOUS_ARTISTS = "Various Artists"
 PLACEHOLDER_NAMES = (VARIOUS_ARTISTS, "Unknown Artist", "Unknown", "[unknown]")
 
 
-def named_credits(column: str = "artists") -> pl.Expr:
+def select_named_credits(column: str = "artists") -> pl.Expr:
     """Return an expression for the credits that have a name; a null list becomes empty."""
     named = pl.col(column).list.filter(pl.element().struct.field("name").str.strip_chars() != "")
     return named.fill_null(pl.lit([], dtype=CREDITS))
 
 
-def credit_names(column: str = "artists") -> pl.Expr:
+def list_credit_names(column: str = "artists") -> pl.Expr:
     """Return an expression for the names of the credits, in order."""
-    return named_credits(column).list.eval(pl.element().struct.field("name"))
+    return select_named_credits(column).list.eval(pl.element().struct.field("name"))
 
 
-def joined_names(separator: str, last_separator: str | None = None, column: str = "artists") -> pl.Expr:
+def join_names(separator: str, last_separator: str | None = None, column: str = "artists") -> pl.Expr:
     """Return an expression for the names as one text, null without names. `last_separator` stands before the last name."""
-    names = credit_names(column)
+    names = list_credit_names(column)
     if last_separator is None:
         joined = names.list.join(separator)
     else:

@@ -49,7 +49,7 @@ def read_isrcs(value: str) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(filter(None, codes))), [part for part, code in zip(parts, codes, strict=True) if code is None]
 
 
-def isrc_lists(values: pl.Series) -> pl.DataFrame:
+def read_isrc_lists(values: pl.Series) -> pl.DataFrame:
     """Read a column of text as `read_isrcs` does: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null. A blank is neither.
 
     Only values that are no plain code are read one by one.

@@ -15,7 +15,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.reading_guard import guard_reading, translate_errors
 from pipeline.dumps.intake.unread_files import reject_unread
 from pipeline.dumps.staging.data_drift import DriftLimits, require_no_losses
-from pipeline.dumps.staging.layout_expectations import layout_warnings, remember_unknown
+from pipeline.dumps.staging.layout_expectations import find_layout_warnings, remember_unknown
 from pipeline.dumps.staging.staging_profile import read_profile
 from pipeline.dumps.staging.staging_writer import StagingWriter
 
@@ -80,7 +80,7 @@ def stage_dump(
             out.warn(why)
         if platform not in READ_IN_PLACE:
             reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
-        for line in layout_warnings(known, out.profile):
+        for line in find_layout_warnings(known, out.profile):
             out.warn(line)
         remember_unknown(known, out.profile)
         require_no_losses(platform, known, out.profile, limits or DriftLimits())

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.intake.newest_dump import Intake, code_version
-from pipeline.dumps.landing.dump_dates import date_in
+from pipeline.dumps.intake.newest_dump import Intake, hash_code
+from pipeline.dumps.landing.dump_dates import find_date
 from pipeline.dumps.landing.landing_zone import (
     DamagedDumpError,
     Landing,
-    broken_story,
+    describe_broken,
+    fall_back_to_last_good,
+    find_last_good,
     forgive_broken,
-    forgiving,
     is_broken,
     land_files,
-    landed_date,
-    landed_dumps,
-    last_good,
+    list_landed_dumps,
     mark_broken,
     prune_landings,
+    read_landed_date,
     require_whole,
 )
-from pipeline.dumps.landing.upstream import Info, RemoteDump, RemoteFile, matches, opened, remote_files, shown_files
+from pipeline.dumps.landing.upstream import Info, RemoteDump, RemoteFile, build_remote_files, is_match, list_files, open_source
 from pipeline.dumps.staging.data_drift import DAY_LIMITS
 from pipeline.dumps.staging.staging_profile import read_profile
 
@@ -68,40 +68,40 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
     """Fetch up to `most` days after the last staged one into `zone`, a dump each. Never raises for faults of upstream."""
 
     def fetch() -> Landing:
-        file_system, root = opened(source)
-        shown = shown_files(file_system, root)
+        file_system, root = open_source(source)
+        shown = list_files(file_system, root)
         days: dict[str, list[str]] = {}
         for path in shown:
-            day = date_in(PurePosixPath(path).name)
-            if day and any(matches(path, glob) for glob in source.files):
+            day = find_date(PurePosixPath(path).name)
+            if day and any(is_match(path, glob) for glob in source.files):
                 days.setdefault(day, []).append(path)
         if not days:
             raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
         fetched, files, staged = 0, [], list_staged_days(staging)
         for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
-            dump = RemoteDump(day, True, _files_of_day(file_system, days[day], shown))
-            landing = land_files(file_system, source, zone, dump, partial(_listed_again, file_system, days[day], shown), report)
+            dump = RemoteDump(day, True, _list_day_files(file_system, days[day], shown))
+            landing = land_files(file_system, source, zone, dump, partial(_list_again, file_system, days[day], shown), report)
             fetched += landing.bytes_fetched
             files += landing.files
-        return Landing(source.platform, "new" if files else "unchanged", last_good(zone), None, fetched, files)
+        return Landing(source.platform, "new" if files else "unchanged", find_last_good(zone), None, fetched, files)
 
-    return forgiving(fetch, source, zone, report)
+    return fall_back_to_last_good(fetch, source, zone, report)
 
 
-def _files_of_day(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types
+def _list_day_files(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types
     """Return the files at `paths` under their base names, with the checksums published beside them."""
     folders = {PurePosixPath(path).parent for path in paths}
     beside = {PurePosixPath(path).name: info for path, info in shown.items() if PurePosixPath(path).parent in folders}
-    return remote_files(file_system, {PurePosixPath(path).name: shown[path] for path in paths}, beside)
+    return build_remote_files(file_system, {PurePosixPath(path).name: shown[path] for path in paths}, beside)
 
 
-def _listed_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
-    """Return the files as `_files_of_day` does, from a new listing."""
+def _list_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    """Return the files as `_list_day_files` does, from a new listing."""
     file_system.invalidate_cache()
     names = {info["name"]: path for path, info in shown.items()}
     folders = {shown[path]["name"].rpartition("/")[0] for path in paths}
     now = {names[info["name"]]: info for folder in folders for info in file_system.ls(folder, detail=True) if info["name"] in names}
-    return _files_of_day(file_system, [path for path in paths if path in now], now)
+    return _list_day_files(file_system, [path for path in paths if path in now], now)
 
 
 def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Intake:
@@ -109,13 +109,13 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
 
     DumpError when days were delivered but none was ever staged.
     """
-    forgive_broken(zone, code_version())
+    forgive_broken(zone, hash_code())
     staged = list_staged_days(folder)
-    waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) not in staged}
+    waiting = {read_landed_date(dump): dump for dump in list_landed_dumps(zone) if read_landed_date(dump) not in staged}
     problem: str | None = None
     done: list[str] = []
     for day in sorted(waiting)[:most]:
-        problem = _problem(platform, day, waiting[day], folder, report)
+        problem = _stage_day(platform, day, waiting[day], folder, report)
         if problem:
             break
         done.append(day)
@@ -123,7 +123,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
         raise DumpError(f"{platform}: nothing staged before, and {problem}")
     if not staged and not done:
         return Intake(platform, "missing", None)
-    problem = problem or _hole(list_staged_days(folder))
+    problem = problem or _describe_hole(list_staged_days(folder))
     through = max([*staged, *done])
     status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
     said = f"{problem}; the days through {through} stay in use" if problem else None
@@ -137,32 +137,32 @@ def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
     return prune_landings(zone, keep, through=max(list_staged_days(staging), default=""))
 
 
-def _hole(staged: list[str]) -> str | None:
+def _describe_hole(staged: list[str]) -> str | None:
     """Return a message about a day that is missing between staged ones; only a manual removal can cause that."""
-    hole = next((day for day, following in pairwise(staged) if _day_after(day) != following), None)
-    return f"{_day_after(hole)} is not staged although later days are: deliver it again" if hole else None
+    hole = next((day for day, following in pairwise(staged) if _find_next_day(day) != following), None)
+    return f"{_find_next_day(hole)} is not staged although later days are: deliver it again" if hole else None
 
 
-def _day_after(day: str) -> str:
+def _find_next_day(day: str) -> str:
     return str(date.fromisoformat(day) + timedelta(days=1))
 
 
-def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
+def _stage_day(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
     """Stage a day. Return what is wrong with it, or None."""
     before = [other for other in list_staged_days(folder) if other < day]
-    if before and _day_after(before[-1]) != day:
-        missing = _day_after(before[-1])
+    if before and _find_next_day(before[-1]) != day:
+        missing = _find_next_day(before[-1])
         return (
             f"no file of {missing} has landed, {day} has: days are read in order; deliver it (a day without rows is seven empty .gz files)"
         )
     if is_broken(dump):
-        return f"{broken_story(dump)}; it has not been replaced since"
+        return f"{describe_broken(dump)}; it has not been replaced since"
     try:
         require_whole(dump)
         folder.mkdir(parents=True, exist_ok=True)
         stage_dump(platform, dump, folder / day, report, limits=DAY_LIMITS, before=folder / before[-1] if before else None)
     except DumpError as error:
         if not isinstance(error, UnblamedError):
-            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError))
+            mark_broken(dump, str(error), hash_code(), is_damaged=isinstance(error, DamagedDumpError))
         return f"{dump.name}: {error}"
     return None

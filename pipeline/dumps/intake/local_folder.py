@@ -48,7 +48,7 @@ def stage_in_place(
     if landing is None or landing.folder is None:
         problem = landing.problem if landing else None
         return Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
-    listing = _listing(landing.folder)
+    listing = _hash_listing(landing.folder)
     if is_stamped(folder, listing):
         staged = read_profile(folder, platform)
         return Intake(platform, "unchanged", str(landing.folder), None, tuple(staged.warnings) if staged else ())
@@ -63,7 +63,7 @@ def stage_in_place(
     return Intake(platform, "staged", str(landing.folder), None, tuple(profile.warnings), is_new=True)
 
 
-def _listing(folder: Path) -> str:
+def _hash_listing(folder: Path) -> str:
     """Return a hash over path, size and times of change of all files. The inode's time of change cannot be set back."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -19,7 +19,14 @@ import catalog_store.tables.staging
 import pipeline.dumps
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.landing.landing_zone import DamagedDumpError, broken_since, forgive_broken, last_good, mark_broken, require_whole
+from pipeline.dumps.landing.landing_zone import (
+    DamagedDumpError,
+    find_last_good,
+    forgive_broken,
+    list_broken_since,
+    mark_broken,
+    require_whole,
+)
 from pipeline.dumps.staging.data_drift import DriftLimits, ShrunkenDumpError
 from pipeline.dumps.staging.staging_profile import read_profile
 from pipeline.dumps.staging.staging_writer import restore_staging
@@ -60,10 +67,10 @@ def stage_newest(
     its records from the catalog. After an UnblamedError the tables staged last stay in use, and the next build tries the dump again.
     """
     limits = limits or DriftLimits()
-    forgive_broken(zone, code_version(), limits.as_note())
+    forgive_broken(zone, hash_code(), limits.to_note())
     restore_staging(folder)
     is_new = False
-    while (dump := last_good(zone)) is not None and not is_stamped(folder, dump.name):
+    while (dump := find_last_good(zone)) is not None and not is_stamped(folder, dump.name):
         try:
             require_whole(dump)
             stage_dump(platform, dump, folder, report, limits=limits)
@@ -72,13 +79,13 @@ def stage_newest(
                 raise
             return Intake(platform, "kept_last_good", None, f"dump {dump.name}: {error}; {describe_tables_in_use(folder)}")
         except DumpError as error:
-            refused_by = limits.as_note() if isinstance(error, ShrunkenDumpError) else None
-            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
+            refused_by = limits.to_note() if isinstance(error, ShrunkenDumpError) else None
+            mark_broken(dump, str(error), hash_code(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
             continue
         write_stamp(folder, dump.name)
         is_new = True
         break
-    broken = "; ".join(broken_since(zone, dump))
+    broken = "; ".join(list_broken_since(zone, dump))
     if dump is None and not folder.is_dir():
         if broken:
             raise DumpError(f"{platform}: no readable dump and nothing staged before: {broken}")
@@ -103,13 +110,13 @@ def describe_tables_in_use(folder: Path) -> str:
 def is_stamped(folder: Path, dump: str) -> bool:
     """Return whether the staging tables in `folder` come from this dump and the current code."""
     stamp = read_stamp(folder) or {}
-    return (stamp.get("dump"), stamp.get("code")) == (dump, code_version())
+    return (stamp.get("dump"), stamp.get("code")) == (dump, hash_code())
 
 
 def write_stamp(folder: Path, dump: str) -> None:
     """Record which dump and code the staging tables in `folder` come from, and when they were written."""
     staged_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    (folder / STAMP).write_text(json.dumps({"dump": dump, "code": code_version(), "staged_at": staged_at}), encoding="utf-8")
+    (folder / STAMP).write_text(json.dumps({"dump": dump, "code": hash_code(), "staged_at": staged_at}), encoding="utf-8")
 
 
 def read_stamp(folder: Path) -> dict[str, str] | None:
@@ -122,7 +129,7 @@ def read_stamp(folder: Path) -> dict[str, str] | None:
 
 
 @cache
-def code_version() -> str:
+def hash_code() -> str:
     """Return a hash of the adapters, the staging schema and the record keys. Another hash means that dumps are staged again."""
     digest = hashlib.sha256()
     here, keys = Path(pipeline.dumps.__file__).parent, Path(catalog_store.record_keys.__file__).parent

@@ -67,9 +67,9 @@ def guard_reading(platform: str, dump: Path, staging: Path) -> Iterator[None]:
     An error in `staging`, or in a folder beside it whose name begins the same (`.scratch`, `.pending`), is not blamed on the dump.
     """
     with translate_errors(platform, dump, staging):
-        before = _files(dump)
+        before = _list_files(dump)
         yield
-        after = _files(dump)
+        after = _list_files(dump)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if changed:
         raise DumpError(f"{dump}: {', '.join(changed[:10])} vanished or changed while {platform} was read; {_MEND}")
@@ -87,16 +87,16 @@ def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
         if isinstance(error, _READING) and not _is_of_this_machine(error, staging):
             raise DumpError(f"{place}: {platform} cannot be read ({said}); {_MEND}") from error
-        raise UnblamedError(f"{place}: {platform} could not be staged ({said}{_raised_at(error)}); {_LOOK}") from error
+        raise UnblamedError(f"{place}: {platform} could not be staged ({said}{_find_raising_line(error)}); {_LOOK}") from error
 
 
-def _raised_at(error: BaseException) -> str:
+def _find_raising_line(error: BaseException) -> str:
     """Return the last line of this program that an error passed, for a bug report."""
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/pipeline/" in frame.filename and __file__ != frame.filename]
     return f", {Path(ours[-1].filename).name} line {ours[-1].lineno}" if ours else ""
 
 
-def _files(dump: Path) -> dict[str, tuple[int, int]]:
+def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of change of every file, by path. An adapter that lists a folder late would miss a vanished file."""
     found = {}
     for path in [dump] if dump.is_file() else dump.rglob("*"):

@@ -73,7 +73,7 @@ def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWri
     unread = [path for path in files if path not in read and not is_companion(out.platform, str(path.relative_to(dump)))]
     for path in unread:
         name = str(path.relative_to(dump))
-        out.read(entity)
+        out.count_read(entity)
         out.reject(entity, Reason.UNREAD_LAYOUT, source_file=name, place="whole file", value=path.name)
     if unread:
         more = f" and {len(unread) - SHOWN} more" if len(unread) > SHOWN else ""

@@ -58,7 +58,7 @@ def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
+def read_published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
     """Return file -> {algorithm: hash} of all checksum files below `folder`; names are relative to the checksum file."""
     found: dict[Path, dict[str, str]] = {}
     for listing in sorted(path for path in folder.rglob("*") if path.is_file() and is_checksum_file(path.name)):
@@ -68,12 +68,12 @@ def published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
     return found
 
 
-def file_hash(path: Path, algorithm: str) -> str:
+def hash_file(path: Path, algorithm: str) -> str:
     """Return the hex digest of a file, read in blocks."""
-    return file_hashes(path, [algorithm])[algorithm]
+    return compute_hashes(path, [algorithm])[algorithm]
 
 
-def file_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
+def compute_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
     """Return hex digests of a file by several algorithms, read once."""
     digests = {algorithm: hashlib.new(algorithm, usedforsecurity=False) for algorithm in algorithms}
     with path.open("rb") as file:
@@ -83,7 +83,7 @@ def file_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
     return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
 
 
-def checksum_differences(name: str, actual: Mapping[str, str], published: Mapping[str, str]) -> list[str]:
+def compare_checksums(name: str, actual: Mapping[str, str], published: Mapping[str, str]) -> list[str]:
     """Return a sentence per algorithm whose hash differs from the published one."""
     return [
         f"{name}: {algorithm} is {actual[algorithm]}, published is {expected}"

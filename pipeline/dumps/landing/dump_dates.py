@@ -16,16 +16,16 @@ _FIRST_YEAR = "2000"
 """Earliest year of a dump. Digits that read as an earlier date are no date."""
 
 
-def date_in(name: str) -> str | None:
+def find_date(name: str) -> str | None:
     """Return the last calendar date in `name` as YYYY-MM-DD: `2026-08-01`, `20260905-002519`, `20260801103000123`; else None.
 
     The last one counts, because sender ids before it may look like a date.
     """
-    found = _last_date(name)
+    found = _find_last_date(name)
     return found[1] if found else None
 
 
-def _last_date(name: str) -> tuple[re.Match[str], str] | None:
+def _find_last_date(name: str) -> tuple[re.Match[str], str] | None:
     for match in reversed(list(_TOKEN.finditer(name))):
         try:
             return match, date(int(match[1]), int(match[2]), int(match[3])).isoformat()
@@ -34,7 +34,7 @@ def _last_date(name: str) -> tuple[re.Match[str], str] | None:
     return None
 
 
-def superseded(names: Iterable[str]) -> list[str]:
+def find_superseded(names: Iterable[str]) -> list[str]:
     """Return the files of one delivery (paths below it) of which it holds a newer version, in order.
 
     A dated folder (`date=2026-10-01`, `itunes20261001`) with all its files gives way to a folder beside it with the same name and a newer
@@ -45,10 +45,10 @@ def superseded(names: Iterable[str]) -> list[str]:
     newest: dict[str, str] = {}
     for name in names:
         parts = name.split("/")
-        place = next((place for place, part in enumerate(parts) if (day := date_in(part)) and day >= _FIRST_YEAR), None)
+        place = next((place for place, part in enumerate(parts) if (day := find_date(part)) and day >= _FIRST_YEAR), None)
         if place is None:
             continue
-        match, day = _last_date(parts[place]) or (None, "")
+        match, day = _find_last_date(parts[place]) or (None, "")
         called = parts[place][: match.start()] + "*" + parts[place][match.end() :] if match else parts[place]
         series = "/".join([*parts[:place], _NUMBER.sub("", called) if place == len(parts) - 1 else called + "/"])
         dated[name] = series, day

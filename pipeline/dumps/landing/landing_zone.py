@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from catalog_store.current_link import flush, flush_folder
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.checksums import checksum_differences, file_hash, file_hashes
+from pipeline.dumps.landing.checksums import compare_checksums, compute_hashes, hash_file
 from pipeline.dumps.landing.transfer import download, link_file
-from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, files_of, is_local, newest_dump, opened
+from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, is_local, list_dump_files, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,10 +70,10 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
 
     Never raises for what upstream did: a missing, incomplete or corrupt dump gives the last good one with a `problem`.
     """
-    return forgiving(lambda: _land(source, zone, report), source, zone, report)
+    return fall_back_to_last_good(lambda: _land(source, zone, report), source, zone, report)
 
 
-def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     """Return the landing of `fetch`; on any error the last good dump with a `problem`."""
     try:
         zone.mkdir(parents=True, exist_ok=True)
@@ -83,22 +83,22 @@ def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: 
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
         problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
     report(problem)
-    last = last_good(zone)
+    last = find_last_good(zone)
     return Landing(source.platform, "kept_last_good" if last else "missing", last, problem)
 
 
-def last_good(zone: Path) -> Path | None:
+def find_last_good(zone: Path) -> Path | None:
     """Return the newest landed dump that no adapter has found broken."""
-    return next((folder for folder in reversed(landed_dumps(zone)) if not _note(folder, "broken").exists()), None)
+    return next((folder for folder in reversed(list_landed_dumps(zone)) if not _name_note(folder, "broken").exists()), None)
 
 
-def landed_dumps(zone: Path) -> list[Path]:
+def list_landed_dumps(zone: Path) -> list[Path]:
     """Return all landed dumps, oldest first."""
-    folders = [path for path in zone.glob("*") if path.is_dir() and _note(path, "landed").exists()]
-    return sorted(folders, key=_landing_order)
+    folders = [path for path in zone.glob("*") if path.is_dir() and _name_note(path, "landed").exists()]
+    return sorted(folders, key=_build_sort_key)
 
 
-def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
+def _name_note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
     return folder.with_name(f"{folder.name}.{kind}.json")
 
 
@@ -110,7 +110,7 @@ def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = F
     """
     found_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     note = {"reason": reason, "code": code, "damaged": is_damaged, "limits": limits, "found_at": found_at}
-    _write_json(_note(dump, "broken"), note)
+    _write_json(_name_note(dump, "broken"), note)
 
 
 def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
@@ -124,24 +124,24 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
             note.unlink()
 
 
-def broken_since(zone: Path, dump: Path | None) -> list[str]:
+def list_broken_since(zone: Path, dump: Path | None) -> list[str]:
     """Return name, time and reason of each broken dump that is newer than `dump`, or of all without `dump`."""
-    folders = landed_dumps(zone)
+    folders = list_landed_dumps(zone)
     newer = folders if dump is None else folders[folders.index(dump) + 1 :]
-    return [broken_story(folder) for folder in newer if is_broken(folder)]
+    return [describe_broken(folder) for folder in newer if is_broken(folder)]
 
 
-def broken_story(dump: Path) -> str:
+def describe_broken(dump: Path) -> str:
     """Return the name of a broken dump, when it was found broken, and why."""
-    note = _read_json(_note(dump, "broken")) or {}
+    note = _read_json(_name_note(dump, "broken")) or {}
     return f"dump {dump.name} (found broken {note.get('found_at', 'before')}): {note.get('reason', 'for a reason that was lost')}"
 
 
 def require_whole(dump: Path) -> None:
     """Raise DamagedDumpError when a file of a landed dump is gone or has changed."""
-    note = _read_json(_note(dump, "landed"))
+    note = _read_json(_name_note(dump, "landed"))
     if not note or not isinstance(note.get("files"), list):
-        raise DamagedDumpError(f"{_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
+        raise DamagedDumpError(f"{_name_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
     for file in note["files"]:
         path = dump / file["name"]
         if not path.is_file():
@@ -150,7 +150,7 @@ def require_whole(dump: Path) -> None:
             raise DamagedDumpError(
                 f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?"
             )
-        if file_hash(path, "sha256") != file["sha256"]:
+        if hash_file(path, "sha256") != file["sha256"]:
             raise DamagedDumpError(
                 f"{path}: has other content than landed; was the source of a linked dump changed in place, or is the disk at fault?"
             )
@@ -158,45 +158,50 @@ def require_whole(dump: Path) -> None:
 
 def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
     """Delete landed dumps except the newest `keep`. The last good one always stays; with `through`, later dates stay, too."""
-    good = last_good(zone)
-    doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good and (through is None or landed_date(folder) <= through)]
+    good = find_last_good(zone)
+    doomed = [
+        folder for folder in list_landed_dumps(zone)[:-keep] if folder != good and (through is None or read_landed_date(folder) <= through)
+    ]
     for folder in doomed:
-        _note(folder, "landed").unlink()
-        _note(folder, "broken").unlink(missing_ok=True)
+        _name_note(folder, "landed").unlink()
+        _name_note(folder, "broken").unlink(missing_ok=True)
         flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
         shutil.rmtree(folder)
     return doomed
 
 
-def _landing_order(folder: Path) -> tuple[str, int]:
-    return landed_date(folder), int(folder.name.partition(".")[2] or 0)
+def _build_sort_key(folder: Path) -> tuple[str, int]:
+    return read_landed_date(folder), int(folder.name.partition(".")[2] or 0)
 
 
-def landed_date(folder: Path) -> str:
+def read_landed_date(folder: Path) -> str:
     """Return the date (YYYY-MM-DD) of a landed dump."""
     return folder.name.partition(".")[0]
 
 
 def is_broken(folder: Path) -> bool:
     """Return whether a landed dump was marked as broken."""
-    return _note(folder, "broken").exists()
+    return _name_note(folder, "broken").exists()
 
 
 def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
-    file_system, root = opened(source)
-    dump = newest_dump(file_system, root, source)
-    landing = land_files(file_system, source, zone, dump, lambda: files_of(file_system, root, source, dump), report)
+    file_system, root = open_source(source)
+    dump = find_newest_dump(file_system, root, source)
+    landing = land_files(file_system, source, zone, dump, lambda: list_dump_files(file_system, root, source, dump), report)
     if dump.older and landing.status == "new":
-        report(f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {_named(dump.older)}")
+        report(
+            f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {_list_names(dump.older)}"
+        )
     if dump.strays:
         report(
-            f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: {_named(dump.strays)}; "
-            "put them into the folder of their date, or say `dated: true` if they are no part of it, `dated: false` if they are it"
+            f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: "
+            f"{_list_names(dump.strays)}; put them into the folder of their date, or say `dated: true` if they are no part of it, "
+            "`dated: false` if they are it"
         )
     return landing
 
 
-def _named(files: Sequence[str]) -> str:
+def _list_names(files: Sequence[str]) -> str:
     """Return the names of the first files, and how many more there are."""
     return ", ".join(files[:_SHOWN_FILES]) + (f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else "")
 
@@ -213,10 +218,13 @@ def land_files(
 
     `list_again` says what upstream shows of the same dump when all is fetched.
     """
-    files, listing = dump.files, _listing(dump, dump.files)
-    known = next((folder for folder in reversed(landed_dumps(zone)) if _is_sound(folder) and _landed(folder)["listing"] == listing), None)
+    files, listing = dump.files, _hash_listing(dump, dump.files)
+    known = next(
+        (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder) and _read_landed_note(folder)["listing"] == listing),
+        None,
+    )
     if known and all(file.is_telling for file in files) and not (is_broken(known) and not all(file.is_provable for file in files)):
-        return _again(source, known)
+        return _reuse_landed(source, known)
     if untold := [file.name for file in files if not file.is_telling]:
         report(f"{source.platform}: neither time of change, entity tag nor checksum tells whether {untold[:3]} changed: fetched each night")
     incoming = zone / ".incoming"
@@ -231,27 +239,29 @@ def land_files(
             shutil.rmtree(incoming)  # the build needs the room more than the next attempt needs a part
         raise
     after = list_again()
-    records = _verified(incoming, files, after)
+    records = _verify(incoming, files, after)
     if source.link:
-        listing = _listing(dump, after)  # linking has moved the time of change of the inode
-    if same := _with_same_content(zone, dump, records):
+        listing = _hash_listing(dump, after)  # linking has moved the time of change of the inode
+    if same := _find_same_content(zone, dump, records):
         shutil.rmtree(incoming)
         after = list_again() if source.link else after
-        _write_json(_note(same, "landed"), {**_landed(same), "listing": _listing(dump, after) if source.link else listing})
-        return _again(source, same, fetched)
+        _write_json(
+            _name_note(same, "landed"), {**_read_landed_note(same), "listing": _hash_listing(dump, after) if source.link else listing}
+        )
+        return _reuse_landed(source, same, fetched)
     folder = _seal(
         incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
     )
     return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
 
 
-def _again(source: Source, folder: Path, fetched: int = 0) -> Landing:
+def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:
     if is_broken(folder):
         raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
     return Landing(source.platform, "unchanged", folder, None, fetched)
 
 
-def _listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
+def _hash_listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
     """Return a hash of the listing of a dump."""
     shown = (dump.date if dump.is_dated else "", sorted((file.marks for file in files), key=repr))
     return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
@@ -259,18 +269,18 @@ def _listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
 
 def _is_sound(folder: Path) -> bool:
     """Return whether a landed dump has its note and was not damaged after landing."""
-    return bool(_landed(folder).get("listing")) and not (_read_json(_note(folder, "broken")) or {}).get("damaged")
+    return bool(_read_landed_note(folder).get("listing")) and not (_read_json(_name_note(folder, "broken")) or {}).get("damaged")
 
 
-def _landed(folder: Path) -> dict[str, Any]:
-    return _read_json(_note(folder, "landed")) or {}
+def _read_landed_note(folder: Path) -> dict[str, Any]:
+    return _read_json(_name_note(folder, "landed")) or {}
 
 
-def _with_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
+def _find_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
     """Return the newest landed dump if it is of the same date (or the delivery has none) and holds the same files."""
-    for folder in reversed(landed_dumps(zone)):
-        if _is_sound(folder) and (landed_date(folder) == dump.date or not dump.is_dated):
-            return folder if _landed(folder).get("files") == records else None
+    for folder in reversed(list_landed_dumps(zone)):
+        if _is_sound(folder) and (read_landed_date(folder) == dump.date or not dump.is_dated):
+            return folder if _read_landed_note(folder).get("files") == records else None
     return None
 
 
@@ -280,19 +290,19 @@ def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -
     if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir(parents=True)
-        _write_text(boot, _boot_id())
+        _write_text(boot, _read_boot_id())
         _write_text(marker, listing)
-    elif boot.exists() and boot.read_text(encoding="utf-8") != _boot_id():
+    elif boot.exists() and boot.read_text(encoding="utf-8") != _read_boot_id():
         for partial in incoming.rglob("*.part"):
             partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
-        _write_text(boot, _boot_id())
+        _write_text(boot, _read_boot_id())
     for file in files:
         if not file.is_telling:
             (incoming / file.name).unlink(missing_ok=True)
-            _partial(incoming / file.name).unlink(missing_ok=True)
+            _name_partial(incoming / file.name).unlink(missing_ok=True)
 
 
-def _boot_id() -> str:
+def _read_boot_id() -> str:
     """Return the id of this boot of the machine; empty if the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
@@ -300,14 +310,14 @@ def _boot_id() -> str:
         return ""
 
 
-def _partial(target: Path) -> Path:
+def _name_partial(target: Path) -> Path:
     return target.with_name(target.name + ".part")
 
 
 def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> None:
     if source.link:
         return
-    places = (place for file in files for place in (incoming / file.name, _partial(incoming / file.name)))
+    places = (place for file in files for place in (incoming / file.name, _name_partial(incoming / file.name)))
     here = sum(place.stat().st_size for place in places if place.is_file())
     needed, free = sum(file.size or 0 for file in files) - here, shutil.disk_usage(incoming).free
     if needed > free:
@@ -321,7 +331,7 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
         return 0
     if source.link and is_local(file_system) and link_file(Path(file.path), target):
         return 0
-    partial = _partial(target)
+    partial = _name_partial(target)
     pause = FIRST_PAUSE_SECONDS
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -341,15 +351,15 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
     raise AssertionError
 
 
-def _verified(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:
+def _verify(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:
     """Return the record of each fetched file. Deletes all and raises DumpError when the listing has changed or checksums differ."""
     records, complaints = [], []
     was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
     changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
     for file in before if not changed else ():
         path = incoming / file.name
-        hashes = file_hashes(path, {"sha256", *file.checksums})
-        complaints += checksum_differences(file.name, hashes, file.checksums)
+        hashes = compute_hashes(path, {"sha256", *file.checksums})
+        complaints += compare_checksums(file.name, hashes, file.checksums)
         records.append({"name": file.name, "bytes": path.stat().st_size, "sha256": hashes["sha256"]})
     if changed or complaints:
         shutil.rmtree(incoming)
@@ -362,7 +372,7 @@ def _verified(incoming: Path, before: list[RemoteFile], after: list[RemoteFile])
     return sorted(records, key=lambda record: str(record["name"]))
 
 
-def _free_name(zone: Path, date: str) -> Path:
+def _find_free_name(zone: Path, date: str) -> Path:
     folder, number = zone / date, 1
     while folder.exists():
         number += 1
@@ -373,9 +383,9 @@ def _free_name(zone: Path, date: str) -> Path:
 def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
     """Turn `incoming` into a landed dump. All is on disk before the folder gets its name, which is the moment of landing."""
     _remove_leftovers(zone)
-    folder = _free_name(zone, str(note["date"]))
-    _note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
-    _write_json(_note(folder, "landed"), {**note, "files": records})
+    folder = _find_free_name(zone, str(note["date"]))
+    _name_note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
+    _write_json(_name_note(folder, "landed"), {**note, "files": records})
     flush(incoming)  # linked files too: nobody else may have flushed them
     for marker in (".listing", ".boot"):
         (incoming / marker).unlink(missing_ok=True)
@@ -389,7 +399,7 @@ def _remove_leftovers(zone: Path) -> None:
     """Remove folders without their note and notes without their folder, which a failed run may have left."""
     for path in list(zone.glob("[!.]*")):
         if path.is_dir():
-            if not _note(path, "landed").exists():
+            if not _name_note(path, "landed").exists():
                 shutil.rmtree(path)
         elif path.name.endswith((".json.part", ".landed.json", ".broken.json")) and not (zone / _NOTE_END.sub("", path.name)).is_dir():
             path.unlink()
@@ -421,6 +431,6 @@ def _read_json(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def landing_facts(landing: Landing) -> dict[str, Any]:
+def describe_landing(landing: Landing) -> dict[str, Any]:
     """Return the outcome as plain values, for metadata and logs."""
     return {**asdict(landing), "folder": str(landing.folder) if landing.folder else None}

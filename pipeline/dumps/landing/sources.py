@@ -52,18 +52,18 @@ def load_sources(path: Path) -> dict[str, Source]:
         document = read_document(path)
         if document.is_empty or not (entries := document.fields(("sources",), required=("sources",))["sources"].mapping()):
             document.refuse(f"expected a mapping `sources:` with at least one platform of {', '.join(INPUTS)}")
-        return {platform: _source(path, platform, entry) for platform, entry in entries.items()}
+        return {platform: _read_source(path, platform, entry) for platform, entry in entries.items()}
     except FileNotFoundError:
         raise SourcesError(f"{path}: no such file; copy sources.example.yaml and name your dumps in it") from None
     except DocumentError as error:
         raise SourcesError(str(error)) from error
 
 
-def _source(path: Path, platform: str, entry: Node) -> Source:
+def _read_source(path: Path, platform: str, entry: Node) -> Source:
     if platform not in INPUTS:
         entry.refuse(f"no such platform{nearest(platform, INPUTS)}; one of {', '.join(INPUTS)}")
     fields = entry.fields(_KEYS, required=("location",))
-    location = _text(fields["location"])
+    location = _read_text(fields["location"])
     if not location.strip():
         fields["location"].refuse("expected a path or an address, got nothing")
     protocol = get_protocol(location)
@@ -79,25 +79,25 @@ def _source(path: Path, platform: str, entry: Node) -> Source:
         tuple(item.string() for item in fields["files"].list()) if "files" in fields else ("**",),
         fields["dated"].flag() if "dated" in fields else None,
         fields["link"].flag() if "link" in fields else False,
-        _options(fields["options"]) if "options" in fields and not fields["options"].is_empty else {},
+        _read_options(fields["options"]) if "options" in fields and not fields["options"].is_empty else {},
     )
 
 
-def _options(node: Node) -> dict[str, Any]:
+def _read_options(node: Node) -> dict[str, Any]:
     """Return the options of the file system. Texts at any depth may name variables."""
-    return {key: _option(value) for key, value in node.mapping().items()}
+    return {key: _read_option(value) for key, value in node.mapping().items()}
 
 
-def _option(node: Node) -> Any:  # noqa: ANN401 - the options of any file system
+def _read_option(node: Node) -> Any:  # noqa: ANN401 - the options of any file system
     if node.entries is not None:
-        return _options(node)
+        return _read_options(node)
     if node.items is not None:
-        return [_option(item) for item in node.items]
+        return [_read_option(item) for item in node.items]
     value = node.plain()
-    return _text(node) if isinstance(value, str) else value
+    return _read_text(node) if isinstance(value, str) else value
 
 
-def _text(node: Node) -> str:
+def _read_text(node: Node) -> str:
     """Return a text with each `${NAME}` replaced by the variable of the environment."""
 
     def look_up(match: re.Match[str]) -> str:
@@ -109,12 +109,12 @@ def _text(node: Node) -> str:
     return _ENVIRONMENT.sub(look_up, node.string())
 
 
-def named_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
+def find_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
     """Return the sources by platform: the folders below `dumps` if given, else those of `file`. Raises SourcesError."""
-    return sources_below(dumps) if dumps else load_sources(file)
+    return find_sources_below(dumps) if dumps else load_sources(file)
 
 
-def sources_below(dumps: Path) -> dict[str, Source]:
+def find_sources_below(dumps: Path) -> dict[str, Source]:
     """Return a source for every folder of `dumps` that is named after a platform. Raises SourcesError when there is none."""
     found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
     if not dumps.is_dir():

@@ -81,7 +81,7 @@ async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryI
     """Send one GET from `start` on, or from the beginning if the server cannot promise that the rest is of the same file."""
     options = dict(file_system.kwargs)
     headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
-    condition = _if_range(file)
+    condition = _choose_validator(file)
     if start and (condition or file.checksums):
         headers["Range"] = f"bytes={start}-"
         headers |= {"If-Range": condition} if condition else {}
@@ -119,7 +119,7 @@ def _is_rest(content_range: str, start: int, size: int | None) -> bool:
     return bool(match and int(match[1]) == start and (size is None or match[2] in ("*", str(size))))
 
 
-def _if_range(file: RemoteFile) -> str | None:
+def _choose_validator(file: RemoteFile) -> str | None:
     """Return the validator that a server compares byte for byte (RFC 9110, 13.1.5); None when it gave none."""
     if file.entity_tag and not file.entity_tag.startswith("W/"):
         return file.entity_tag

@@ -21,7 +21,7 @@ import fsspec
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.checksums import LARGEST_LIST_BYTES, is_checksum_file, read_checksums
-from pipeline.dumps.landing.dump_dates import date_in, superseded
+from pipeline.dumps.landing.dump_dates import find_date, find_superseded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -100,21 +100,21 @@ class RemoteDump:
     """Files that are skipped because they lie beside dated sub-folders, although no setting says that only these count."""
 
 
-def opened(source: Source) -> tuple[Any, str]:
+def open_source(source: Source) -> tuple[Any, str]:
     """Return the file system of a source and the folder in it. Clears the file system's cache of listings."""
     file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
     file_system.invalidate_cache()
     return file_system, root
 
 
-def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
+def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
     """Return the newest dump of upstream. Raises DumpError when there is none.
 
     The dated sub-folder of the newest date wins over files beside it. In a flat folder whose file names carry several dates, the files of
     the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
     """
-    shown = shown_files(file_system, root)
-    folders = {name: date for name in shown if "/" in name and (date := date_in(name.split("/")[0]))}
+    shown = list_files(file_system, root)
+    folders = {name: date for name in shown if "/" in name and (date := find_date(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]
     newest = {name.split("/")[0] for name, date in folders.items() if date == max(folders.values())}
     dated = source.dated if source.dated is not None else len(newest) == 1 and not any("/" in name for name in beside)
@@ -123,27 +123,27 @@ def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # n
             raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")
         date, folder = max((folders[name], name.split("/")[0]) for name in folders)
     else:
-        dates = sorted({day for name in shown if (day := date_in(PurePosixPath(name).name))}) or sorted(set(folders.values()))
+        dates = sorted({day for name in shown if (day := find_date(PurePosixPath(name).name))}) or sorted(set(folders.values()))
         date, folder = dates[-1] if dates else "", ""
-    files = _chosen_files(file_system, source, _of_dump(shown, date, folder))
-    older = superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
+    files = _choose_files(file_system, source, _select_dump(shown, date, folder))
+    older = find_superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
     strays = beside if folder and source.dated is None else []
-    return RemoteDump(date or _modified_date(files), bool(date), files, folder, tuple(older), tuple(strays))
+    return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays))
 
 
-def files_of(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401
+def list_dump_files(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401
     """Return the files of a dump from a new listing, even if upstream has a newer dump by then."""
     file_system.invalidate_cache()
     date = dump.date if dump.is_dated else ""
-    return _chosen_files(file_system, source, _of_dump(shown_files(file_system, root), date, dump.folder))
+    return _choose_files(file_system, source, _select_dump(list_files(file_system, root), date, dump.folder))
 
 
-def why_nothing(source: Source) -> str:
+def explain_absence(source: Source) -> str:
     """Return what was looked for, where, and why it was not found, as a sentence without a full stop."""
     files = "any file" if source.files == ("**",) else " or ".join(source.files)
     looked = f"{source.platform}: looked for {files} in {source.location}"
     try:
-        newest_dump(*opened(source), source)
+        find_newest_dump(*open_source(source), source)
     except DumpError as error:
         return f"{looked}: {error}"
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors
@@ -151,24 +151,24 @@ def why_nothing(source: Source) -> str:
     return f"{looked}: it is there, and was not taken over; the log says why"
 
 
-def _of_dump(shown: dict[str, Info], date: str, folder: str) -> dict[str, Info]:
+def _select_dump(shown: dict[str, Info], date: str, folder: str) -> dict[str, Info]:
     """Return the files of one dump, without those of which it holds a newer version."""
     if folder:
         found = {name.removeprefix(folder + "/"): info for name, info in shown.items() if name.startswith(folder + "/")}
     else:
-        found = {name: info for name, info in shown.items() if date_in(PurePosixPath(name).name) in (None, date or None)}
-    older = set(superseded(found))
+        found = {name: info for name, info in shown.items() if find_date(PurePosixPath(name).name) in (None, date or None)}
+    older = set(find_superseded(found))
     return {name: info for name, info in found.items() if name not in older}
 
 
-def _chosen_files(file_system: Any, source: Source, shown: dict[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
-    chosen = {name: info for name, info in shown.items() if any(matches(name, glob) for glob in source.files)}
+def _choose_files(file_system: Any, source: Source, shown: dict[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    chosen = {name: info for name, info in shown.items() if any(is_match(name, glob) for glob in source.files)}
     if not chosen:
         raise DumpError(f"no file matches {list(source.files)}; there are {sorted(shown)[:10]}")
-    return remote_files(file_system, chosen, shown)
+    return build_remote_files(file_system, chosen, shown)
 
 
-def shown_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
+def list_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
     """Return the listing of upstream: path below the folder -> info of the file system, in order. Raises DumpError if empty.
 
     Hidden files (`.DS_Store`, `._<name>`) and links to folders (`latest`) are no part of a dump.
@@ -178,7 +178,7 @@ def shown_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
         require_folder(base)
     listed = _find_over_http(file_system, base + "/") if is_http(file_system) else file_system.find(root, detail=True)
     found = {
-        _relative(path, base): info for path, info in sorted(listed.items()) if info
+        _make_relative(path, base): info for path, info in sorted(listed.items()) if info
     }  # an empty folder is listed as a file of which nothing is known
     shown = {
         name: info
@@ -214,15 +214,15 @@ def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: AN
 
 def is_local(file_system: Any) -> bool:  # noqa: ANN401
     """Return whether the files are on this machine."""
-    return "file" in _protocols(file_system)
+    return "file" in _list_protocols(file_system)
 
 
 def is_http(file_system: Any) -> bool:  # noqa: ANN401
     """Return whether the files come over HTTP."""
-    return "https" in _protocols(file_system)
+    return "https" in _list_protocols(file_system)
 
 
-def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _list_protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401
     return (file_system.protocol,) if isinstance(file_system.protocol, str) else tuple(file_system.protocol)
 
 
@@ -247,29 +247,29 @@ def _refuse_folder(error: OSError) -> None:
     raise DumpError(f"{error.filename}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
 
 
-def _relative(path: str, base: str) -> str:
+def _make_relative(path: str, base: str) -> str:
     return path[len(base) :].lstrip("/") if path.startswith(base) else PurePosixPath(path).name
 
 
-def matches(name: str, glob: str) -> bool:
+def is_match(name: str, glob: str) -> bool:
     """Return whether a listed file matches a glob of `sources.yaml`."""
     return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
 
 
-def remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+def build_remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
     """Return the chosen files with their marks. Checksum files among `shown` count even if they are not chosen."""
     published: dict[str, dict[str, str]] = {}
     lines: dict[str, str] = {}
     for name in sorted(name for name in shown if is_checksum_file(name)):
-        said = _checksums_in(file_system, name, shown[name])
+        said = _read_checksum_file(file_system, name, shown[name])
         if said:
             lines[name] = hashlib.sha256(repr(sorted((file, sorted(hashes.items())) for file, hashes in said.items())).encode()).hexdigest()
         for file, hashes in said.items():
             published.setdefault(file, {}).update(hashes)
-    return [remote_file(file_system, name, info, published.get(name, {}), lines.get(name)) for name, info in chosen.items()]
+    return [build_remote_file(file_system, name, info, published.get(name, {}), lines.get(name)) for name, info in chosen.items()]
 
 
-def _checksums_in(file_system: Any, name: str, info: Info) -> dict[str, dict[str, str]]:  # noqa: ANN401
+def _read_checksum_file(file_system: Any, name: str, info: Info) -> dict[str, dict[str, str]]:  # noqa: ANN401
     try:
         with file_system.open(info["name"], "rb") as file:
             content = file.read(LARGEST_LIST_BYTES + 1)
@@ -278,7 +278,7 @@ def _checksums_in(file_system: Any, name: str, info: Info) -> dict[str, dict[str
     return {} if len(content) > LARGEST_LIST_BYTES else read_checksums(name, content.decode("utf-8", "replace"))
 
 
-def remote_file(
+def build_remote_file(
     file_system: Any,  # noqa: ANN401
     name: str,
     info: Info,
@@ -287,7 +287,7 @@ def remote_file(
 ) -> RemoteFile:
     """Return a listed file that is to land as `name`."""
     if is_local(file_system):
-        return _local_file(name, info["name"], checksums or {}, lines)
+        return _build_local_file(name, info["name"], checksums or {}, lines)
     if info.get("size") is None:
         info = {**info, **file_system.info(info["name"])}
     validators = tuple(f"{key}={info[key]}" for key in (*_ENTITY_TAGS, *_MODIFIED, *_OTHER_VALIDATORS) if info.get(key))
@@ -300,11 +300,11 @@ def remote_file(
         lines=lines,
         entity_tag=info.get("ETag") or info.get("etag"),
         modified=info.get("Last-Modified"),
-        modified_at=_modified_at(info),
+        modified_at=_read_modified_at(info),
     )
 
 
-def _local_file(name: str, path: str, checksums: Mapping[str, str], lines: str | None) -> RemoteFile:
+def _build_local_file(name: str, path: str, checksums: Mapping[str, str], lines: str | None) -> RemoteFile:
     """Return a local file. Links are followed, because fsspec gives the times of the link itself."""
     try:
         found = os.stat(path)  # noqa: PTH116
@@ -318,13 +318,13 @@ def _local_file(name: str, path: str, checksums: Mapping[str, str], lines: str |
     return RemoteFile(path, name, found.st_size, validators, found.st_ctime_ns, checksums, lines=lines, modified_at=found.st_mtime)
 
 
-def _modified_date(files: Iterable[RemoteFile]) -> str:
+def _find_modified_date(files: Iterable[RemoteFile]) -> str:
     """Return the newest day on which a file was changed; today if none is known."""
     seconds = [file.modified_at for file in files if file.modified_at is not None]
     return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, default=time.time())))
 
 
-def _modified_at(info: Info) -> float | None:
+def _read_modified_at(info: Info) -> float | None:
     for moment in (info[key] for key in _MODIFIED if info.get(key)):
         if isinstance(moment, datetime):
             return moment.timestamp()

@@ -69,31 +69,31 @@ def _read(file: Path, source_file: str, known: Mapping[str, int], seen: set[str]
         if missing:
             raise DumpError(f"{file}: no column {', '.join(missing)}; the first line names {','.join(COLUMNS)},genre")
         for number, row in enumerate(reader, start=1):
-            out.read(ENTITY)
+            out.count_read(ENTITY)
             place = {"source_file": source_file, "place": f"record {number}"}
             values = {name: (row[name] or "").strip() for name in COLUMNS}
             genre = next(filter(None, ((row.get(name) or "").strip() for name in GENRE_COLUMNS)), "")
-            trouble = _trouble(values, genre, known, seen)
+            trouble = _find_trouble(values, genre, known, seen)
             if trouble:
                 out.reject(ENTITY, trouble.reason, **place, record_id=values["suggestion_id"] or None, value=trouble.value)
                 continue
             seen.add(values["suggestion_id"])
-            yield {**place, **values, "entity_id": _normal_id(values), "genre_id": known[genre.casefold()]}
+            yield {**place, **values, "entity_id": _normalise_id(values), "genre_id": known[genre.casefold()]}
 
 
-def _trouble(row: dict[str, str], genre: str, known: Mapping[str, int], seen: set[str]) -> _Trouble | None:
+def _find_trouble(row: dict[str, str], genre: str, known: Mapping[str, int], seen: set[str]) -> _Trouble | None:
     if not row["suggestion_id"]:
         return _Trouble(Reason.MISSING_ID, "suggestion_id")
     if row["suggestion_id"] in seen:
         return _Trouble(Reason.DUPLICATE_ID, row["suggestion_id"])
     if row["entity_kind"] not in ("recording", "isrc", "artist"):
         return _Trouble(Reason.UNKNOWN_KIND, row["entity_kind"])
-    if _normal_id(row) is None:
+    if _normalise_id(row) is None:
         return _Trouble(Reason.INVALID_ISRC if row["entity_kind"] == "isrc" else Reason.INVALID_ID, row["entity_id"])
     return None if genre.casefold() in known else _Trouble(Reason.UNKNOWN_GENRE, genre)
 
 
-def _normal_id(row: dict[str, str]) -> str | None:
+def _normalise_id(row: dict[str, str]) -> str | None:
     value = row["entity_id"]
     if row["entity_kind"] == "isrc":
         return normalise_isrc(value)

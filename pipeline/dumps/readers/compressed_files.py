@@ -68,8 +68,8 @@ class DumpFile(io.RawIOBase):
         try:
             if path.stat().st_size == 0:
                 raise DumpError(f"{path}: the file is empty (0 bytes); {_MEND}")
-            self._format = packing_of(path)
-            self._stream = _stream(path, self._format)
+            self._format = detect_packing(path)
+            self._stream = _open_stream(path, self._format)
         except OSError as error:
             raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or mend its permissions") from error
 
@@ -113,7 +113,7 @@ class DumpFile(io.RawIOBase):
         super().close()
 
 
-def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> Iterator[bytes]:
+def read_blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> Iterator[bytes]:
     """Yield the unpacked content of `path` in blocks of `size` bytes, the last one shorter.
 
     Raises DumpError when the file is missing, cut off, damaged, or (unless `may_be_empty`) unpacks to nothing.
@@ -125,7 +125,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -
             raise DumpError(f"{path}: unpacks to 0 bytes; {_MEND}")
 
 
-def packing_of(path: Path) -> str:
+def detect_packing(path: Path) -> str:
     """Return `gzip`, `bzip2`, `zstd`, `xz` or `plain`, by the first bytes of the file; by its name if these are unknown and no text.
 
     OSError when it cannot be opened.
@@ -144,7 +144,7 @@ def _is_text(head: bytes) -> bool:
     return b"\0" not in head and _ERROR_PAGE.match(head) is None
 
 
-def _stream(path: Path, form: str) -> BinaryIO:
+def _open_stream(path: Path, form: str) -> BinaryIO:
     if form == "gzip":
         return cast("BinaryIO", igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
     if form == "bzip2":

@@ -48,17 +48,17 @@ def _parse(block: RowBlock, columns: Mapping[str, pl.DataType], wanted: Sequence
     if not block.content:
         return CopyBlock(pl.DataFrame(schema={"line": pl.Int64, **{name: columns[name] for name in wanted}}), block.faults)
     try:
-        frame = _frame(block, {name: pl.String() if dtype == pl.Boolean else dtype for name, dtype in columns.items()}, wanted)
+        frame = _read_frame(block, {name: pl.String() if dtype == pl.Boolean else dtype for name, dtype in columns.items()}, wanted)
         faults = block.faults
     except pl.exceptions.ComputeError:
         # A cell that is no number: read as text, cast leniently, and leave out the rows where that lost something.
-        frame, unfit = _cast(_frame(block, dict.fromkeys(columns, pl.String()), wanted), columns)
+        frame, unfit = _cast(_read_frame(block, dict.fromkeys(columns, pl.String()), wanted), columns)
         faults = pl.concat([block.faults, unfit]).sort("line")
     texts = [name for name in wanted if columns[name] == pl.String]
-    return CopyBlock(_unescape(_booleans(frame, columns), texts), faults)
+    return CopyBlock(_unescape(_convert_booleans(frame, columns), texts), faults)
 
 
-def _frame(block: RowBlock, schema: Mapping[str, pl.DataType], wanted: Sequence[str]) -> pl.DataFrame:
+def _read_frame(block: RowBlock, schema: Mapping[str, pl.DataType], wanted: Sequence[str]) -> pl.DataFrame:
     places = [list(schema).index(name) for name in wanted]
     frame = pl.read_csv(
         block.content,
@@ -83,7 +83,7 @@ def _cast(texts: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> tuple[pl.D
     return cast.filter(~unfit["lost"]), faults.match_to_schema(FAULT_SCHEMA)
 
 
-def _booleans(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def _convert_booleans(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
     return frame.with_columns(pl.col(name) == "t" for name in frame.columns if name != "line" and columns[name] == pl.Boolean)
 
 

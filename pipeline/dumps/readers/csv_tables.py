@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.compressed_files import DumpFile, blocks, packing_of
+from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing, read_blocks
 from pipeline.dumps.staging.layout_expectations import Expected
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -42,7 +42,7 @@ class CsvTable:
     source_file: str
     gaps: NDArray[np.int64]
 
-    def placed(self, block: pl.DataFrame) -> pl.DataFrame:
+    def locate_rows(self, block: pl.DataFrame) -> pl.DataFrame:
         """Rows of the table with `source_file` and `place` instead of `position`: the record number in the file, rejected ones counted."""
         position = block["position"].to_numpy()
         numbers = position + np.searchsorted(self.gaps, position - 1, side="right")
@@ -78,7 +78,7 @@ class CsvForm:
         return Expected(required, optional, (*self.passed_over, *others))
 
 
-def empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:
+def create_empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:
     """Create the table of a file that is not there."""
     connection.execute(f"CREATE TABLE {name} (position BIGINT, {', '.join(f'{column} VARCHAR' for column in form.columns)})")
     return CsvTable(name, "", np.empty(0, dtype=np.int64))
@@ -93,7 +93,7 @@ def load_table(
     cannot be read.
     """
     delimiter, quote = ("\t", "") if ".tsv" in path.suffixes else (",", '"')
-    plain, header = _plain(path, scratch), _header(path, delimiter)
+    plain, header = _unpack(path, scratch), _read_header(path, delimiter)
     place = {name.lower(): index for index, name in reversed(list(enumerate(header)))}
     chosen = {
         column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
@@ -102,14 +102,16 @@ def load_table(
     out.use(path)
     out.expect(form.part or f"table {name}", header, form.expected, place=path)
     read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
-    picked = ", ".join(f"{read[column].format(_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items())
-    typed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
+    picked = ", ".join(
+        f"{read[column].format(_quote_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items()
+    )
+    typed = ", ".join(f"{_quote_text(column)}: 'VARCHAR'" for column in header)
     try:
         connection.execute(
             f"""
-            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({_text(str(plain))}, header = true,
-                auto_detect = false, delim = {_text(delimiter)}, quote = {_text(quote)}, escape = {_text(quote)}, columns = {{{typed}}},
-                store_rejects = true, rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
+            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({_quote_text(str(plain))}, header = true,
+                auto_detect = false, delim = {_quote_text(delimiter)}, quote = {_quote_text(quote)}, escape = {_quote_text(quote)},
+                columns = {{{typed}}}, store_rejects = true, rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
             """
         )
     except duckdb.Error as error:
@@ -124,32 +126,32 @@ def _reject_errors(
     rows = connection.execute(
         f"SELECT line, min(error_type::VARCHAR), any_value(csv_line) FROM {name}_errors GROUP BY line ORDER BY line"
     ).fetchall()
-    out.read(entity, len(rows))
+    out.count_read(entity, len(rows))
     for line, error, text in rows:
         reason = _REASONS.get(error, Reason.BROKEN_RECORD)
         out.reject(entity, reason, source_file=source_file, place=f"record {line - 1}", excerpt=text)
     return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
 
 
-def _plain(path: Path, scratch: Path) -> Path:
-    if packing_of(path) == "plain":
+def _unpack(path: Path, scratch: Path) -> Path:
+    if detect_packing(path) == "plain":
         return path
     plain = scratch / path.stem
     with plain.open("wb") as file:
-        for block in blocks(path):
+        for block in read_blocks(path):
             file.write(block)
     return plain
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
+def _read_header(path: Path, delimiter: str) -> list[str]:
     with DumpFile(path) as file:
         line = file.read(1 << 20).split(b"\n", 1)[0]
     return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
 
 
-def _name(column: str) -> str:
+def _quote_name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _text(value: str) -> str:
+def _quote_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

@@ -98,7 +98,7 @@ class EpfFile:
         mode = next((line.partition(":")[2].strip().upper() for line in words if line.startswith("#exportMode:")), None)
         return EpfHeader(tuple(words[0].removeprefix("#").strip().split("\x01")), mode)
 
-    def blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
+    def read_blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
         """Yield all records in order, with the named columns (default: all).
 
         DumpError behind the last record when the file is cut off or holds another number of records than it says.
@@ -107,16 +107,16 @@ class EpfFile:
         seen = 0
         stated: int | None = None
         rest = b""
-        for piece in cut_lines(self._unread(), LONGEST_RECORD_BYTES, RECORD):
+        for piece in cut_lines(self._read_rest(), LONGEST_RECORD_BYTES, RECORD):
             if isinstance(piece, LongLine) and piece.has_end:
                 seen += 1
-                yield _too_large(piece.head, wanted, seen)
+                yield _reject_long_record(piece.head, wanted, seen)
             elif isinstance(piece, LongLine):
                 rest = piece.head
             elif not piece.endswith(RECORD):
                 rest = piece
             else:
-                block, stated = _without_count(piece, stated)
+                block, stated = _split_count(piece, stated)
                 if block:
                     parsed, records = _parse(block, self.header.columns, wanted, seen)
                     seen += records
@@ -126,7 +126,7 @@ class EpfFile:
         if stated != seen:
             raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
 
-    def _unread(self) -> Iterator[bytes]:
+    def _read_rest(self) -> Iterator[bytes]:
         """Yield the bytes after the header, in blocks."""
         yield self._rest
         yield from iter(lambda: self._file.read(BLOCK_BYTES), b"")
@@ -151,7 +151,7 @@ class _UnixEnds:
         return data.replace(_WINDOWS_RECORD, RECORD)
 
 
-def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:
+def _split_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:
     """Return the block without a `#recordsWritten` line at its end, and the number in that line."""
     start = block.rfind(_COUNT_LINE)
     if start < 0 or (start > 0 and block[start - len(RECORD) : start] != RECORD) or block.find(RECORD, start) + len(RECORD) != len(block):
@@ -160,10 +160,10 @@ def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]
     return block[:start], int(number) if number.isdigit() else stated
 
 
-def _too_large(head: bytes, wanted: tuple[str, ...], number: int) -> EpfBlock:
+def _reject_long_record(head: bytes, wanted: tuple[str, ...], number: int) -> EpfBlock:
     """Return a block without rows and with record `number`, which begins with `head`, as a reject."""
     rows = pl.DataFrame(schema={**dict.fromkeys(wanted, pl.String), "record": pl.Int64})
-    out = [(Reason.TOO_LARGE.value, number, None, _excerpt(head))]
+    out = [(Reason.TOO_LARGE.value, number, None, _cut_excerpt(head))]
     return EpfBlock(rows, pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row"))
 
 
@@ -197,7 +197,7 @@ def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes,
         elif not _is_utf8(record):
             reason = Reason.INVALID_UTF8
         if reason is not None:
-            out.append((reason.value, number, value, _excerpt(record)))
+            out.append((reason.value, number, value, _cut_excerpt(record)))
         kept.append(CELL.join(cells[: len(columns)]) if reason is None else CELL * (len(columns) - 1))
     return RECORD.join([*kept, b""]), pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row")
 
@@ -231,6 +231,6 @@ def _is_utf8(record: bytes) -> bool:
     return True
 
 
-def _excerpt(record: bytes) -> str:
+def _cut_excerpt(record: bytes) -> str:
     """Return a raw record as text with `|` between cells."""
     return record[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\x01", "|")[:EXCERPT_CHARACTERS]

@@ -18,7 +18,7 @@ _ANY = msgspec.json.Decoder(msgspec.Raw)
 Value = TypeVar("Value")
 
 
-def document_records(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
+def split_document(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
     """Return the records of a document, each as JSON on one line, in order; None when the document is a record itself.
 
     An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what lies
@@ -26,21 +26,21 @@ def document_records(document: bytes | memoryview, members: Sequence[str] = ()) 
     msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
     """
     if bytes(document[:64]).lstrip()[:1] == b"[":
-        return [one_line(element) for element in _decoded(_ARRAY, document)]
-    fields = _decoded(_OBJECT, document)
+        return [to_one_line(element) for element in _decode(_ARRAY, document)]
+    fields = _decode(_OBJECT, document)
     if "id" in fields:
         return None
-    found = [value for member in _deepest(fields, members) for value in _at(fields, member.split("."))]
-    return [one_line(record) for value in found for record in _elements(value)] if found else None
+    found = [value for member in _select_deepest(fields, members) for value in _find_values(fields, member.split("."))]
+    return [to_one_line(record) for value in found for record in _list_elements(value)] if found else None
 
 
-def _deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> list[str]:
+def _select_deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> list[str]:
     """Return `members` without those of which a deeper one exists: with `tracks.items`, the envelope in `tracks` is no record."""
-    there = [member for member in members if next(_at(fields, member.split(".")), None) is not None]
+    there = [member for member in members if next(_find_values(fields, member.split(".")), None) is not None]
     return [member for member in there if not any(other.startswith(f"{member}.") for other in there)]
 
 
-def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
+def to_one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
     """Return the same JSON without line breaks."""
     return msgspec.json.format(bytes(value), indent=-1)
 
@@ -48,13 +48,13 @@ def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
 def is_json(text: bytes) -> bool:
     """Return whether `text` is one JSON value."""
     try:
-        _decoded(_ANY, text)
+        _decode(_ANY, text)
     except msgspec.DecodeError:
         return False
     return True
 
 
-def _decoded(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | msgspec.Raw) -> Value:
+def _decode(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | msgspec.Raw) -> Value:
     """Decode `text`. Raises DecodeError also for endless nesting and for keys that are not UTF-8."""
     try:
         return decoder.decode(text)
@@ -64,15 +64,15 @@ def _decoded(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | ms
         raise msgspec.DecodeError(str(error)) from error
 
 
-def _at(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw]:
+def _find_values(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw]:
     value = fields.get(path[0])
     if value is None or bytes(memoryview(value)[:4]) == b"null":
         return
     if len(path) == 1:
         yield value
     elif bytes(memoryview(value)[:1]) == b"{":
-        yield from _at(_decoded(_OBJECT, value), path[1:])
+        yield from _find_values(_decode(_OBJECT, value), path[1:])
 
 
-def _elements(value: msgspec.Raw) -> list[msgspec.Raw]:
-    return _decoded(_ARRAY, value) if bytes(memoryview(value)[:1]) == b"[" else [value]
+def _list_elements(value: msgspec.Raw) -> list[msgspec.Raw]:
+    return _decode(_ARRAY, value) if bytes(memoryview(value)[:1]) == b"[" else [value]

@@ -15,20 +15,20 @@ LANDING_NOTES = ("landed.json", "broken.json")
 _ENTITY_OF_WORD = {"album": "source_release", "release": "source_release", "artist": "source_artist", "label": "source_label"}
 
 
-def json_files(dump: Path) -> list[Path]:
+def find_json_files(dump: Path) -> list[Path]:
     """Return the JSON files below `dump` (or `dump` itself), compressed or not, sorted by path."""
     candidates = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
-    return [path for path in candidates if _bare_suffix(path) in SUFFIXES and path.name not in LANDING_NOTES]
+    return [path for path in candidates if _find_suffix(path) in SUFFIXES and path.name not in LANDING_NOTES]
 
 
-def entity_by_name(path: Path) -> str:
+def guess_entity(path: Path) -> str:
     """Return the staging table for the records of a file, by the words in its name: recordings unless it names another kind."""
     if "track" in path.name.lower():
         return "source_recording"
     return next((entity for word, entity in _ENTITY_OF_WORD.items() if word in path.name.lower()), "source_recording")
 
 
-def _bare_suffix(path: Path) -> str:
+def _find_suffix(path: Path) -> str:
     name = path.name.lower()
     for suffix in COMPRESSED_SUFFIXES:
         name = name.removesuffix(suffix)

@@ -35,7 +35,7 @@ def cut_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iter
     parts: list[bytes] = []
     held = 0
     long: bytes | None = None
-    for block in _with_whole_ends(blocks, end):
+    for block in _keep_ends_whole(blocks, end):
         rest = block
         first = rest.find(end) + len(end) if end in rest else 0
         if long is None and held + (first or len(rest)) > longest:
@@ -85,7 +85,7 @@ class LineSample:
         self._skipped -= size
 
 
-def _with_whole_ends(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
+def _keep_ends_whole(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
     """Yield the same bytes in blocks of which only the last may end within `end`."""
     begun = b""
     for block in blocks:

@@ -23,13 +23,13 @@ import msgspec
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.compressed_files import DumpFile, packing_of
-from pipeline.dumps.readers.json_documents import document_records, is_json, one_line
+from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing
+from pipeline.dumps.readers.json_documents import is_json, split_document, to_one_line
 from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
-from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
+from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, format_line_places
 from pipeline.dumps.readers.ndjson_lines import LineCounter
 from pipeline.dumps.staging.layout_expectations import SAMPLED_LINES
-from pipeline.engine.local import worker_count
+from pipeline.engine.local import count_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class Block:
         """Number of records read."""
         return self.frame.height + self.broken.height
 
-    def rejects(self, entity: str) -> pl.DataFrame:
+    def build_rejects(self, entity: str) -> pl.DataFrame:
         """Return `broken` and `misfits` as rows of `reject` for the staging table `entity`."""
         return pl.concat([self.broken, self.misfits], how="diagonal").with_columns(entity=pl.lit(entity))
 
@@ -89,16 +89,16 @@ def read_json_blocks(
     list, object or text that stands where another should is left out of its record and is in `misfits`. DumpError when the file is
     missing, empty, cut off inside its compression, or holds no records at all.
     """
-    reader = _Reader(path, Layout(columns, members), source_file or path.name, _sample(census, members))
+    reader = _Reader(path, Layout(columns, members), source_file or path.name, _build_sample(census, members))
     rows = 0
     try:
-        for block in reader.blocks():
+        for block in reader.read_blocks():
             rows += block.rows
             if census:
                 census.count(block.frame)
             yield block
         if census:
-            census.look_for_others(reader.first_records())
+            census.look_for_others(reader.find_first_records())
     except (OSError, EOFError) as error:
         raise DumpError(f"{path}: cannot be read to its end ({error}); was it moved or replaced? Fetch it again") from error
     if rows == 0 and not reader.is_document:
@@ -129,23 +129,25 @@ def read_json_chunks(
             head = head or chunk[:SNIFF_BYTES]
             yield chunk
 
-    for content in _block_wise(kept(), 1, Layout(columns, members), source_file, _sample(census, members)):
-        block = _block(content, source_file)
+    for content in _read_block_wise(kept(), 1, Layout(columns, members), source_file, _build_sample(census, members)):
+        block = _build_block(content, source_file)
         if census:
             census.count(block.frame)
         yield block
     if census:
-        census.look_for_others(_first_records(head, members))
+        census.look_for_others(_find_first_records(head, members))
 
 
-def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None) -> Iterator[BlockContent]:
+def _read_block_wise(
+    chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None
+) -> Iterator[BlockContent]:
     """Yield the content of consecutive bytes from line `line` on, in order. Several blocks are read at the same time."""
-    workers = worker_count()
+    workers = count_workers()
     waiting: deque[Future[BlockContent]] = deque()
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
         for raw in cut_lines(chunks, RECORD_BYTES):
             if isinstance(raw, LongLine):
-                waiting.append(pool.submit(reader.without, raw.head, line))
+                waiting.append(pool.submit(reader.reject_long_line, raw.head, line))
                 line += 1
             else:
                 if sample:
@@ -158,7 +160,7 @@ def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file:
             yield waiting.popleft().result()
 
 
-def _block(content: BlockContent, source_file: str) -> Block:
+def _build_block(content: BlockContent, source_file: str) -> Block:
     name = pl.lit(source_file)
     return Block(
         content.frame.with_columns(source_file=name),
@@ -167,23 +169,23 @@ def _block(content: BlockContent, source_file: str) -> Block:
     )
 
 
-def _first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
+def _find_first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
     """Yield the whole records at the beginning of a file; of documents the records in them."""
     for line in head.split(b"\n")[:SAMPLED_LINES]:
-        yield from _records_of(line, members)
+        yield from _split_records(line, members)
 
 
-def _records_of(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
+def _split_records(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
     """Return the line as a record, or the first records of the document in it."""
     found = None
     with suppress(msgspec.DecodeError):
-        found = document_records(line, members) if members and line.strip() else None
+        found = split_document(line, members) if members and line.strip() else None
     return [line] if found is None else found[:SAMPLED_LINES]
 
 
-def _sample(census: MemberCensus | None, members: Sequence[str]) -> LineSample | None:
+def _build_sample(census: MemberCensus | None, members: Sequence[str]) -> LineSample | None:
     """Return a sample that gives the census records from all over a file."""
-    return None if census is None else LineSample(lambda line: census.look_into(_records_of(line, members)))
+    return None if census is None else LineSample(lambda line: census.look_into(_split_records(line, members)))
 
 
 class _Reader:
@@ -199,64 +201,70 @@ class _Reader:
         self.is_document = is_document(self.head)
         self.of_document: list[bytes] = []
 
-    def first_records(self) -> Iterator[bytes]:
+    def find_first_records(self) -> Iterator[bytes]:
         """Return some records as they stand in the file."""
-        return iter(self.of_document) if self.is_document else _first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout.members)
+        return (
+            iter(self.of_document)
+            if self.is_document
+            else _find_first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout.members)
+        )
 
-    def blocks(self) -> Iterator[Block]:
+    def read_blocks(self) -> Iterator[Block]:
         if self.is_document:
-            return self._of_document()
-        compression = _STREAMED.get(packing_of(self.path))
+            return self._read_document()
+        compression = _STREAMED.get(detect_packing(self.path))
         if compression is None or self.head.startswith(_BYTE_ORDER_MARK):
-            return self._block_wise(0, 1)
-        return self._streamed(compression)
+            return self._read_block_wise(0, 1)
+        return self._stream_file(compression)
 
-    def _streamed(self, compression: str) -> Iterator[Block]:
+    def _stream_file(self, compression: str) -> Iterator[Block]:
         """Read the whole file by DuckDB; read what follows the last clean frame in blocks."""
         counter = LineCounter(self.path, self.sample)
-        for frame in self._clean_frames(compression):
-            yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height)))), self.source_file)
-        behind = counter.position()
+        for frame in self._read_clean_frames(compression):
+            yield _build_block(
+                BlockContent(self.layout.select_columns(frame, format_line_places(counter.take(frame.height)))), self.source_file
+            )
+        behind = counter.find_position()
         if behind is not None:
-            yield from self._block_wise(*behind)
+            yield from self._read_block_wise(*behind)
 
-    def _clean_frames(self, compression: str) -> Iterator[pl.DataFrame]:
+    def _read_clean_frames(self, compression: str) -> Iterator[pl.DataFrame]:
         """Yield frames until DuckDB meets an error. Its Arrow reader raises OSError for any of them."""
         with suppress(duckdb.Error, OSError), self.path.open("rb") as file, connect() as connection:
-            query = self.layout.sql(f"/proc/self/fd/{file.fileno()}", object_size=STREAMED_RECORD_BYTES, compression=compression)
+            query = self.layout.build_sql(f"/proc/self/fd/{file.fileno()}", object_size=STREAMED_RECORD_BYTES, compression=compression)
             for batch in connection.sql(query).to_arrow_reader(FRAME_ROWS):
                 frame = pl.DataFrame(batch)
                 if not self.layout.is_clean(frame):
                     return
                 yield frame
 
-    def _block_wise(self, offset: int, line: int) -> Iterator[Block]:
-        for content in _block_wise(self._bytes(offset), line, self.layout, self.source_file, self.sample):
-            yield _block(content, self.source_file)
+    def _read_block_wise(self, offset: int, line: int) -> Iterator[Block]:
+        for content in _read_block_wise(self._read_bytes(offset), line, self.layout, self.source_file, self.sample):
+            yield _build_block(content, self.source_file)
 
-    def _bytes(self, offset: int) -> Iterator[bytes]:
+    def _read_bytes(self, offset: int) -> Iterator[bytes]:
         """Yield the unpacked bytes from `offset` on, without a byte order mark."""
         with DumpFile(self.path) as file:
             file.skip(offset)
             first = file.read(BLOCK_BYTES)
             yield from chain([first.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK_BYTES), b""))
 
-    def _of_document(self) -> Iterator[Block]:
+    def _read_document(self) -> Iterator[Block]:
         with DumpFile(self.path) as file:
             raw = file.read(DOCUMENT_BYTES + 1)
         if len(raw) > DOCUMENT_BYTES:
             raise DumpError(f"{self.path}: one JSON document of more than {DOCUMENT_BYTES} bytes; deliver it as one record per line")
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
         try:
-            found = document_records(raw, self.layout.members)
-            records = [one_line(raw)] if found is None else found
+            found = split_document(raw, self.layout.members)
+            records = [to_one_line(raw)] if found is None else found
         except msgspec.DecodeError as error:
             raise DumpError(f"{self.path}: is no JSON document ({error}); fetch the file again and compare its checksum") from error
         self.of_document = records[:SAMPLED_LINES]
         named = Records([(f"record {number}", record) for number, record in enumerate(records, start=1)])
         with closing(BlockReader(self.layout, self.source_file)) as reader:
-            content = reader.second_look(named)
-        yield _block(content, self.source_file)
+            content = reader.read_again(named)
+        yield _build_block(content, self.source_file)
 
 
 def is_document(head: bytes) -> bool:

@@ -19,8 +19,8 @@ import msgspec
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.json_documents import document_records
-from pipeline.dumps.readers.ndjson_lines import Lines, excerpt_of
+from pipeline.dumps.readers.json_documents import split_document
+from pipeline.dumps.readers.ndjson_lines import Lines, cut_excerpt
 from pipeline.dumps.readers.ndjson_shapes import Mended, Shape
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -72,12 +72,12 @@ class Layout:
         self.shape = Shape(self._typed)
         self._member_roots = list(dict.fromkeys(roots))
 
-    def sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
+    def build_sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
         """Return the query that reads the file at `path`."""
-        columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
+        columns = ", ".join(f"{_quote(name)}: {_quote(dtype)}" for name, dtype in self._typed.items())
         return (
-            f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = '{compression}', columns = {{{columns}}}, "
-            f"ignore_errors = {not strict}, maximum_object_size = {object_size})"
+            f"SELECT * FROM read_json({_quote(path)}, format = 'newline_delimited', compression = '{compression}', "
+            f"columns = {{{columns}}}, ignore_errors = {not strict}, maximum_object_size = {object_size})"
         )
 
     def is_clean(self, frame: pl.DataFrame) -> bool:
@@ -87,7 +87,7 @@ class Layout:
             suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
         return not frame.select(suspect.any()).item() and not self.shape.has_nested_texts(frame)
 
-    def placed(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
+    def select_columns(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
         """Return the wanted columns, and `place`."""
         return frame.select(*self.names, place=places)
 
@@ -115,25 +115,27 @@ class BlockReader:
         try:
             frame = self._parse(raw)
             if self.layout.is_clean(frame):
-                return BlockContent(self.layout.placed(frame, line_places(lines.numbers)))
+                return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
         except duckdb.Error:
             pass
-        named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.numbers[index]}", lines.line(index))]
-        return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
+        named = [
+            record for index in range(len(lines)) for record in self._split_line(f"line {lines.numbers[index]}", lines.get_line(index))
+        ]
+        return self.read_again(Records(named, is_cut=not raw.endswith(b"\n")))
 
-    def without(self, head: bytes, line: int) -> BlockContent:
+    def reject_long_line(self, head: bytes, line: int) -> BlockContent:
         """Return a line that is too long to be read, as a reject with its beginning."""
-        empty = self.layout.placed(self._parse(b"{}").clear(), pl.Series(dtype=pl.String))
-        broken = [(Reason.TOO_LARGE.value, f"line {line}", excerpt_of(head))]
+        empty = self.layout.select_columns(self._parse(b"{}").clear(), pl.Series(dtype=pl.String))
+        broken = [(Reason.TOO_LARGE.value, f"line {line}", cut_excerpt(head))]
         return BlockContent(empty, pl.DataFrame(broken, schema=BROKEN_SCHEMA, orient="row"))
 
-    def second_look(self, records: Records) -> BlockContent:
+    def read_again(self, records: Records) -> BlockContent:
         """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
         texts = [text for _, text in records.named]
         lenient = self._parse(b"\n".join(texts), strict=False)
         unread = lenient.select(pl.all_horizontal(pl.all().is_null())).to_series()
         shape = self.layout.shape
-        mended = {row: _mended(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.fits(text)}
+        mended = {row: _mend(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.can_hold(text)}
         broken = {row: found for row, found in mended.items() if isinstance(found, Reason)}
         if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
             broken[len(texts) - 1] = Reason.TRUNCATED_FILE
@@ -142,13 +144,13 @@ class BlockReader:
         sound = replace(
             records, named=[(place, whole[row].text if row in whole else text) for row, (place, text) in enumerate(records.named)]
         )
-        frames = [self.layout.placed(lenient.clear(), pl.Series(dtype=pl.String))]
+        frames = [self.layout.select_columns(lenient.clear(), pl.Series(dtype=pl.String))]
         refused: list[int] = []
         self._fit(sound, [row for row in range(len(texts)) if row not in broken], frames, refused)
         broken |= dict.fromkeys(refused, Reason.BROKEN_RECORD)
-        rejects = [(broken[row].value, records.named[row][0], excerpt_of(texts[row])) for row in sorted(broken)]
+        rejects = [(broken[row].value, records.named[row][0], cut_excerpt(texts[row])) for row in sorted(broken)]
         misfits = [
-            (Reason.WRONG_TYPE.value, records.named[row][0], excerpt_of(texts[row]), found.record_id, misfit.field, misfit.value)
+            (Reason.WRONG_TYPE.value, records.named[row][0], cut_excerpt(texts[row]), found.record_id, misfit.field, misfit.value)
             for row, found in whole.items()
             if row not in broken
             for misfit in found.misfits
@@ -165,14 +167,14 @@ class BlockReader:
         name, count = fields.most_common(1)[0] if fields else ("", 0)
         if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
             place, text = next(records.named[row] for row, found in mended.items() if found.misfits)
-            raise self._other_layout(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
+            raise self._build_layout_error(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
 
-    def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
+    def _split_line(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
         """Return the line as a record, or the records of the document in it."""
         found = None
         if self.layout.members and line.lstrip().startswith(b"{"):
             with suppress(msgspec.DecodeError):
-                found = document_records(line, self.layout.members)
+                found = split_document(line, self.layout.members)
         if found is None:
             return [(place, line)]
         return [(f"{place} record {number}", record) for number, record in enumerate(found, start=1)]
@@ -193,13 +195,13 @@ class BlockReader:
             if len(refused) > MISFITS_PER_BLOCK:
                 place, text = records.named[refused[0]]
                 said = f"more than {MISFITS_PER_BLOCK} records from {place} on are of another shape"
-                raise self._other_layout(text, said) from error
+                raise self._build_layout_error(text, said) from error
             return
-        frames.append(self.layout.placed(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
+        frames.append(self.layout.select_columns(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
 
-    def _other_layout(self, text: bytes, said: str) -> DumpError:
+    def _build_layout_error(self, text: bytes, said: str) -> DumpError:
         mend = "the platform has changed its layout: compare the format notes"
-        return DumpError(f"{self.source_file}: {said}: {excerpt_of(text)}; {mend}")
+        return DumpError(f"{self.source_file}: {said}: {cut_excerpt(text)}; {mend}")
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
         """Return all columns of the layout. Raises duckdb.Error when `strict` and a line is not JSON or does not fit."""
@@ -212,12 +214,12 @@ class BlockReader:
         os.ftruncate(descriptor, 0)
         for start in range(0, len(raw), _WRITE_BYTES):
             os.pwrite(descriptor, raw[start : start + _WRITE_BYTES], start)
-        query = self.layout.sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
+        query = self.layout.build_sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
         frame: pl.DataFrame = of_thread.cursor.sql(query).pl()
         return frame
 
 
-def line_places(numbers: NDArray[np.int64]) -> pl.Series:
+def format_line_places(numbers: NDArray[np.int64]) -> pl.Series:
     """Return line numbers in the form of `reject.place`."""
     return pl.select(pl.format("line {}", pl.Series(numbers))).to_series()
 
@@ -229,13 +231,13 @@ def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _mended(shape: Shape, text: bytes) -> Mended | Reason:
+def _mend(shape: Shape, text: bytes) -> Mended | Reason:
     """Return the record without fields that do not fit, or why it cannot be read."""
     try:
-        return shape.mended(text.decode()) or Reason.BROKEN_RECORD
+        return shape.mend(text.decode()) or Reason.BROKEN_RECORD
     except UnicodeDecodeError:
         return Reason.INVALID_UTF8
 
 
-def _text(value: str) -> str:
+def _quote(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.dumps.readers.compressed_files import DumpFile, packing_of
+from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing
 from pipeline.dumps.readers.line_blocks import HEAD_BYTES
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
 
@@ -28,7 +28,7 @@ STEP_BYTES = 512 << 10
 """Bytes that fit into the second-level cache."""
 
 
-def excerpt_of(record: bytes) -> str:
+def cut_excerpt(record: bytes) -> str:
     """Return the beginning of a raw record as text; bytes that are not UTF-8 are shown by their numbers."""
     return record[:HEAD_BYTES].strip().decode("utf-8", "backslashreplace")[:EXCERPT_CHARACTERS]
 
@@ -66,7 +66,7 @@ class Lines:
         """Return the number of lines that are not blank."""
         return len(self.numbers)
 
-    def line(self, index: int) -> bytes:
+    def get_line(self, index: int) -> bytes:
         """Return the bytes of a line without its end; `index` counts lines that are not blank."""
         starts, ends, _ = self._spans
         return self.raw[starts[index] : ends[index]]
@@ -81,7 +81,7 @@ class LineCounter:
 
     def __init__(self, path: Path, sample: LineSample | None = None) -> None:
         """Count in `path`, which is read as far as `take` asks; `sample` gets what is read."""
-        self._steps = _line_starts(path, sample)
+        self._steps = _find_line_starts(path, sample)
         self._starts = self._numbers = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> NDArray[np.int64]:
@@ -95,7 +95,7 @@ class LineCounter:
                 return np.concatenate(found)
             self._step()
 
-    def position(self) -> tuple[int, int] | None:
+    def find_position(self) -> tuple[int, int] | None:
         """Return byte offset (unpacked) and line number of the next record; None at the end of the file."""
         try:
             while not len(self._starts):
@@ -111,10 +111,10 @@ class LineCounter:
         self._starts, self._numbers = step
 
 
-def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _find_line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield byte offset and number of each line that is not blank, step by step."""
     buffer = bytearray(STEP_BYTES)
-    is_plain = packing_of(path) == "plain"
+    is_plain = detect_packing(path) == "plain"
     offset, line, is_at_start = 0, 1, True
     undecided: tuple[int, int] | None = None
     with path.open("rb", buffering=0) if is_plain else DumpFile(path) as file:
@@ -131,10 +131,10 @@ def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArra
             numbers = np.arange(line, line + len(starts))
             line += len(starts)
             keep = data[starts] > ord(" ")
-            held = [] if undecided is None or _first_text(buffer, 0, size) in (b"", b"\n") else [undecided]
-            undecided = undecided if _first_text(buffer, 0, size) == b"" else None
+            held = [] if undecided is None or _find_first_text(buffer, 0, size) in (b"", b"\n") else [undecided]
+            undecided = undecided if _find_first_text(buffer, 0, size) == b"" else None
             for index in np.flatnonzero(~keep):
-                first = _first_text(buffer, int(starts[index]), size)
+                first = _find_first_text(buffer, int(starts[index]), size)
                 keep[index] = first not in (b"", b"\n")
                 if first == b"":
                     undecided = offset + int(starts[index]), int(numbers[index])
@@ -145,7 +145,7 @@ def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArra
             offset += size
 
 
-def _first_text(buffer: bytearray, start: int, end: int) -> bytes:
+def _find_first_text(buffer: bytearray, start: int, end: int) -> bytes:
     """Return the first byte from `start` on that is no blank: a line end for a blank line, nothing when the step ends before."""
     for length in (64, end):
         text = bytes(buffer[start : min(start + length, end)]).lstrip(b" \t\r")

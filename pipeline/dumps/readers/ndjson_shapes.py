@@ -55,9 +55,9 @@ class Shape:
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Take the types VARCHAR, JSON (any value), INTEGER, BIGINT, and lists and structs of these."""
         self._fields = {name: duckdb.sqltype(dtype) for name, dtype in columns.items()}
-        self._decoder = msgspec.json.Decoder(_struct_type(self._fields))
+        self._decoder = msgspec.json.Decoder(_build_struct_type(self._fields))
 
-    def fits(self, text: bytes) -> bool:
+    def can_hold(self, text: bytes) -> bool:
         """Return whether a line is an object with fields of the right types. Some lines that are not strictly JSON pass, too."""
         try:
             self._decoder.decode(text)
@@ -65,21 +65,21 @@ class Shape:
             return False
         return True
 
-    def mended(self, text: str) -> Mended | None:
+    def mend(self, text: str) -> Mended | None:
         """Return the record without fields that do not fit; None when the line is no JSON object or names a field twice.
 
         A single value where a list is expected becomes a list of one, and a list of one becomes its value where one is expected. Raw
         control characters, which JSON forbids in texts, are kept; lone surrogates become U+FFFD.
         """
         try:
-            record = json.loads(text, strict=False, parse_constant=str, object_pairs_hook=_object)
+            record = json.loads(text, strict=False, parse_constant=str, object_pairs_hook=_build_object)
         except (ValueError, RecursionError):
             return None
         if not isinstance(record, dict):
             return None
         misfits: list[Misfit] = []
         try:
-            record = record | {name: _fitted(record[name], kind, name, misfits) for name, kind in self._fields.items() if name in record}
+            record = record | {name: _fit(record[name], kind, name, misfits) for name, kind in self._fields.items() if name in record}
             line = _LONE_SURROGATES.sub("\ufffd", json.dumps(record, ensure_ascii=False)).encode()
         except (ValueError, RecursionError):  # a number of thousands of digits, or nesting that can be read but not written
             return None
@@ -91,40 +91,40 @@ class Shape:
         return any(_has_nested(frame[name], kind) for name, kind in self._fields.items())
 
 
-def _struct_type(fields: Mapping[str, Any]) -> type[msgspec.Struct]:
+def _build_struct_type(fields: Mapping[str, Any]) -> type[msgspec.Struct]:
     names = {f"field_{index}": name for index, name in enumerate(fields)}
-    typed = [(alias, _decoded_type(fields[name]) | None, None) for alias, name in names.items()]
+    typed = [(alias, _build_decoder_type(fields[name]) | None, None) for alias, name in names.items()]
     return msgspec.defstruct("Fields", typed, rename=names)
 
 
-def _decoded_type(kind: Any) -> Any:  # noqa: ANN401 - types of two libraries, which have no name
+def _build_decoder_type(kind: Any) -> Any:  # noqa: ANN401 - types of two libraries, which have no name
     if str(kind) == "JSON":
         return msgspec.Raw
     if kind.id == "list":
-        return list[_decoded_type(kind.children[0][1]) | None]  # type: ignore[misc]
+        return list[_build_decoder_type(kind.children[0][1]) | None]  # type: ignore[misc]
     if kind.id == "struct":
-        return _struct_type(dict(kind.children))
+        return _build_struct_type(dict(kind.children))
     return int if kind.id in _WHOLE_NUMBERS else str | int | float | bool
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a field stands twice")
     return found
 
 
-def _fitted(value: object, kind: Any, path: str, misfits: list[Misfit]) -> object:  # noqa: ANN401
+def _fit(value: object, kind: Any, path: str, misfits: list[Misfit]) -> object:  # noqa: ANN401
     """Return the value without parts of another type, which go to `misfits`."""
     if value is None or str(kind) == "JSON":
         return value
     if kind.id == "list":
-        return _fitted_list(value if isinstance(value, list) else [value], kind.children[0][1], path, misfits)
+        return _fit_list(value if isinstance(value, list) else [value], kind.children[0][1], path, misfits)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if kind.id == "struct" and isinstance(value, dict):
         fields = dict(kind.children)
-        return {name: _fitted(part, fields[name], f"{path}.{name}", misfits) if name in fields else part for name, part in value.items()}
+        return {name: _fit(part, fields[name], f"{path}.{name}", misfits) if name in fields else part for name, part in value.items()}
     if kind.id in _WHOLE_NUMBERS and _is_number(value, _WHOLE_NUMBERS[kind.id]):
         return round(float(value)) if isinstance(value, str) else value
     if kind.id == "varchar" and not isinstance(value, dict | list):
@@ -134,10 +134,10 @@ def _fitted(value: object, kind: Any, path: str, misfits: list[Misfit]) -> objec
     return None
 
 
-def _fitted_list(values: list[object], kind: Any, path: str, misfits: list[Misfit]) -> list[object] | None:  # noqa: ANN401
+def _fit_list(values: list[object], kind: Any, path: str, misfits: list[Misfit]) -> list[object] | None:  # noqa: ANN401
     """Return the list without entries that do not fit. A list of numbers is one value, good or bad as a whole."""
     before = len(misfits)
-    entries = [(entry, _fitted(entry, kind, f"{path}[{index}]", misfits)) for index, entry in enumerate(values)]
+    entries = [(entry, _fit(entry, kind, f"{path}[{index}]", misfits)) for index, entry in enumerate(values)]
     if kind.id in _WHOLE_NUMBERS and len(misfits) > before:
         return None
     return [fitted for entry, fitted in entries if entry is None or fitted is not None]
@@ -159,11 +159,11 @@ def _has_nested(values: pl.Series, kind: Any) -> bool:  # noqa: ANN401
         return _has_nested(values.explode(), kind.children[0][1])
     if kind.id == "struct":
         return any(_has_nested(values.struct.field(name), part) for name, part in kind.children)
-    bracketed = pl.Series([text for chunk in values.get_chunks() for text in _bracketed(chunk)], dtype=pl.String)
+    bracketed = pl.Series([text for chunk in values.get_chunks() for text in _find_bracketed(chunk)], dtype=pl.String)
     return bool(bracketed.str.contains(_NESTED_START).any())
 
 
-def _bracketed(texts: pl.Series) -> list[str]:
+def _find_bracketed(texts: pl.Series) -> list[str]:
     """Return the texts of one chunk that begin with a bracket, by the prefixes in its views: a fifth of the cost of reading them."""
     array = texts.to_arrow(compat_level=pl.CompatLevel.newest())
     views = np.frombuffer(cast("memoryview", array.buffers()[1]), dtype=np.uint8).reshape(-1, _VIEW_BYTES)[

@@ -58,7 +58,7 @@ def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFram
     held, size = 0, 0
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
-            longest = _longest_repeated(path, file, group)
+            longest = _find_longest_repeated(path, file, group)
             for batch in file.iter_batches(max(1, min(rows, BATCH_BYTES // max(longest, 1))), row_groups=[group]):
                 frame = _cut(pl.DataFrame(pl.from_arrow(batch)))
                 waiting.append(frame)
@@ -70,7 +70,7 @@ def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFram
         yield pl.concat(waiting)
 
 
-def _longest_repeated(path: Path, file: pq.ParquetFile, group: int) -> int:
+def _find_longest_repeated(path: Path, file: pq.ParquetFile, group: int) -> int:
     """Return the bytes of the longest dictionary value of a row group. Only dictionary values repeat without taking space."""
     row_group = file.metadata.row_group(group)
     chunks = [row_group.column(number) for number in range(row_group.num_columns)]
@@ -79,19 +79,19 @@ def _longest_repeated(path: Path, file: pq.ParquetFile, group: int) -> int:
         return 0
     with pq.ParquetFile(path, read_dictionary=names) as encoded:
         first = next(encoded.iter_batches(1, row_groups=[group], columns=names))
-    return max((_longest_value(column) for column in first.columns), default=0)
+    return max((_measure_longest(column) for column in first.columns), default=0)
 
 
-def _longest_value(values: Any) -> int:  # noqa: ANN401 - the stubs know no common type of arrays
+def _measure_longest(values: Any) -> int:  # noqa: ANN401 - the stubs know no common type of arrays
     if pa.types.is_dictionary(values.type):
         lengths: Any = pc.binary_length(values.dictionary)
         return int(pc.max(lengths).as_py() or 0)
     if pa.types.is_struct(values.type):
-        return max((_longest_value(values.field(number)) for number in range(values.type.num_fields)), default=0)
+        return max((_measure_longest(values.field(number)) for number in range(values.type.num_fields)), default=0)
     if pa.types.is_map(values.type):
-        return max(_longest_value(values.keys), _longest_value(values.items))
+        return max(_measure_longest(values.keys), _measure_longest(values.items))
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-        return _longest_value(values.values)
+        return _measure_longest(values.values)
     return 0
 
 

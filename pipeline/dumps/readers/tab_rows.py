@@ -52,7 +52,7 @@ def read_rows(
         if is_ended:
             _refuse_cut(piece, source)
         if isinstance(piece, LongLine):
-            fault = (first_line, Reason.TOO_LARGE.value, _excerpt(piece.head))
+            fault = (first_line, Reason.TOO_LARGE.value, _cut_excerpt(piece.head))
             block = RowBlock(b"", pl.Series("line", dtype=pl.Int64), pl.DataFrame([fault], schema=FAULT_SCHEMA, orient="row"))
         else:
             content = piece if piece.endswith(b"\n") else piece + b"\n"
@@ -68,7 +68,7 @@ def _refuse_cut(piece: bytes | LongLine, source: str) -> None:
     """Raise DumpError when the last line of a file has no end."""
     head, has_end = (piece.head, piece.has_end) if isinstance(piece, LongLine) else (piece, piece.endswith(b"\n"))
     if not has_end:
-        raise DumpError(f"{source}: cut off in the last line ({_excerpt(head)[:60]!r} has no end); fetch the file again")
+        raise DumpError(f"{source}: cut off in the last line ({_cut_excerpt(head)[:60]!r} has no end); fetch the file again")
 
 
 def _check(content: bytes, cells: int, first_line: int) -> RowBlock:
@@ -83,7 +83,7 @@ def _check(content: bytes, cells: int, first_line: int) -> RowBlock:
     if fits and _is_utf8(content):
         lines = pl.int_range(first_line, first_line + row_count, dtype=pl.Int64, eager=True)
         return RowBlock(content, lines, pl.DataFrame(schema=FAULT_SCHEMA))
-    return _without_faults(content, text, cells, first_line)
+    return _take_out_faults(content, text, cells, first_line)
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -96,7 +96,7 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _without_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.uint8]], cells: int, first_line: int) -> RowBlock:
+def _take_out_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.uint8]], cells: int, first_line: int) -> RowBlock:
     ends = np.flatnonzero(text == _LINE_END)
     tabs = np.searchsorted(np.flatnonzero(text == _TAB), ends)
     tab_counts = np.diff(tabs, prepend=0)
@@ -108,14 +108,14 @@ def _without_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.uin
         line = content[start : end + 1]
         start = end + 1
         if tab_count != cells - 1:
-            faults.append((number, Reason.WRONG_COLUMN_COUNT.value, _excerpt(line)))
+            faults.append((number, Reason.WRONG_COLUMN_COUNT.value, _cut_excerpt(line)))
         elif not line.isascii() and not _is_utf8(line):
-            faults.append((number, Reason.INVALID_UTF8.value, _excerpt(line)))
+            faults.append((number, Reason.INVALID_UTF8.value, _cut_excerpt(line)))
         else:
             good.append(line)
             lines.append(number)
     return RowBlock(b"".join(good), pl.Series("line", lines, dtype=pl.Int64), pl.DataFrame(faults, schema=FAULT_SCHEMA, orient="row"))
 
 
-def _excerpt(line: bytes) -> str:
+def _cut_excerpt(line: bytes) -> str:
     return line[: 4 * EXCERPT_CHARACTERS].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")[:EXCERPT_CHARACTERS]

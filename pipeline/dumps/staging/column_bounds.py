@@ -28,7 +28,7 @@ _NO_NAME = ("platform", "entity_kind", "day")
 """Key columns that do not identify a record."""
 
 
-def within_bounds(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+def apply_bounds(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Return `frame`, with columns of `table`, without values over their bounds, and these as rows of `reject` (without `platform`).
 
     The columns `source_file` and `place` (or `line`) of `frame`, if present, say where each row stands. They are dropped.
@@ -65,11 +65,11 @@ class _Rows:
             self._bound_number(column, values)
 
     def _bound_text(self, column: Column, values: pl.Series) -> None:
-        if column.longest is not None and _longest_bytes(values) > column.longest:
+        if column.longest is not None and _measure_longest(values) > column.longest:
             self._leave_out(column, values.str.len_chars() > column.longest, Reason.TOO_LONG)
 
     def _bound_number(self, column: Column, values: pl.Series) -> None:
-        within = values.is_between(*_range(column))
+        within = values.is_between(*_find_range(column))
         if within.all():
             return
         # NaN and the infinities are within no bounds.
@@ -82,10 +82,10 @@ class _Rows:
 
     def _bound_entries(self, column: Column, values: pl.Series) -> None:
         longest = column.longest
-        if longest is None or all(_longest_bytes(texts) <= longest for texts in _texts(values)):
+        if longest is None or all(_measure_longest(texts) <= longest for texts in _list_texts(values)):
             return
         entry = pl.element()
-        texts = [entry.struct.field(field.name) for field in _fields(values)] or [entry]
+        texts = [entry.struct.field(field.name) for field in _list_fields(values)] or [entry]
         is_long = pl.any_horizontal((text.str.len_chars() > longest).fill_null(value=False) for text in texts)
         long = self._frame.select(pl.col(column.name).list.filter(is_long)).to_series()
         self._reject(column, (long.list.len() > 0).fill_null(value=False), Reason.TOO_LONG, "field", long)
@@ -125,30 +125,30 @@ class _Rows:
             place=pl.lit(where.get("place", "record " + record_id.fill_null("?"))),
             record_id=pl.lit(record_id),
             field=pl.lit(column.name if severity == "field" else None, dtype=pl.String),
-            value=pl.lit(_shown_values(values.filter(over), reason)),
-            excerpt=pl.struct(_shown(bad[other]) for other in bad.columns).struct.json_encode(),
+            value=pl.lit(_shorten_values(values.filter(over), reason)),
+            excerpt=pl.struct(_shorten_column(bad[other]) for other in bad.columns).struct.json_encode(),
         )
         self.rejects.append(found)
 
 
-def _longest_bytes(texts: pl.Series) -> int:
+def _measure_longest(texts: pl.Series) -> int:
     """Return the bytes of the longest text. They bound its characters, and Arrow knows them without reading the text."""
     return cast("int", texts.str.len_bytes().max() or 0)
 
 
-def _fields(values: pl.Series) -> list[pl.Field]:
+def _list_fields(values: pl.Series) -> list[pl.Field]:
     """Return the fields of the structs in a list; none for other lists."""
     inner = cast("pl.List", values.dtype).inner
     return inner.fields if isinstance(inner, pl.Struct) else []
 
 
-def _texts(values: pl.Series) -> list[pl.Series]:
+def _list_texts(values: pl.Series) -> list[pl.Series]:
     """Return all texts in lists of texts, or in lists of structs of texts."""
     entries = values.explode()
-    return [entries.struct.field(field.name) for field in _fields(values)] or [entries]
+    return [entries.struct.field(field.name) for field in _list_fields(values)] or [entries]
 
 
-def _range(column: Column) -> tuple[float, float]:
+def _find_range(column: Column) -> tuple[float, float]:
     """Return the least and the largest number that the column may hold, by its type and its bounds."""
     if pa.types.is_floating(column.type):
         least, largest = -sys.float_info.max, sys.float_info.max
@@ -161,25 +161,25 @@ def _range(column: Column) -> tuple[float, float]:
     )
 
 
-def _shown_values(values: pl.Series, reason: Reason) -> pl.Series:
+def _shorten_values(values: pl.Series, reason: Reason) -> pl.Series:
     """Return how faulty values are shown: the beginning of a text, the size of a list, or its first entry that is too long."""
     if not isinstance(values.dtype, pl.List):
         return values.cast(pl.String).str.head(SHOWN_CHARACTERS)
     if reason is Reason.TOO_MANY:
         return values.to_frame("values").select(pl.format("{} entries", pl.col("values").list.len())).to_series()
     first = pl.col("values").list.first()
-    texts = [first.struct.field(field.name) for field in _fields(values)] or [first]
+    texts = [first.struct.field(field.name) for field in _list_fields(values)] or [first]
     return values.to_frame("values").select(pl.concat_str(texts, separator=" | ", ignore_nulls=True).str.head(SHOWN_CHARACTERS)).to_series()
 
 
-def _shown(values: pl.Series) -> pl.Series:
+def _shorten_column(values: pl.Series) -> pl.Series:
     """Return a column as excerpts show it: texts cut, lists with their first entries."""
     if values.dtype == pl.String:
         return values.str.head(SHOWN_CHARACTERS)
     if not isinstance(values.dtype, pl.List):
         return values
     entry = pl.element()
-    fields = [field.name for field in _fields(values)]
+    fields = [field.name for field in _list_fields(values)]
     if fields:
         entry = pl.struct(entry.struct.field(name).str.head(SHOWN_CHARACTERS) for name in fields)
     elif values.dtype == pl.List(pl.String):

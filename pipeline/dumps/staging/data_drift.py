@@ -29,7 +29,7 @@ class DriftLimits:
     lowest_rows: float = 0.7
     largest_loss: float = 0.1
 
-    def as_note(self) -> dict[str, float]:
+    def to_note(self) -> dict[str, float]:
         """Return the limits for the note beside a dump that they refused. Other limits give the dump another chance."""
         return asdict(self)
 

@@ -52,19 +52,19 @@ class Expected:
     optional: Mapping[str, Sequence[str]]
     passed_over: Collection[str] = ()
 
-    def knows(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Return whether `name`, in lower case, is one of these columns."""
         names = {other.lower() for group in (self.required, self.optional) for key, others in group.items() for other in (key, *others)}
         return name in names or any(_is_like(name, known.lower()) for known in self.passed_over)
 
 
-def expected(required: Iterable[str] = (), optional: Iterable[str] = (), passed_over: Collection[str] = ()) -> Expected:
+def expect_names(required: Iterable[str] = (), optional: Iterable[str] = (), passed_over: Collection[str] = ()) -> Expected:
     """Return expected columns without alternative names. A name that is both required and optional is required."""
     needed = dict.fromkeys(required, ())
     return Expected(needed, {name: () for name in optional if name not in needed}, passed_over)
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """Return the names in a text with blanks between them. As tuples, lists of a hundred names would fill pages."""
     return tuple(text.split())
 
@@ -77,7 +77,7 @@ def require_columns(profile: Profile, part: str, delivered: Iterable[str], colum
     """Compare the heading of one part with `columns`, ignoring case.
 
     Raises DumpError, with `place` (the file) and `notes` (the page that describes the format), when a required column is missing. The rest
-    goes to `profile`, for `layout_warnings`.
+    goes to `profile`, for `find_layout_warnings`.
     """
     names = list(delivered)
     found = {name.lower() for name in names}
@@ -85,7 +85,7 @@ def require_columns(profile: Profile, part: str, delivered: Iterable[str], colum
     if missing:
         raise DumpError(f"{place}: no column {', '.join(missing)} among {', '.join(names)} ({part}); see {notes}")
     counts = {name: int(bool(found & {name.lower(), *(other.lower() for other in others)})) for name, others in columns.optional.items()}
-    _add(profile, part, {FILES: 1, **counts}, [name for name in names if not columns.knows(name.lower())])
+    _add(profile, part, {FILES: 1, **counts}, [name for name in names if not columns.has_name(name.lower())])
 
 
 def count_tables(profile: Profile, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
@@ -124,7 +124,7 @@ class MemberCensus:
         """Record the members of some raw records."""
         for record in records:
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                _paths(msgspec.json.decode(record), "", self._paths, 0)
+                _collect_paths(msgspec.json.decode(record), "", self._paths, 0)
 
     def look_for_others(self, records: Iterable[bytes]) -> None:
         """Record the unknown members of these raw records and of all that `look_into` was given."""
@@ -159,15 +159,15 @@ def _count(values: pa.Array[Any], path: str, counts: Counter[str]) -> None:
             _count(there.field(index), f"{path}.{there.type.field(index).name}", counts)
 
 
-def _paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
+def _collect_paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
     if isinstance(value, list):
         for entry in value[:SAMPLED_LINES]:
-            _paths(entry, path, found, depth)
+            _collect_paths(entry, path, found, depth)
     elif isinstance(value, dict) and depth < DEEPEST:
         for name, inner in value.items():
             inside = f"{path}.{name}" if path else str(name)
             found.setdefault(inside.lower(), inside)
-            _paths(inner, inside, found, depth + 1)
+            _collect_paths(inner, inside, found, depth + 1)
 
 
 def count_tags(profile: Profile, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str]) -> None:
@@ -186,7 +186,7 @@ def _add(profile: Profile, part: str, counts: Mapping[str, int], new: Iterable[s
     unknown += [name for name in new if name not in unknown]
 
 
-def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
+def find_layout_warnings(before: Profile | None, now: Profile) -> list[str]:
     """Return oddities of the layout of a dump, compared with the dump before, or else with what is usual for the format."""
     found: list[str] = []
     for part, members in now.members.items():
@@ -195,11 +195,11 @@ def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
             if name in (FILES, RECORDS):
                 continue
             if FILES in members:
-                told = _missing_column(name, count, members[FILES], were)
+                told = _describe_missing_column(name, count, members[FILES], were)
             elif were is None:
-                told = _missing_usual(name, members) if name in now.usual.get(part, ()) else ""
+                told = _describe_missing_usual(name, members) if name in now.usual.get(part, ()) else ""
             else:
-                told = _missing_member(name, count, members[RECORDS], were)
+                told = _describe_missing_member(name, count, members[RECORDS], were)
             if told:
                 found.append(f"{part}: {told}")
         known = set(before.unknown.get(part, ())) if before else set()
@@ -218,20 +218,20 @@ def remember_unknown(before: Profile | None, now: Profile) -> None:
             _add(now, part, {}, names)
 
 
-def _missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:
+def _describe_missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:
     """Return a message about a column that is missing in a heading. A column that the dump before lacked too is no news."""
     if count == files or (were is not None and not were.get(name)):
         return ""
     return f"no column {name}" if not count else f"no column {name} in {files - count} of {files} files"
 
 
-def _missing_usual(name: str, members: Mapping[str, int]) -> str:
+def _describe_missing_usual(name: str, members: Mapping[str, int]) -> str:
     """Return a message when a usual member is in no record although its parent is in many."""
     holders = members.get(name.rpartition(".")[0] or RECORDS, 0)
     return f"no {name} in {holders:,} records" if not members[name] and holders >= LEAST_RECORDS else ""
 
 
-def _missing_member(name: str, count: int, records: int, were: Mapping[str, int]) -> str:
+def _describe_missing_member(name: str, count: int, records: int, were: Mapping[str, int]) -> str:
     """Return a message when a member is rarer than before, or gone, beyond chance."""
     had, was = were.get(RECORDS, 0), were.get(name, 0)
     likely = was * min(1.0, records / had) if had else 0.0

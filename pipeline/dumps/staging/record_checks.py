@@ -1,7 +1,7 @@
 """Checks that split a block of records into staged rows and rejects, a column at a time.
 
 A block is a frame with the columns `source_file` and `place` (where each record stands) beside the values as delivered. `split_rows`
-rejects records, and `value_rejects` rejects values. Add a check here only if several platforms need it.
+rejects records, and `find_value_rejects` rejects values. Add a check here only if several platforms need it.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
         place="place",
         record_id=pl.col(record_id).cast(pl.String),
         value="_value",
-        excerpt=excerpt(block.columns),
+        excerpt=build_excerpt(block.columns),
     )
 
 
-def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[ValueRule]) -> pl.DataFrame:
+def find_value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[ValueRule]) -> pl.DataFrame:
     """Return a row of `reject` per value of `block` that was delivered but cannot be read, rule by rule."""
     flags = block.select((rule.raw.is_not_null() & rule.clean.is_null()).alias(f"{index}") for index, rule in enumerate(rules))
     found = []
@@ -82,13 +82,13 @@ def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Seque
                     record_id=pl.col(record_id).cast(pl.String),
                     field=pl.lit(rule.field),
                     value=rule.raw.cast(pl.String),
-                    excerpt=excerpt(block.columns),
+                    excerpt=build_excerpt(block.columns),
                 )
             )
     return pl.concat(found) if found else pl.DataFrame()
 
 
-def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
+def build_unknown_rejects(block: pl.DataFrame, entity: str) -> pl.DataFrame:
     """Return all of `block` as rows of `reject`: of an unknown kind, or without an id."""
     reason = pl.when(pl.col("id").is_null()).then(pl.lit(Reason.MISSING_ID.value)).otherwise(pl.lit(Reason.UNKNOWN_KIND.value))
     return block.select(
@@ -97,7 +97,7 @@ def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
         severity=pl.lit("row"),
         reason=reason,
         record_id="id",
-        excerpt=excerpt(block.columns),
+        excerpt=build_excerpt(block.columns),
     )
 
 
@@ -107,7 +107,7 @@ def reject_doubled(entity: str, table: str, rows: int, out: StagingWriter) -> No
         out.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
 
 
-def excerpt(columns: Sequence[str]) -> pl.Expr:
+def build_excerpt(columns: Sequence[str]) -> pl.Expr:
     """Return an expression for the record as JSON, without its place and without columns of adapters (leading underscore)."""
     return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
 
@@ -124,18 +124,18 @@ def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(_later=(pl.col("position") != pl.col("first")).fill_null(value=False)).drop("first")
 
 
-def given(column: str) -> pl.Expr:
+def nullify_blank(column: str) -> pl.Expr:
     """Return an expression for the text of a column; null when it is blank."""
     return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
 
 
-def bare_code(value: pl.Expr) -> pl.Expr:
+def strip_code(value: pl.Expr) -> pl.Expr:
     """Return an id or code without blanks around it, and without the `.0` that data frames with gaps append to whole numbers."""
     text = value.str.strip_chars()
     return pl.when(text.str.contains(".", literal=True)).then(text.str.replace(r"^([0-9]+)\.0+$", "$1")).otherwise(text)
 
 
-def whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:
+def parse_whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:
     """Return text or number (`12`, `12.0`, `[12]`) as Int64 if it is within the bounds, else null."""
     number = value.cast(pl.String).str.strip_chars(" []").cast(pl.Float64, strict=False)
     return pl.when(number.is_between(minimum, maximum)).then(number).round().cast(pl.Int64)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def scratch_folder(out: StagingWriter) -> Iterator[Path]:
+def open_scratch_folder(out: StagingWriter) -> Iterator[Path]:
     """Yield an empty folder on the disk of the staging tables. Files of a killed run are removed first."""
     folder = out.folder.with_name(out.folder.name + ".scratch")
     shutil.rmtree(folder, ignore_errors=True)

@@ -51,7 +51,9 @@ class Profile:
         """Count rows of one staged table."""
         self.rows[table] += frame.height
         if frame.height:
-            counts = frame.select(count for column in TABLES[table].columns if column.name in frame.columns for count in _counts(column))
+            counts = frame.select(
+                count for column in TABLES[table].columns if column.name in frame.columns for count in _build_counts(column)
+            )
             self.filled.update({f"{table}.{name}": int(count or 0) for name, count in counts.row(0, named=True).items()})
 
     def write(self, folder: Path) -> None:
@@ -60,7 +62,7 @@ class Profile:
         (folder / FILE).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
-def _counts(column: Column) -> Iterator[pl.Expr]:
+def _build_counts(column: Column) -> Iterator[pl.Expr]:
     value = pl.col(column.name)
     if column.name in _UNCOUNTED:
         return
@@ -90,10 +92,10 @@ def read_profile(folder: Path, platform: str) -> Profile | None:
         said = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return Profile(Counter(said["rows"]), Counter(said["filled"]), said["members"], said["unknown"], warnings=said["warnings"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return _counted(folder, platform)
+        return _count_tables(folder, platform)
 
 
-def _counted(folder: Path, platform: str) -> Profile | None:
+def _count_tables(folder: Path, platform: str) -> Profile | None:
     """Count the profile from the tables; None when one cannot be read. Staging then continues without a comparison."""
     profile = Profile()
     try:
@@ -106,7 +108,7 @@ def _counted(folder: Path, platform: str) -> Profile | None:
     return profile
 
 
-def staged_profile(folder: Path, platform: str, *, is_daily: bool) -> Profile:
+def read_platform_profile(folder: Path, platform: str, *, is_daily: bool) -> Profile:
     """Return the profile of a platform; of a daily one the sum over its days that have a profile."""
     if not is_daily:
         return read_profile(folder, platform) or Profile()

@@ -23,7 +23,7 @@ from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.fields.texts import clean_texts
-from pipeline.dumps.staging.column_bounds import within_bounds
+from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
 from pipeline.dumps.staging.staging_profile import Profile
 
@@ -103,7 +103,9 @@ class StagingWriter:
         """Count the elements in a sample of one part that is XML."""
         count_tags(self.profile, part, sample, record, known, usual)
 
-    def census(self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()) -> MemberCensus:
+    def start_census(
+        self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()
+    ) -> MemberCensus:
         """Return a counter for the members of the records of one part of the dump."""
         return MemberCensus(self.profile, part, columns, passed_over, usual)
 
@@ -111,7 +113,7 @@ class StagingWriter:
         """Record an oddity of a readable dump for log, report and Dagster."""
         self.profile.warnings.append(line)
 
-    def read(self, entity: str, rows: int = 1) -> None:
+    def count_read(self, entity: str, rows: int = 1) -> None:
         """Count `rows` records of the dump that belong to the staging table `entity`."""
         self._read[TABLES[entity].name] += rows
 
@@ -120,7 +122,7 @@ class StagingWriter:
 
         `frame` should have `source_file` and `place` (where each row stands): values beyond the bounds of the table are rejected here.
         """
-        frame, rejects = within_bounds(TABLES[entity], frame)
+        frame, rejects = apply_bounds(TABLES[entity], frame)
         for found in rejects:
             self.write_rejects(found)
         frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
@@ -170,7 +172,7 @@ class StagingWriter:
         if frame.is_empty():
             return
         frame = frame.with_columns(platform=pl.lit(self.platform))
-        frame = TABLES["reject"].conform(_cut(frame))
+        frame = TABLES["reject"].conform(_cut_texts(frame))
         self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
         for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
             self._rejected[entity, severity] += rows
@@ -180,7 +182,7 @@ class StagingWriter:
         if self._rejects:
             schema = {name: pl.String for name in TABLES["reject"].column_names if name != "platform"}
             frame = pl.DataFrame(self._rejects, schema=schema).with_columns(platform=pl.lit(self.platform))
-            self._gather("reject", TABLES["reject"].conform(_cut(frame)))
+            self._gather("reject", TABLES["reject"].conform(_cut_texts(frame)))
             self._rejects = []
 
     def _gather(self, entity: str, frame: pl.DataFrame) -> None:
@@ -194,7 +196,7 @@ class StagingWriter:
         self._waiting_rows[entity] = 0
         if frames:
             rows = pl.concat(frames)
-            with self._writing():
+            with self._translate_write_errors():
                 if (part := self._writers[entity].write(rows)) is not None:
                     write_place_numbers(self._pending, entity, part, rows)
             if entity == "source_recording":
@@ -229,7 +231,7 @@ class StagingWriter:
             return
         try:
             self._finish()
-            with self._writing():
+            with self._translate_write_errors():
                 self._stack.close()
                 self._swap()
         except BaseException:
@@ -239,7 +241,7 @@ class StagingWriter:
             raise
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _translate_write_errors(self) -> Iterator[None]:
         """Raise UnblamedError for any failure of the block: then this machine is at fault and not the dump."""
         try:
             yield
@@ -248,7 +250,7 @@ class StagingWriter:
             raise UnblamedError(message) from error
 
     def _swap(self) -> None:
-        retired = _retired(self.folder)
+        retired = _name_retired(self.folder)
         shutil.rmtree(retired, ignore_errors=True)
         # The stamp beside the tables says that the dump need not be read again. So the tables must survive a loss of power.
         flush(self._pending)
@@ -267,14 +269,14 @@ class StagingWriter:
         if lost.height:
             message = f"{self.platform}: rows read are not rows staged + rows rejected: {lost.to_dicts()}"
             raise UnbalancedIntakeError(message)
-        with self._writing():
+        with self._translate_write_errors():
             self._writers["intake"].write(books)
             self._new_records.write(self._pending)
             self.profile.write(self._pending)
             (self._pending / VERSION_FILE).write_text(uuid.uuid4().hex + "\n", encoding="ascii")
 
 
-def _cut(rejects: pl.DataFrame) -> pl.DataFrame:
+def _cut_texts(rejects: pl.DataFrame) -> pl.DataFrame:
     """Return rejects with texts cut to the bounds of the table. Ids and field names come from dumps, too, so they may be long."""
     bounds = {column.name: column.longest for column in TABLES["reject"].columns if column.longest and column.name in rejects.columns}
     return rejects.with_columns(pl.col(name).cast(pl.String).str.head(longest) for name, longest in bounds.items())
@@ -282,10 +284,10 @@ def _cut(rejects: pl.DataFrame) -> pl.DataFrame:
 
 def restore_staging(folder: Path) -> None:
     """Restore tables that a run had put aside when it was killed, or failed, before the new ones had their name."""
-    retired = _retired(folder)
+    retired = _name_retired(folder)
     if retired.is_dir() and not folder.exists():
         retired.rename(folder)
 
 
-def _retired(folder: Path) -> Path:
+def _name_retired(folder: Path) -> Path:
     return folder.with_name(folder.name + ".retired")

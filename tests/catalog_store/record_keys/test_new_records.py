@@ -44,7 +44,7 @@ def records(*titles: str, popularity: float = 0.5) -> pl.DataFrame:
 def stage(paths: BuildPaths, rows: pl.DataFrame) -> Path:
     folder = paths.staging(PLATFORM)
     with StagingWriter(PLATFORM, folder) as out:
-        out.read("source_recording", rows.height)
+        out.count_read("source_recording", rows.height)
         out.write("source_recording", rows)
     return folder
 

@@ -49,7 +49,7 @@ def staging(tmp_path: Path) -> Path:
     """Staged as adapters do it."""
     with StagingWriter(PLATFORM, tmp_path) as out:
         for name, rows in (("source_release", OF), ("source_release_track", AT)):
-            out.read(name, rows.height)
+            out.count_read(name, rows.height)
             out.write(name, rows)
     return tmp_path
 

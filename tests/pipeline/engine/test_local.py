@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from pipeline.engine.local import map_ordered, worker_count, worker_pool
-from pipeline.engine.usage import measured
+from pipeline.engine.local import count_workers, map_ordered, start_workers
+from pipeline.engine.usage import measure_usage
 
 
 def slow_square(number: int) -> int:
@@ -53,18 +53,18 @@ def test_inputs_are_drawn_only_as_fast_as_results_are_taken() -> None:
 
 
 def test_one_pool_serves_several_calls_with_the_same_processes() -> None:
-    with worker_pool(2) as pool:
+    with start_workers(2) as pool:
         seen = [set(map_ordered(process, range(12), pool=pool)) for _ in range(2)]
     assert os.getpid() not in seen[0] | seen[1]
     assert len(seen[0] | seen[1]) <= 2
 
 
 def test_there_is_at_least_one_worker() -> None:
-    assert worker_count() >= 1
+    assert count_workers() >= 1
 
 
 def test_a_measured_block_says_its_seconds_and_its_peak() -> None:
-    with measured() as usage:
+    with measure_usage() as usage:
         held = bytearray(200_000_000)
         time.sleep(0.02)
         del held

@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.dumps.platforms.audio.fingerprint_cache import AudioCache
 from pipeline.dumps.platforms.audio.mapping_file import MAPPING, Entry, read_mapping
-from pipeline.dumps.platforms.fingerprints.items import fingerprint_keys
+from pipeline.dumps.platforms.fingerprints.items import build_fingerprint_keys
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ ROWS_PER_FRAME = 1_000
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read the folder `dump`. Raises DumpError when it has no mapping file, or one that cannot be read."""
     entries = list(read_mapping(dump, out))
-    with AudioCache(cache_file(out.folder)) as cache:
-        known = cache.fingerprinted(dump, [entry.path for entry in entries], out.report)
+    with AudioCache(name_cache_file(out.folder)) as cache:
+        known = cache.fingerprint(dump, [entry.path for entry in entries], out.report)
         staged = [entry for entry in entries if _is_whole(entry, known.get(entry.path), out)]
         if staged:
-            out.write(FILE, _file_rows(staged, known))
+            out.write(FILE, _build_file_rows(staged, known))
         ids = sorted({known[entry.path].fingerprint_id for entry in staged})
         for start in range(0, len(ids), ROWS_PER_FRAME):
-            rows = cache.fingerprints(ids[start : start + ROWS_PER_FRAME])
-            out.read(FINGERPRINT, rows.height)
-            out.write(FINGERPRINT, rows.with_columns(fingerprint_keys(rows["fingerprint_id"], rows["items"])))
+            rows = cache.read_fingerprints(ids[start : start + ROWS_PER_FRAME])
+            out.count_read(FINGERPRINT, rows.height)
+            out.write(FINGERPRINT, rows.with_columns(build_fingerprint_keys(rows["fingerprint_id"], rows["items"])))
 
 
-def cache_file(folder: Path) -> Path:
+def name_cache_file(folder: Path) -> Path:
     """Return the path of the cache, beside the staging tables in `folder`, because it outlives them."""
     return folder.with_name(folder.name + ".cache.sqlite")
 
@@ -54,7 +54,7 @@ def _is_whole(entry: Entry, known: AudioCache.Known | None, out: StagingWriter) 
     return True
 
 
-def _file_rows(entries: list[Entry], known: dict[str, AudioCache.Known]) -> pl.DataFrame:
+def _build_file_rows(entries: list[Entry], known: dict[str, AudioCache.Known]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "source_file": [MAPPING] * len(entries),

@@ -42,15 +42,15 @@ class Decoded(NamedTuple):
     problem: str | None = None
 
 
-def decoded_files(paths: Sequence[Path], *, workers: int | None = None) -> list[Decoded]:
+def decode_files(paths: Sequence[Path], *, workers: int | None = None) -> list[Decoded]:
     """Return the fingerprint of each file, in order."""
     try:
-        return list(map_ordered(fingerprinted, paths, workers=workers))
+        return list(map_ordered(fingerprint_file, paths, workers=workers))
     except BrokenProcessPool:
-        return [_alone(path) for path in paths]
+        return [_decode_alone(path) for path in paths]
 
 
-def fingerprinted(path: Path) -> Decoded:
+def fingerprint_file(path: Path) -> Decoded:
     """Decode one file as a stream, without holding it whole in memory."""
     phase, pieces, samples = Incremental(0), [_NOTHING], 0
     try:
@@ -68,7 +68,7 @@ def fingerprinted(path: Path) -> Decoded:
 
 
 @cache
-def code_version() -> str:
+def hash_code() -> str:
     """Return a hash over the decoding code. Other code may read what this one could not."""
     digest = hashlib.sha256()
     for package in (audio_recognition.chromaprint, audio_recognition.decoding):
@@ -78,9 +78,9 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def _alone(path: Path) -> Decoded:
+def _decode_alone(path: Path) -> Decoded:
     with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as process:
         try:
-            return process.submit(fingerprinted, path).result()
+            return process.submit(fingerprint_file, path).result()
         except BrokenProcessPool:
             return Decoded(_NOTHING, 0, "the decoder crashed on it")

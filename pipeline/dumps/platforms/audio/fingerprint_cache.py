@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import polars as pl
 
-from pipeline.dumps.platforms.audio.decoding import Decoded, code_version, decoded_files
-from pipeline.dumps.platforms.fingerprints.items import listed
+from pipeline.dumps.platforms.audio.decoding import Decoded, decode_files, hash_code
+from pipeline.dumps.platforms.fingerprints.items import build_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,21 +56,21 @@ class AudioCache:
         self._connection.commit()
         self._connection.close()
 
-    def fingerprinted(self, folder: Path, paths: Sequence[str], report: Callable[[str], None]) -> dict[str, Known]:
+    def fingerprint(self, folder: Path, paths: Sequence[str], report: Callable[[str], None]) -> dict[str, Known]:
         """Return the entry of each of these files below `folder`. Unknown files are decoded; missing files are left out."""
-        contents = {path: sha256 for path in paths if (sha256 := self._content(folder, path)) is not None}
+        contents = {path: sha256 for path in paths if (sha256 := self._hash_content(folder, path)) is not None}
         first = {sha256: path for path, sha256 in reversed(contents.items())}
-        waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._known(sha256) is None])
+        waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._find_known(sha256) is None])
         done = 0
         while batch := list(islice(waiting, FILES_PER_COMMIT)):
-            for (sha256, _), decoded in zip(batch, decoded_files([path for _, path in batch]), strict=True):
+            for (sha256, _), decoded in zip(batch, decode_files([path for _, path in batch]), strict=True):
                 self._remember(sha256, decoded)
             self._connection.commit()
             done += len(batch)
             report(f"{done:,} new files fingerprinted")
-        return {path: known for path, sha256 in contents.items() if (known := self._known(sha256)) is not None}
+        return {path: known for path, sha256 in contents.items() if (known := self._find_known(sha256)) is not None}
 
-    def fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
+    def read_fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
         """Return fingerprint_id, duration_seconds and items of the fingerprints with these ids, in order of id."""
         marks = ", ".join("?" * len(ids))
         rows = self._connection.execute(
@@ -81,9 +81,9 @@ class AudioCache:
         items = [np.frombuffer(row[2], dtype="<u4") for row in rows]
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in items], dtype=np.int64)])
         frame = pl.DataFrame([row[:2] for row in rows], schema={"fingerprint_id": pl.Int64, "duration_seconds": pl.Int32}, orient="row")
-        return frame.with_columns(listed(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
+        return frame.with_columns(build_lists(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
 
-    def _content(self, folder: Path, path: str) -> str | None:
+    def _hash_content(self, folder: Path, path: str) -> str | None:
         """Return the SHA-256 of a file, which is read only if it has changed; None when it is missing."""
         try:
             stat = (folder / path).stat()
@@ -97,18 +97,18 @@ class AudioCache:
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?)", (path, stat.st_size, stat.st_ctime_ns, sha256))
         return sha256
 
-    def _known(self, sha256: str) -> Known | None:
+    def _find_known(self, sha256: str) -> Known | None:
         row = self._connection.execute("SELECT fingerprint_id, problem, code FROM content WHERE sha256 = ?", (sha256,)).fetchone()
-        if row is None or (row[1] is not None and row[2] != code_version()):
+        if row is None or (row[1] is not None and row[2] != hash_code()):
             return None
         return self.Known(row[0], row[1])
 
     def _remember(self, sha256: str, decoded: Decoded) -> None:
         items = np.ascontiguousarray(decoded.items, dtype="<u4").tobytes()
-        row = (sha256, _fingerprint_id(sha256), decoded.duration_seconds, items, decoded.problem, code_version())
+        row = (sha256, _build_fingerprint_id(sha256), decoded.duration_seconds, items, decoded.problem, hash_code())
         self._connection.execute("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def _fingerprint_id(sha256: str) -> int:
+def _build_fingerprint_id(sha256: str) -> int:
     """Return a negative number of 63 bits. Ids of public fingerprints are positive."""
     return -1 - (int(sha256[:16], 16) >> 1)

@@ -52,23 +52,23 @@ def read_mapping(folder: Path, out: StagingWriter) -> Iterator[Entry]:
                 )
             seen: set[str] = set()
             for number, row in enumerate(reader, start=1):
-                out.read("source_audio_file")
+                out.count_read("source_audio_file")
                 values = {name: (row.get(name) or "").strip() for name in COLUMNS}
-                trouble = _trouble(values, folder, seen)
+                trouble = _find_trouble(values, folder, seen)
                 if trouble is None:
                     seen.add(values["path"])
-                    yield _entry(values, f"record {number}")
+                    yield _build_entry(values, f"record {number}")
                     continue
                 reason, value = trouble
                 place = {"source_file": MAPPING, "place": f"record {number}"}
-                out.reject("source_audio_file", reason, **place, record_id=values["path"] or None, value=value, excerpt=_line(values))
+                out.reject("source_audio_file", reason, **place, record_id=values["path"] or None, value=value, excerpt=_join_line(values))
     except FileNotFoundError as error:
         raise DumpError(f"{folder}: no {MAPPING}; deliver one with the columns {','.join(COLUMNS)}") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DumpError(f"{file}: cannot be read ({error}); deliver it as CSV in UTF-8") from error
 
 
-def _trouble(row: dict[str, str], folder: Path, seen: set[str]) -> tuple[Reason, str] | None:
+def _find_trouble(row: dict[str, str], folder: Path, seen: set[str]) -> tuple[Reason, str] | None:
     path = row["path"]
     if not path:
         return Reason.MISSING_ID, "path"
@@ -76,10 +76,10 @@ def _trouble(row: dict[str, str], folder: Path, seen: set[str]) -> tuple[Reason,
         return Reason.DUPLICATE_ID, path
     if not (folder / path).resolve().is_relative_to(folder.resolve()):
         return Reason.MISSING_FILE, path
-    return _trouble_of_recording(row)
+    return _find_recording_trouble(row)
 
 
-def _trouble_of_recording(row: dict[str, str]) -> tuple[Reason, str] | None:
+def _find_recording_trouble(row: dict[str, str]) -> tuple[Reason, str] | None:
     isrc = row["isrc"]
     if isrc and normalise_isrc(isrc) is None:
         return Reason.INVALID_ISRC, isrc
@@ -90,10 +90,10 @@ def _trouble_of_recording(row: dict[str, str]) -> tuple[Reason, str] | None:
     return None
 
 
-def _entry(row: dict[str, str], place: str) -> Entry:
+def _build_entry(row: dict[str, str], place: str) -> Entry:
     platform, external_id = (row["platform"], row["id"]) if row["platform"] and row["id"] else (None, None)
-    return Entry(row["path"], normalise_isrc(row["isrc"]) if row["isrc"] else None, platform, external_id, place, _line(row))
+    return Entry(row["path"], normalise_isrc(row["isrc"]) if row["isrc"] else None, platform, external_id, place, _join_line(row))
 
 
-def _line(row: dict[str, str]) -> str:
+def _join_line(row: dict[str, str]) -> str:
     return ",".join(row[name] for name in COLUMNS)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.checksums import published_checksums
-from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds, without_repeated
-from pipeline.dumps.platforms.catalog_a.party_records import absent_placeholders, artist_batch, label_batch
-from pipeline.dumps.platforms.catalog_a.release_records import release_batch
-from pipeline.dumps.platforms.catalog_a.xml_blocks import ANCHORS, BLOCK_BYTES, record_blocks
-from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.landing.checksums import read_published_checksums
+from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds, drop_repeated
+from pipeline.dumps.platforms.catalog_a.party_records import build_absent_placeholders, read_artists, read_labels
+from pipeline.dumps.platforms.catalog_a.release_records import read_releases
+from pipeline.dumps.platforms.catalog_a.xml_blocks import ANCHORS, BLOCK_BYTES, cut_record_blocks
+from pipeline.dumps.staging.layout_expectations import split_names
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
@@ -38,20 +38,20 @@ SAMPLE_BYTES = 256 << 10
 """Bytes of each block of 8 MB in which tags are counted: about fifty releases."""
 _ABOUT = "id name profile data_quality urls url images image"
 TAGS = {
-    "releases": names_in("""
+    "releases": split_names("""
         release images image artists artist id name anv join role tracks title labels label extraartists formats format descriptions
         description genres genre styles style country released notes data_quality master_id tracklist track position duration sub_tracks
         videos video identifiers identifier companies company catno entity_type entity_type_name resource_url series url
     """),
-    "artists": names_in(f"artist realname namevariations aliases members groups {_ABOUT}"),
-    "labels": names_in(f"label contactinfo parentLabel sublabels {_ABOUT}"),
+    "artists": split_names(f"artist realname namevariations aliases members groups {_ABOUT}"),
+    "labels": split_names(f"label contactinfo parentLabel sublabels {_ABOUT}"),
 }
 USUAL_TAGS = {
-    "releases": names_in(
+    "releases": split_names(
         "artists artist id name title labels label formats format genres genre released tracklist track position duration"
     ),
-    "artists": names_in("id name"),
-    "labels": names_in("id name"),
+    "artists": split_names("id name"),
+    "labels": split_names("id name"),
 }
 """Elements that every file of some size has. TAGS are all known ones."""
 
@@ -68,7 +68,7 @@ class _Kind:
 _KINDS = {
     "releases": _Kind(
         "source_release",
-        release_batch,
+        read_releases,
         {
             "source_release": "release_id",
             "source_recording": "release_id",
@@ -77,8 +77,8 @@ _KINDS = {
             "source_link": "entity_id",
         },
     ),
-    "artists": _Kind("source_artist", artist_batch, {"source_artist": "artist_id"}),
-    "labels": _Kind("source_label", label_batch, {"source_label": "label_id"}),
+    "artists": _Kind("source_artist", read_artists, {"source_artist": "artist_id"}),
+    "labels": _Kind("source_label", read_labels, {"source_label": "label_id"}),
 }
 
 
@@ -88,7 +88,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     Of masters only the beginning is looked at: nothing in the catalog comes from them (a master's year is the year of its oldest edition,
     which says nothing about a record; the releases themselves name their master).
     """
-    files = _delivered(dump)
+    files = _find_files(dump)
     if not files["releases"]:
         raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
     _require_listed(dump)
@@ -101,18 +101,18 @@ def stage(dump: Path, out: StagingWriter) -> None:
                 _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
     for path in files["masters"]:
         out.use(path)
-        next(record_blocks(path, "masters"))
+        next(cut_record_blocks(path, "masters"))
 
 
 def _require_listed(dump: Path) -> None:
     """Raise DumpError when the checksum file lists a file that is missing: the month is not complete yet."""
-    for path in sorted(published_checksums(dump)):
+    for path in sorted(read_published_checksums(dump)):
         match = _FILE.fullmatch(path.name)
         if match and match[1] in _KINDS and not path.is_file():
             raise DumpError(f"{path}: listed in the checksum file, but not there; fetch the whole month")
 
 
-def _delivered(dump: Path) -> dict[str, list[Path]]:
+def _find_files(dump: Path) -> dict[str, list[Path]]:
     """Return the files by root element, those of a kind in the order of their names."""
     files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
     for path in sorted(dump.rglob("*")):
@@ -128,11 +128,11 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
     for path in paths:
         out.use(path)
         workers = 1 if path.stat().st_size < BLOCK_BYTES else None
-        blocks = _sampled(record_blocks(path, root), root, out)
+        blocks = _count_sampled_tags(cut_record_blocks(path, root), root, out)
         for batch in map_ordered(partial(kind.read, path.name), blocks, workers=workers):
-            fresh = without_repeated(batch, kind.entity, seen, kind.keys)
+            fresh = drop_repeated(batch, kind.entity, seen, kind.keys)
             for entity, rows in fresh.read.items():
-                out.read(entity, rows)
+                out.count_read(entity, rows)
             for entity, frame in fresh.frames.items():
                 out.write(entity, frame.with_columns(source_file=pl.lit(path.name)))
             for rejects in fresh.rejects:
@@ -141,10 +141,10 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
                 placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
         out.report(f"{path.name} staged")
     if placeholders:
-        out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
+        out.count_read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
 
 
-def _sampled(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator[Block]:
+def _count_sampled_tags(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator[Block]:
     """Yield the same blocks and count the elements at the beginning of each."""
     for block in blocks:
         out.count_tags(f"{root} file", block.data[:SAMPLE_BYTES], ANCHORS[root], TAGS[root], USUAL_TAGS[root])
@@ -152,6 +152,6 @@ def _sampled(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator
 
 
 def _stage_placeholders(entity: str, delivered: pl.Series, out: StagingWriter) -> int:
-    frame = absent_placeholders(entity, delivered)
+    frame = build_absent_placeholders(entity, delivered)
     out.write(entity, frame)
     return frame.height

@@ -53,7 +53,9 @@ class Batch:
             self.rejects.append(frame.with_columns(absent).with_columns(source_file=pl.lit(self.source_file)).select(*REJECT))
 
 
-def sound_records(frame: pl.DataFrame, entity: str, id_column: str, name_column: str, extraction: Extraction, batch: Batch) -> pl.DataFrame:
+def select_sound_records(
+    frame: pl.DataFrame, entity: str, id_column: str, name_column: str, extraction: Extraction, batch: Batch
+) -> pl.DataFrame:
     """Return the records that can be staged, with `owner` (number in the block) and `place`. Rejects the others and counts all.
 
     A record must have an id (once in the block) and a name; a no-break space is no name.

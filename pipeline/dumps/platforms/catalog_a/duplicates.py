@@ -16,7 +16,7 @@ class SeenIds:
         """Begin without ids."""
         self._seen = np.zeros(1 << 16, dtype=np.bool_)
 
-    def repeated(self, ids: pl.Series) -> pl.Series:
+    def find_repeated(self, ids: pl.Series) -> pl.Series:
         """Add `ids` (text of at most 9 digits, distinct). Return a mask of those that were seen before."""
         numbers = ids.cast(pl.Int64).to_numpy()
         if numbers.size and numbers.max() >= self._seen.size:
@@ -28,9 +28,9 @@ class SeenIds:
         return pl.Series(mask)
 
 
-def without_repeated(batch: Batch, entity: str, seen: SeenIds, keys: dict[str, str]) -> Batch:
+def drop_repeated(batch: Batch, entity: str, seen: SeenIds, keys: dict[str, str]) -> Batch:
     """Return `batch` without rows of records seen in earlier blocks. `keys` names the id column of each staging table."""
-    repeated = batch.records.filter(seen.repeated(batch.records["record_id"]))
+    repeated = batch.records.filter(seen.find_repeated(batch.records["record_id"]))
     if repeated.is_empty():
         return batch
     ids = repeated["record_id"].implode()

@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.identifiers import gtin_expr
 from pipeline.dumps.fields.isrcs import read_isrcs
-from pipeline.dumps.platforms.catalog_a.positions import described, listed
+from pipeline.dumps.platforms.catalog_a.positions import find_described_position, resolve_positions
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class TrackList(NamedTuple):
     positions: Sequence[str]
     titles: Sequence[str]
 
-    def by_position(self) -> dict[str, int]:
+    def index_by_position(self) -> dict[str, int]:
         """Lower-case position -> row number; the first of a doubled position counts."""
         by_position: dict[str, int] = {}
         for row, position in zip(self.rows, self.positions, strict=True):
@@ -49,7 +49,7 @@ class Misfit(NamedTuple):
     value: str
 
 
-def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def find_barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Identifier rows (owner and IDENTIFIER_PARTS) -> the first good GTIN of each owner (owner, gtin), and the rows that hold none."""
     codes = identifiers.filter((pl.col("type") == "Barcode") & (pl.col("value").str.strip_chars() != "")).with_columns(
         gtin=gtin_expr(pl.col("value"))
@@ -58,7 +58,7 @@ def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return good, codes.filter(pl.col("gtin").is_null())
 
 
-def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
+def assign_isrcs(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
     """Return the (row number of the track, code) pairs of one ISRC identifier, and the misfits.
 
     A misfit is a part that could not be read, or a code whose track cannot be determined.
@@ -67,20 +67,20 @@ def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[
     misfits = [Misfit(Reason.INVALID_ISRC, part) for part in strange]
     if not codes:
         return [], misfits
-    by_position = tracks.by_position()
-    row = _described_track(description, tracks, by_position)
+    by_position = tracks.index_by_position()
+    row = _find_described_track(description, tracks, by_position)
     if row is not None:
         return [(row, code) for code in codes], misfits
-    named, unknown = listed(_TRACK_WORD.sub("", description), by_position)
+    named, unknown = resolve_positions(_TRACK_WORD.sub("", description), by_position)
     if len(named) == len(codes) and not unknown:
         return list(zip(named, codes, strict=True)), misfits
     return [], [*misfits, *(Misfit(Reason.DANGLING_REFERENCE, f"{code} ({description})" if description else code) for code in codes)]
 
 
-def _described_track(description: str, tracks: TrackList, by_position: Mapping[str, int]) -> int | None:
+def _find_described_track(description: str, tracks: TrackList, by_position: Mapping[str, int]) -> int | None:
     if len(tracks.rows) == 1:
         return tracks.rows[0]
-    row = described(description, by_position)
+    row = find_described_position(description, by_position)
     if row is not None:
         return row
     wanted = description.strip().lower()

@@ -9,22 +9,22 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.dumps.platforms.catalog_a.identifiers import TrackList
-from pipeline.dumps.platforms.catalog_a.positions import listed
+from pipeline.dumps.platforms.catalog_a.positions import resolve_positions
 from pipeline.dumps.platforms.catalog_a.release_credits import CREDITED
 
 UNKNOWN_POSITION = {"owner": pl.UInt32, "value": pl.String}
 
 
-def track_lists(tracks: pl.DataFrame, releases: pl.Series) -> dict[int, TrackList]:
+def build_track_lists(tracks: pl.DataFrame, releases: pl.Series) -> dict[int, TrackList]:
     """The tracks (owner, release, position, title) of the releases asked for."""
     wanted = tracks.filter(pl.col("release").is_in(releases.unique().implode()))
     lists = wanted.group_by("release", maintain_order=True).agg("owner", "position", "title")
     return {release: TrackList(*columns) for release, *columns in lists.iter_rows()}
 
 
-def limited_extras(extras: pl.DataFrame, tracks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def resolve_limited_extras(extras: pl.DataFrame, tracks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Extras of releases (CREDITED with tracks; the owner is the release) -> CREDITED whose owners are tracks, and UNKNOWN_POSITION."""
-    lists = track_lists(tracks, extras["owner"])
+    lists = build_track_lists(tracks, extras["owner"])
     rows: list[tuple[int, str | None, str, str]] = []
     unknown: list[tuple[int, str]] = []
     for release, artist_id, name, role, named in extras.select(*CREDITED, "tracks").iter_rows():
@@ -32,7 +32,7 @@ def limited_extras(extras: pl.DataFrame, tracks: pl.DataFrame) -> tuple[pl.DataF
         if track_list is None:
             continue
         if named:
-            owners, strange = listed(named, track_list.by_position())
+            owners, strange = resolve_positions(named, track_list.index_by_position())
             unknown += [(release, position) for position in strange]
         else:
             owners = list(track_list.rows) if len(track_list.rows) == 1 else []

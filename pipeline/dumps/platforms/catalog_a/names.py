@@ -17,13 +17,13 @@ _NAMESAKE_SUFFIX = r"\s+\(\d+\)\s*$"
 _NOT_ON_LABEL = r"(?i)^not on label(?:\s*\(|\s*$)"
 
 
-def credited_name(name: pl.Expr) -> pl.Expr:
+def strip_namesake_suffix(name: pl.Expr) -> pl.Expr:
     """Return a delivered name as shown: without the suffix that separates namesakes, null when nothing is left."""
     shown = name.str.replace(_NAMESAKE_SUFFIX, "").str.strip_chars()
     return pl.when(shown != "").then(shown)
 
 
-def known_id(value: pl.Expr) -> pl.Expr:
+def read_known_id(value: pl.Expr) -> pl.Expr:
     """Return a delivered id, null where the dump has none (absent, `0`)."""
     trimmed = value.str.strip_chars()
     return pl.when((trimmed != "") & (trimmed != "0")).then(trimmed)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.platforms.catalog_a.batch import Batch, sound_records
-from pipeline.dumps.platforms.catalog_a.names import PLACEHOLDER_ARTISTS, PLACEHOLDER_LABELS, is_placeholder_label, known_id
+from pipeline.dumps.platforms.catalog_a.batch import Batch, select_sound_records
+from pipeline.dumps.platforms.catalog_a.names import PLACEHOLDER_ARTISTS, PLACEHOLDER_LABELS, is_placeholder_label, read_known_id
 from pipeline.dumps.platforms.catalog_a.xml_extraction import extract, list_items
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ LABEL_VALUES = ("label_id", "name", "is_retired", "parent_label_id")
 """Columns of the stylesheets' sections. `is_retired`: the profile says `DO NOT USE`."""
 
 
-def artist_batch(source_file: str, block: Block) -> Batch:
+def read_artists(source_file: str, block: Block) -> Batch:
     """Return the batch of a block of `<artist>` records."""
     extraction = extract(block, (ARTIST_VALUES,))
     batch = Batch(source_file)
     batch.reject_broken("source_artist", extraction.broken)
-    artists = sound_records(extraction.frames[0], "source_artist", "artist_id", "name", extraction, batch)
+    artists = select_sound_records(extraction.frames[0], "source_artist", "artist_id", "name", extraction, batch)
     variations = list_items(artists.select("owner", "variations"), "variations", ("alias",)).filter(pl.col("alias").str.strip_chars() != "")
     aliases = variations.group_by("owner", maintain_order=True).agg(aliases=pl.col("alias").unique(maintain_order=True))
     batch.frames["source_artist"] = artists.join(aliases, on="owner", how="left", maintain_order="left").select(
@@ -36,23 +36,23 @@ def artist_batch(source_file: str, block: Block) -> Batch:
     return batch
 
 
-def label_batch(source_file: str, block: Block) -> Batch:
+def read_labels(source_file: str, block: Block) -> Batch:
     """Return the batch of a block of `<label>` records."""
     extraction = extract(block, (LABEL_VALUES,))
     batch = Batch(source_file)
     batch.reject_broken("source_label", extraction.broken)
-    labels = sound_records(extraction.frames[0], "source_label", "label_id", "name", extraction, batch)
+    labels = select_sound_records(extraction.frames[0], "source_label", "label_id", "name", extraction, batch)
     batch.frames["source_label"] = labels.select(
         "place",
         "label_id",
         "name",
-        parent_label_id=known_id(pl.col("parent_label_id")),
+        parent_label_id=read_known_id(pl.col("parent_label_id")),
         is_placeholder=is_placeholder_label(pl.col("label_id"), pl.col("name")) | (pl.col("is_retired") == "true"),
     )
     return batch
 
 
-def absent_placeholders(entity: str, seen: pl.Series) -> pl.DataFrame:
+def build_absent_placeholders(entity: str, seen: pl.Series) -> pl.DataFrame:
     """Return rows of `entity` for placeholders that releases refer to and the file lacks (the artist file always does)."""
     key, known = ("artist_id", PLACEHOLDER_ARTISTS) if entity == "source_artist" else ("label_id", PLACEHOLDER_LABELS)
     missing = [(number, name) for number, name in known.items() if number not in set(seen)]

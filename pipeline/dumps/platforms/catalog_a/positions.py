@@ -24,7 +24,7 @@ _ALL = re.compile(r"(?i)all(?: tracks?)?")
 _TOKEN = re.compile(r"[a-z]*\d+(?:[-.]\d+)*[a-z]?|\b[a-z]{1,2}\b", re.IGNORECASE)
 
 
-def numbered(tracks: pl.DataFrame) -> pl.DataFrame:
+def number_tracks(tracks: pl.DataFrame) -> pl.DataFrame:
     """Add disc_number and track_number (Int16, null when unknown) to rows with release, position (trimmed) and is_single_medium.
 
     A letter is a side, two to a medium, and the tracks of a medium are counted over its two sides.
@@ -45,26 +45,26 @@ def numbered(tracks: pl.DataFrame) -> pl.DataFrame:
     ).drop("_side", "_medium", "_number")
 
 
-def names_video(position: pl.Expr) -> pl.Expr:
+def is_video_position(position: pl.Expr) -> pl.Expr:
     """Return whether the position marks a video: `CD1-Video`, `DVD-1`, `Video 1`."""
     return position.str.contains(_VIDEO)
 
 
-def listed(text: str, positions: Mapping[str, int]) -> tuple[list[int], list[str]]:
+def resolve_positions(text: str, positions: Mapping[str, int]) -> tuple[list[int], list[str]]:
     """`A1 to A3, B2` -> the numbers that `positions` (lower case, in document order) gives these positions, and what is not among them."""
     if _ALL.fullmatch(text.strip()):
         return list(positions.values()), []
     found: list[int] = []
     unknown: list[str] = []
     for part in filter(None, _SEPARATOR.split(text.strip().lower())):
-        numbers = [positions[part]] if part in positions else _range(part, positions)
+        numbers = [positions[part]] if part in positions else _resolve_range(part, positions)
         found += numbers
         if not numbers:
             unknown.append(part)
     return found, unknown
 
 
-def _range(text: str, positions: Mapping[str, int]) -> list[int]:
+def _resolve_range(text: str, positions: Mapping[str, int]) -> list[int]:
     """The numbers from one position to another; a dash may as well belong to a position (`1-2 - 1-5`), so every dash is tried."""
     for separator in [*_RANGE_WORD.finditer(text), *_DASH.finditer(text)]:
         first, last = positions.get(text[: separator.start()]), positions.get(text[separator.end() :])
@@ -73,7 +73,7 @@ def _range(text: str, positions: Mapping[str, int]) -> list[int]:
     return []
 
 
-def described(text: str, positions: Mapping[str, int]) -> int | None:
+def find_described_position(text: str, positions: Mapping[str, int]) -> int | None:
     """Return the one position that a description names (`Track A1`, `ISRC for track 2`); None for none or several."""
     named = {positions[token] for token in _TOKEN.findall(text.lower()) if token in positions}
     return named.pop() if len(named) == 1 else None

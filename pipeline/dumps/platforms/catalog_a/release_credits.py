@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.dumps.platforms.catalog_a.names import credited_name, known_id
+from pipeline.dumps.platforms.catalog_a.names import read_known_id, strip_namesake_suffix
 from pipeline.dumps.platforms.catalog_a.xml_extraction import list_items
 
 _FEATURING_JOIN = r"(?i)(?:^|[^a-z])(?:feat|ft|featuring|with)(?:[^a-z]|$)"
@@ -23,37 +23,37 @@ CREDITED = {"owner": pl.UInt32, "artist_id": pl.String, "name": pl.String, "role
 """Columns of one credited artist; rows of an owner stand together and in order."""
 
 
-def credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
+def read_credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` (owner, artists as delivered) -> CREDITED and `glue`, the text between this name and the next; unnamed artists are left out.
 
     A credit is primary up to a joining word like `Feat.`; whoever follows is featured.
     """
     rows = list_items(frame.select("owner", "artists"), "artists", _CREDIT_PARTS)
-    rows = rows.select("owner", known_id(pl.col("artist_id")), _shown_name(), join=pl.col("join").str.strip_chars())
+    rows = rows.select("owner", read_known_id(pl.col("artist_id")), _choose_shown_name(), join=pl.col("join").str.strip_chars())
     rows = rows.filter(pl.col("name").is_not_null())
     joins_guest = pl.col("join").str.contains(_FEATURING_JOIN).cast(pl.UInt32)
     guest_joins_before = (joins_guest.cum_sum() - joins_guest).over("owner")
     is_last = pl.col("owner") != pl.col("owner").shift(-1)
     return rows.with_columns(
         role=pl.when(guest_joins_before > 0).then(pl.lit("featured")).otherwise(pl.lit("primary")),
-        glue=pl.when(is_last.fill_null(value=True)).then(pl.lit("")).otherwise(_glue(pl.col("join"))),
+        glue=pl.when(is_last.fill_null(value=True)).then(pl.lit("")).otherwise(_build_glue(pl.col("join"))),
     ).select(*CREDITED, "glue")
 
 
-def _glue(join: pl.Expr) -> pl.Expr:
+def _build_glue(join: pl.Expr) -> pl.Expr:
     """Return a join with the spaces that the dump leaves out. Punctuation has none before it."""
     spaced = pl.when(join.str.contains(r"^[,;:]")).then(join + " ").otherwise(pl.concat_str(pl.lit(" "), join, pl.lit(" ")))
     return pl.when(join == "").then(pl.lit(", ")).otherwise(spaced)
 
 
-def extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
+def read_extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` (owner, extras as delivered) -> CREDITED and `tracks`, the positions a credit is limited to: guests first, then remixers."""
     rows = list_items(frame.select("owner", "extras"), "extras", _EXTRA_PARTS)
     plain = pl.col("role").str.replace_all(_ROLE_DETAIL, "")
     rows = rows.select(
         "owner",
-        known_id(pl.col("artist_id")),
-        _shown_name(),
+        read_known_id(pl.col("artist_id")),
+        _choose_shown_name(),
         tracks=pl.col("tracks").str.strip_chars(),
         featured=plain.str.contains(_FEATURING_ROLE) | pl.col("role").str.contains(_FEATURING_DETAIL),
         remixer=plain.str.contains(_REMIX_ROLE),
@@ -62,13 +62,13 @@ def extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(by_role).select(*CREDITED, "tracks")
 
 
-def _shown_name() -> pl.Expr:
+def _choose_shown_name() -> pl.Expr:
     """Return the name printed on the release (the name variation), else the artist's name without the suffix that tells namesakes apart."""
     variation = pl.col("variation").str.strip_chars()
-    return pl.when(variation != "").then(variation).otherwise(credited_name(pl.col("name"))).alias("name")
+    return pl.when(variation != "").then(variation).otherwise(strip_namesake_suffix(pl.col("name"))).alias("name")
 
 
-def with_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
+def add_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
     """Return both as CREDITED, an owner's artists before its extras, without repeated roles and without guests of the credit itself."""
     identity = pl.coalesce("artist_id", "name")
     in_credit = credited.select("owner", identity=identity)
@@ -79,11 +79,11 @@ def with_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([credited.select(*CREDITED), added.select(*CREDITED)]).sort("owner", maintain_order=True)
 
 
-def artist_lists(credited: pl.DataFrame) -> pl.DataFrame:
+def build_artist_lists(credited: pl.DataFrame) -> pl.DataFrame:
     """Return owner and `artists` (the list of structs of the staging tables) of CREDITED."""
     return credited.group_by("owner", maintain_order=True).agg(artists=pl.struct("artist_id", "name", "role"))
 
 
-def credit_texts(credited: pl.DataFrame) -> pl.DataFrame:
+def build_credit_texts(credited: pl.DataFrame) -> pl.DataFrame:
     """Return owner and `artist_credit`, as the platform shows it, of credited artists with `glue`."""
     return credited.group_by("owner", maintain_order=True).agg(artist_credit=(pl.col("name") + pl.col("glue")).str.join(""))

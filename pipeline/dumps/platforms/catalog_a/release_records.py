@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pipeline.dumps.fields.dates import partial_date
-from pipeline.dumps.platforms.catalog_a.batch import Batch, sound_records
-from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, barcodes
-from pipeline.dumps.platforms.catalog_a.names import VARIOUS, credited_name, is_placeholder_label, known_id
-from pipeline.dumps.platforms.catalog_a.release_credits import artist_lists, credit_texts, credited_artists
+from pipeline.dumps.fields.dates import parse_date
+from pipeline.dumps.platforms.catalog_a.batch import Batch, select_sound_records
+from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, find_barcodes
+from pipeline.dumps.platforms.catalog_a.names import VARIOUS, is_placeholder_label, read_known_id, strip_namesake_suffix
+from pipeline.dumps.platforms.catalog_a.release_credits import build_artist_lists, build_credit_texts, read_credited_artists
 from pipeline.dumps.platforms.catalog_a.track_records import TRACK_VALUES, stage_tracks
 from pipeline.dumps.platforms.catalog_a.xml_extraction import ITEM, extract, list_items
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -39,27 +39,27 @@ _NO_CATALOG_NUMBER = ("", "none")
 _VIDEO_ID = r"(?:[?&]v=|youtu\.be/|/embed/|/v/)([A-Za-z0-9_-]{11})(?:[^A-Za-z0-9_-]|$)"
 
 
-def release_batch(source_file: str, block: Block) -> Batch:
+def read_releases(source_file: str, block: Block) -> Batch:
     """Return the batch of a block of `<release>` records. A rejected release takes its tracks along."""
     extraction = extract(block, (RELEASE_VALUES, TRACK_VALUES))
     batch = Batch(source_file)
     batch.reject_broken("source_release", extraction.broken)
     releases, rows = extraction.frames
     owners = np.repeat(np.arange(releases.height, dtype=np.uint32), releases["row_count"].cast(pl.Int64).to_numpy())
-    releases = sound_records(releases, "source_release", "release_id", "title", extraction, batch)
+    releases = select_sound_records(releases, "source_release", "release_id", "title", extraction, batch)
     releases = releases.with_columns(
         is_single_medium=(pl.col("quantity") == "1") | pl.col("formats").str.contains(f"^(?:File{ITEM})+$"),
-        is_video_release=pl.col("formats").str.contains(f"^(?:(?:{_VIDEO_FORMATS}){ITEM})+$") & ~_described_as(*_AUDIO_DISCS),
+        is_video_release=pl.col("formats").str.contains(f"^(?:(?:{_VIDEO_FORMATS}){ITEM})+$") & ~_is_described_as(*_AUDIO_DISCS),
     )
     rows = rows.with_columns(pl.Series("release", owners))
-    credited = credited_artists(releases)
+    credited = read_credited_artists(releases)
     tracks = stage_tracks(rows, releases, credited, batch)
-    good_codes, bad_codes = barcodes(
+    good_codes, bad_codes = find_barcodes(
         list_items(releases.select("owner", "release_id", "place", "identifiers"), "identifiers", IDENTIFIER_PARTS)
     )
     batch.reject_values("source_release", Reason.INVALID_GTIN, bad_codes, "release_id", "identifiers/Barcode", pl.col("value"))
     releases = releases.drop("artists")
-    for joined in (artist_lists(credited), credit_texts(credited), good_codes, tracks):
+    for joined in (build_artist_lists(credited), build_credit_texts(credited), good_codes, tracks):
         releases = releases.join(joined, on="owner", how="left", maintain_order="left")
     _stage_releases(releases, batch)
     _stage_genres(releases, batch)
@@ -67,16 +67,16 @@ def release_batch(source_file: str, block: Block) -> Batch:
     return batch
 
 
-def _described_as(*descriptions: str) -> pl.Expr:
+def _is_described_as(*descriptions: str) -> pl.Expr:
     """Return an expression: whether one of the format descriptions is one of these."""
     return (pl.lit(ITEM) + pl.col("descriptions")).str.contains(f"{ITEM}(?:{'|'.join(descriptions)}){ITEM}")
 
 
 def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
-    date = partial_date(pl.col("released"))
+    date = parse_date(pl.col("released"))
     release_type = pl.lit(None, dtype=pl.String)
     for name, descriptions in reversed(_TYPES.items()):
-        release_type = pl.when(_described_as(*descriptions)).then(pl.lit(name)).otherwise(release_type)
+        release_type = pl.when(_is_described_as(*descriptions)).then(pl.lit(name)).otherwise(release_type)
     is_various = pl.col("artists").list.first().struct.field("artist_id") == VARIOUS
     no_label = is_placeholder_label(pl.col("label_id"), pl.col("label_name"))
     catalog_number = pl.col("catalog_number").str.strip_chars()
@@ -87,24 +87,24 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
         "title",
         pl.col("artists").fill_null([]),
         "artist_credit",
-        label_id=pl.when(~no_label).then(known_id(pl.col("label_id"))),
-        label_name=pl.when(~no_label).then(credited_name(pl.col("label_name"))),
+        label_id=pl.when(~no_label).then(read_known_id(pl.col("label_id"))),
+        label_name=pl.when(~no_label).then(strip_namesake_suffix(pl.col("label_name"))),
         catalog_number=pl.when(~catalog_number.str.to_lowercase().is_in(_NO_CATALOG_NUMBER)).then(catalog_number),
         gtin="gtin",
         release_date="release_date",
         release_date_precision="release_date_precision",
         release_type=release_type,
-        is_compilation=_described_as(*_TYPES["compilation"]) | is_various.fill_null(value=False),
-        is_official=~_described_as(*_UNOFFICIAL) & pl.col("status").is_in(["", "Accepted"]),
+        is_compilation=_is_described_as(*_TYPES["compilation"]) | is_various.fill_null(value=False),
+        is_official=~_is_described_as(*_UNOFFICIAL) & pl.col("status").is_in(["", "Accepted"]),
         track_count=pl.col("track_count").fill_null(0),
-        group_id=known_id(pl.col("master_id")),
+        group_id=read_known_id(pl.col("master_id")),
     )
-    impossible = releases.filter(_lost_a_part_of_the_date())
+    impossible = releases.filter(_has_lost_date_part())
     batch.reject_values("source_release", Reason.INVALID_DATE, impossible, "release_id", "released", pl.col("released"))
 
 
-def _lost_a_part_of_the_date() -> pl.Expr:
-    """A delivered year, month or day (zeros say unknown) that `partial_date` could not take."""
+def _has_lost_date_part() -> pl.Expr:
+    """A delivered year, month or day (zeros say unknown) that `parse_date` could not take."""
     raw, precision = pl.col("released").str.strip_chars(), pl.col("release_date_precision")
     no_year = precision.is_null() & ~raw.str.contains(r"^[0\-]*$")
     no_month = (precision == "year") & raw.str.contains(r"^\d{4}\D0*[1-9]")

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, NO_TRACKS, isrcs_by_row
-from pipeline.dumps.platforms.catalog_a.limited_credits import limited_extras, track_lists
-from pipeline.dumps.platforms.catalog_a.positions import names_video, numbered
-from pipeline.dumps.platforms.catalog_a.release_credits import artist_lists, credit_texts, credited_artists, extra_artists, with_extras
+from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, NO_TRACKS, assign_isrcs
+from pipeline.dumps.platforms.catalog_a.limited_credits import build_track_lists, resolve_limited_extras
+from pipeline.dumps.platforms.catalog_a.positions import is_video_position, number_tracks
+from pipeline.dumps.platforms.catalog_a.release_credits import (
+    add_extras,
+    build_artist_lists,
+    build_credit_texts,
+    read_credited_artists,
+    read_extra_artists,
+)
 from pipeline.dumps.platforms.catalog_a.xml_extraction import list_items
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -38,14 +44,14 @@ def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFr
     keys = releases.select("release_id", "place", "is_single_medium", "is_video_release", release="owner")
     rows = rows.with_row_index("row").join(keys, on="release", how="inner", maintain_order="left")
     batch.read["source_recording"] = rows.height
-    tracks = _real_tracks(rows, batch).with_columns(owner=(pl.col("row") + FIRST_TRACK_OWNER).cast(pl.UInt32))
-    tracks = _with_artists(tracks, releases, credited, batch)
-    tracks = tracks.join(_isrcs(tracks, releases, batch), on="owner", how="left", maintain_order="left")
+    tracks = _select_tracks(rows, batch).with_columns(owner=(pl.col("row") + FIRST_TRACK_OWNER).cast(pl.UInt32))
+    tracks = _add_artists(tracks, releases, credited, batch)
+    tracks = tracks.join(_find_isrcs(tracks, releases, batch), on="owner", how="left", maintain_order="left")
     _stage_recordings(tracks, batch)
     return tracks.group_by(owner="release").agg(track_count=pl.len())
 
 
-def _real_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+def _select_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     """Return the rows that are tracks, with `external_id`. Rejects headings, index rows (their sub tracks follow) and untitled tracks."""
     is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
     what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
@@ -61,7 +67,7 @@ def _real_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     return tracks.filter(~is_untitled) if untitled.height else tracks
 
 
-def duration_ms(text: pl.Expr) -> pl.Expr:
+def parse_duration_ms(text: pl.Expr) -> pl.Expr:
     """Return `M:SS`, `MMM:SS` or `H:MM:SS` as milliseconds; null when absent, zero or anything else."""
     groups = text.str.extract_groups(_DURATION)
     hours, minutes, seconds = (groups.struct.field(str(index)).cast(pl.Int32) for index in (1, 2, 3))
@@ -69,19 +75,19 @@ def duration_ms(text: pl.Expr) -> pl.Expr:
     return pl.when((total > 0) & (hours.is_null() | (minutes <= _LAST_MINUTE))).then(total)
 
 
-def _with_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+def _add_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     """Add artists and artist_credit (both null for nobody): the track's own artists, else the release's, then guests and remixers."""
-    own = credited_artists(tracks)
-    release_extras = extra_artists(releases)
-    limited, unknown = limited_extras(release_extras, tracks)
+    own = read_credited_artists(tracks)
+    release_extras = read_extra_artists(releases)
+    limited, unknown = resolve_limited_extras(release_extras, tracks)
     unknown = unknown.join(releases.select("owner", "release_id", "place"), on="owner", maintain_order="left")
     batch.reject_values("source_release", Reason.DANGLING_REFERENCE, unknown, "release_id", "extraartists/tracks", pl.col("value"))
-    extras = pl.concat([extra_artists(tracks).drop("tracks"), limited])
+    extras = pl.concat([read_extra_artists(tracks).drop("tracks"), limited])
     borrowers = tracks.join(extras.select("owner"), on="owner", how="semi", maintain_order="left").join(own, on="owner", how="anti")
     borrowed = borrowers.select("owner", "release").join(credited, left_on="release", right_on="owner", maintain_order="left")
     named = pl.concat([own, borrowed.select(own.columns)])
-    lists = pl.concat([artist_lists(credited), artist_lists(with_extras(named, extras))])
-    texts = pl.concat([credit_texts(credited), credit_texts(own)])
+    lists = pl.concat([build_artist_lists(credited), build_artist_lists(add_extras(named, extras))])
+    texts = pl.concat([build_credit_texts(credited), build_credit_texts(own)])
     for owners, columns in ((lists, "artists"), (texts, "artist_credit")):
         has_own = pl.col("owner").is_in(owners["owner"].implode())
         key = pl.when(has_own).then("owner").otherwise("release").alias("key")
@@ -93,15 +99,15 @@ def _with_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.Dat
     return tracks
 
 
-def _isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+def _find_isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     """Return the codes among the identifiers of the releases, as owner (of the track) and isrcs."""
     keys = releases.select("owner", "release_id", "place", "identifiers")
     codes = list_items(keys, "identifiers", IDENTIFIER_PARTS).filter(pl.col("type") == "ISRC")
-    lists = track_lists(tracks, codes["owner"])
+    lists = build_track_lists(tracks, codes["owner"])
     pairs: list[tuple[int, str]] = []
     misfits: list[tuple[str, str, str, str]] = []
     for owner, release_id, place, value, description in codes.select("owner", "release_id", "place", "value", "description").iter_rows():
-        found, strange = isrcs_by_row(value, description, lists.get(owner, NO_TRACKS))
+        found, strange = assign_isrcs(value, description, lists.get(owner, NO_TRACKS))
         pairs += found
         misfits += [(release_id, place, reason.value, text) for reason, text in strange]
     frame = pl.DataFrame(misfits, schema=dict.fromkeys(("release_id", "place", "reason", "value"), pl.String), orient="row")
@@ -113,7 +119,7 @@ def _isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> pl.Dat
 
 
 def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
-    tracks = numbered(tracks.with_columns(duration_ms=duration_ms(pl.col("duration"))))
+    tracks = number_tracks(tracks.with_columns(duration_ms=parse_duration_ms(pl.col("duration"))))
     unread = tracks.filter(pl.col("duration_ms").is_null() & (pl.col("duration") != ""))
     batch.reject_values("source_recording", Reason.INVALID_DURATION, unread, "external_id", "duration", pl.col("duration"))
     batch.frames["source_recording"] = tracks.select(
@@ -126,7 +132,7 @@ def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
         pl.col("isrcs").fill_null([]),
         "duration_ms",
         "release_id",
-        is_video=pl.col("is_video_release") | names_video(pl.col("position")),
+        is_video=pl.col("is_video_release") | is_video_position(pl.col("position")),
         traits=pl.lit([], dtype=pl.List(pl.String)),
     )
     batch.frames["source_release_track"] = tracks.select("place", "release_id", "external_id", "disc_number", "track_number")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.compressed_files import blocks
+from pipeline.dumps.readers.compressed_files import read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ class Block:
     offset: int
     data: bytes
 
-    def record_offsets(self) -> list[int]:
+    def find_record_offsets(self) -> list[int]:
         """Return the starts of the records in `data`. The first one need not begin a line."""
         anchor = ANCHORS[self.root]
         first = len(self.data) - len(self.data.lstrip())
@@ -54,14 +54,14 @@ class Block:
         return [first, *(start for start in tags.tolist() if start > first and self.data.startswith(anchor, start))]
 
 
-def record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
+def cut_record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield the records of the file at `path` in blocks of at least about `size` bytes.
 
     DumpError when the file has another root than `root`, ends before the root is closed, or holds no record.
     """
-    source = blocks(path, size)
+    source = read_blocks(path, size)
     data = next(source)
-    offset = _root_end(path, root, data)
+    offset = _find_root_end(path, root, data)
     data = data[offset:]
     anchor = b"\n" + ANCHORS[root]
     is_empty = True
@@ -90,7 +90,7 @@ def record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Bl
         raise DumpError(f"{path}: holds no record; fetch the file again and compare its checksum")
 
 
-def _root_end(path: Path, root: str, head: bytes) -> int:
+def _find_root_end(path: Path, root: str, head: bytes) -> int:
     """Return the length of the file up to the end of the root's opening tag."""
     match = _HEAD.match(head[:_HEAD_BYTES])
     if match is None or match[1].decode() not in ANCHORS:

@@ -65,27 +65,27 @@ def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
     texts: list[list[str]] = []
     kept: list[int] = []
     broken: list[BrokenRecord] = []
-    for starts in _runs(block.record_offsets(), len(block.data)):
+    for starts in _cut_runs(block.find_record_offsets(), len(block.data)):
         try:
-            texts.append(_texts(block.root, block.data[starts[0] : starts[-1]], sections))
+            texts.append(_extract_texts(block.root, block.data[starts[0] : starts[-1]], sections))
             kept += starts[:-1]
         except (etree.XMLSyntaxError, _SeparatorError):
             for start, end in pairwise(starts):
                 record = block.data[start:end]
                 try:
-                    texts.append(_mended_texts(block.root, record, sections))
+                    texts.append(_extract_mended(block.root, record, sections))
                     kept.append(start)
                 except (etree.XMLSyntaxError, _SeparatorError) as error:
-                    broken.append(_broken(record, block.offset + start, str(error)))
-    frames = [_frame("".join(parts), names) for parts, names in zip(zip(*texts, strict=True), sections, strict=True)] if texts else []
-    frames = frames or [_frame("", names) for names in sections]
+                    broken.append(_describe_broken(record, block.offset + start, str(error)))
+    frames = [_build_frame("".join(parts), names) for parts, names in zip(zip(*texts, strict=True), sections, strict=True)] if texts else []
+    frames = frames or [_build_frame("", names) for names in sections]
     if frames[0].height != len(kept):
         # Records that do not each start a line of their own: known is only where the first of them starts.
         kept = kept[:1] * frames[0].height
     return Extraction(frames, [block.offset + offset for offset in kept], broken)
 
 
-def _runs(offsets: list[int], end: int) -> Iterator[list[int]]:
+def _cut_runs(offsets: list[int], end: int) -> Iterator[list[int]]:
     """Yield record starts in runs of about TREE_BYTES, each run ended by the start of the next."""
     run = [offsets[0]]
     for offset in offsets[1:]:
@@ -96,24 +96,24 @@ def _runs(offsets: list[int], end: int) -> Iterator[list[int]]:
     yield [*run, end]
 
 
-def _mended_texts(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
-    """As `_texts`, of one record, if need be without the control characters and with the ampersands that XML forbids in texts."""
+def _extract_mended(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+    """As `_extract_texts`, of one record, if need be without the control characters and with the ampersands that XML forbids in texts."""
     try:
-        return _texts(root, record, sections)
+        return _extract_texts(root, record, sections)
     except etree.XMLSyntaxError:
-        mended = _AMPERSAND.sub(_escaped, _CONTROL.sub(b"", record))
+        mended = _AMPERSAND.sub(_escape, _CONTROL.sub(b"", record))
         if mended == record:
             raise
-        return _texts(root, mended, sections)
+        return _extract_texts(root, mended, sections)
 
 
-def _escaped(ampersand: re.Match[bytes]) -> bytes:
+def _escape(ampersand: re.Match[bytes]) -> bytes:
     """Return an entity of HTML as its character, a bare ampersand as XML writes it."""
     character = html.entities.html5.get((ampersand[1] or b"").decode())
     return b"&amp;" + (ampersand[1] or b"") if character is None else html.escape(character).encode()
 
 
-def _broken(record: bytes, offset: int, message: str) -> BrokenRecord:
+def _describe_broken(record: bytes, offset: int, message: str) -> BrokenRecord:
     try:
         record.decode()
         reason = Reason.BROKEN_RECORD
@@ -126,13 +126,13 @@ class _SeparatorError(Exception):
     """A record that holds a separator as a numeric character reference, so that its columns cannot be split."""
 
 
-def _texts(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+def _extract_texts(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
     """Return a text per section. Raises XMLSyntaxError or _SeparatorError when one of the records is faulty."""
     if _SEPARATOR_LEAD in records:
         for separator in (VALUE, ROW, SECTION, PART, ITEM):
             records = records.replace(separator.encode(), _REPLACEMENT)
-    tree = etree.fromstring(b"<%s>%s</%s>" % (root.encode(), records, root.encode()), _parser())
-    texts = str(_stylesheet(root)(tree)).split(SECTION)
+    tree = etree.fromstring(b"<%s>%s</%s>" % (root.encode(), records, root.encode()), _build_parser())
+    texts = str(_load_stylesheet(root)(tree)).split(SECTION)
     if len(texts) != len(sections):
         raise _SeparatorError("a section separator in the text")
     if any(text.count(VALUE) != text.count(ROW) * (len(names) - 1) for text, names in zip(texts, sections, strict=True)):
@@ -140,18 +140,18 @@ def _texts(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list
     return texts
 
 
-def _frame(text: str, names: Sequence[str]) -> pl.DataFrame:
+def _build_frame(text: str, names: Sequence[str]) -> pl.DataFrame:
     lines = pl.Series([text.removesuffix(ROW)]).str.split(ROW).explode() if text else pl.Series([], dtype=pl.String)
     return lines.str.split_exact(VALUE, len(names) - 1).struct.rename_fields(list(names)).struct.unnest()
 
 
 @cache
-def _parser() -> etree.XMLParser:
+def _build_parser() -> etree.XMLParser:
     return etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, collect_ids=False)
 
 
 @cache
-def _stylesheet(root: str) -> etree.XSLT:
+def _load_stylesheet(root: str) -> etree.XSLT:
     path = Path(__file__).with_name(f"{root}.xslt")
     return etree.XSLT(etree.fromstring(path.read_bytes(), etree.XMLParser(resolve_entities=True, no_network=True)))
 

@@ -13,7 +13,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.catalog_b.archives import find_delivery
 from pipeline.dumps.platforms.catalog_b.artists_and_labels import stage_artists, stage_labels
 from pipeline.dumps.platforms.catalog_b.document_unpacking import unpack_documents
-from pipeline.dumps.platforms.catalog_b.documents import document_files
+from pipeline.dumps.platforms.catalog_b.documents import find_document_files
 from pipeline.dumps.platforms.catalog_b.nested_credits import nest_credits
 from pipeline.dumps.platforms.catalog_b.performed_works import stage_work_recordings, stage_works
 from pipeline.dumps.platforms.catalog_b.recordings import stage_recordings
@@ -22,8 +22,8 @@ from pipeline.dumps.platforms.catalog_b.relationships import reject_lost_relatio
 from pipeline.dumps.platforms.catalog_b.releases import stage_release_tracks, stage_releases
 from pipeline.dumps.platforms.catalog_b.table_unpacking import unpack
 from pipeline.dumps.platforms.catalog_b.tags import stage_genres
-from pipeline.dumps.staging.scratch_folder import scratch_folder
-from pipeline.engine.duckdb_session import bounded_duckdb
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
+from pipeline.engine.duckdb_session import open_duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read the export below `dump`. DumpError when an archive is missing, damaged, of an unknown schema or of another export."""
-    delivery, files = find_delivery(dump), document_files(dump)
+    delivery, files = find_delivery(dump), find_document_files(dump)
     if delivery is None and not files:
         raise DumpError(f"{dump}: neither mbdump.tar.bz2 nor an unpacked mbdump/ folder nor JSON documents are there; deliver an export")
-    with scratch_folder(out) as work:
+    with open_scratch_folder(out) as work:
         if delivery is None:
             unpack_documents(files, dump, work, out)
         else:
             unpack(delivery, dump, work, out)
-        with bounded_duckdb(work / "spill") as connection:
+        with open_duckdb(work / "spill") as connection:
             relations = open_relations(connection, work, out, located=delivery is None)
             reject_lost_relationships(relations)
             nest_credits(relations, work / "credit")

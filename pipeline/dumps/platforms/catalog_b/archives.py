@@ -78,7 +78,7 @@ class Metadata:
 
 def find_delivery(dump: Path) -> Delivery | None:
     """Return the core archive and the derived one if there is one, else the unpacked folder of tables, else None."""
-    core, derived = (archive_of(dump, name) for name in _ARCHIVE_NAMES)
+    core, derived = (find_archive(dump, name) for name in _ARCHIVE_NAMES)
     if core is not None:
         return Delivery(archives=(core,) if derived is None else (core, derived))
     folder = dump if dump.name == "mbdump" else dump / "mbdump"
@@ -93,7 +93,7 @@ def is_document_file(path: Path) -> bool:
         return file.read(_SNIFF_BYTES).lstrip().startswith(b"{")
 
 
-def archive_of(dump: Path, name: str) -> Path | None:
+def find_archive(dump: Path, name: str) -> Path | None:
     """Return `<name>.tar[...]` in the folder. Raises DumpError when it is there in two forms."""
     suffixes = (".tar", *(f".tar{suffix}" for suffix in COMPRESSED_SUFFIXES))
     found = [path for suffix in suffixes if (path := dump / f"{name}{suffix}").is_file()]
@@ -111,7 +111,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
     sources = delivery.archives or (cast("Path", delivery.folder),)
     for source in sources:
         metadata = Metadata(source, _TABLES)
-        yield from read_archive(source, metadata, wanted) if delivery.archives else _unpacked(source, metadata, wanted)
+        yield from read_archive(source, metadata, wanted) if delivery.archives else _read_unpacked(source, metadata, wanted)
         metadata.require()
         seen.append(metadata)
         if metadata.values["SCHEMA_SEQUENCE"] != str(SCHEMA_SEQUENCE):
@@ -124,7 +124,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
                 )
 
 
-def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
+def _read_unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
     for name in metadata.known:
         places = [path for path in (folder / name, folder / "mbdump" / name) if path.is_file()]
         if places:
@@ -142,7 +142,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
     with DumpFile(path) as file, _open_tar(path, file) as archive:
         last = "the begin of the archive"
         while True:
-            with _saying_where(path, f"behind {last}", file):
+            with _add_place_to_errors(path, f"behind {last}", file):
                 member = archive.next()
             if member is None:
                 break
@@ -163,7 +163,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
 
 
 def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
-    with _saying_where(path, "at the begin of the archive", file):
+    with _add_place_to_errors(path, "at the begin of the archive", file):
         return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=WholeMember)
 
 
@@ -175,12 +175,12 @@ class _MemberStream:
         self._where = (path, place, file)
 
     def read(self, size: int = -1) -> bytes:
-        with _saying_where(*self._where):
+        with _add_place_to_errors(*self._where):
             return self._content.read(size)
 
 
 @contextmanager
-def _saying_where(path: Path, place: str, file: DumpFile) -> Iterator[None]:
+def _add_place_to_errors(path: Path, place: str, file: DumpFile) -> Iterator[None]:
     try:
         yield
     except TarError as error:

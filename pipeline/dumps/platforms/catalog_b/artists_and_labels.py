@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def stage_artists(relations: Relations) -> None:
     """Write all artists with their aliases (in file order, without repetitions and without the name itself)."""
     relations.reject_dangling("source_artist", "artist_alias", "artist", "artist")
-    for records in relations.blocks("artist"):
-        relations.out.read("source_artist", records)
-        artists = relations.all(f"SELECT line, gid, name, sort_name FROM {BLOCK} ORDER BY line")
-        aliases = relations.all(f"""
+    for records in relations.iterate_blocks("artist"):
+        relations.out.count_read("source_artist", records)
+        artists = relations.read_all(f"SELECT line, gid, name, sort_name FROM {BLOCK} ORDER BY line")
+        aliases = relations.read_all(f"""
             SELECT a.line, x.name AS alias FROM artist_alias x JOIN {BLOCK} a ON x.artist = a.id
             WHERE x.name <> a.name AND trim(x.name) <> '' ORDER BY a.line, x.line
         """)
@@ -40,6 +40,6 @@ def stage_artists(relations: Relations) -> None:
 
 def stage_labels(relations: Relations) -> None:
     """Write all labels."""
-    for labels in relations.rows("SELECT line, gid AS label_id, name FROM label ORDER BY line"):
-        relations.out.read("source_label", labels.height)
+    for labels in relations.read_rows("SELECT line, gid AS label_id, name FROM label ORDER BY line"):
+        relations.out.count_read("source_label", labels.height)
         relations.write("source_label", "label", labels.with_columns(is_placeholder=pl.col("label_id").is_in(PLACEHOLDER_LABELS)))

@@ -8,7 +8,7 @@ entry when `table_layouts.py` gets a table that documents know. What must not li
 
 from __future__ import annotations
 
-from pipeline.dumps.platforms.catalog_b.vocabulary_ids import KARAOKE_VERSION, PERFORMANCE, REMIX_OF, REMIXER, sql_list
+from pipeline.dumps.platforms.catalog_b.vocabulary_ids import KARAOKE_VERSION, PERFORMANCE, REMIX_OF, REMIXER, build_sql_list
 
 MACROS = """
 CREATE MACRO credit_id(credit) AS CASE WHEN len(credit) > 0
@@ -21,7 +21,7 @@ DATE_SHAPE = r"([0-9]{4}|\?{4})(-([0-9]{2}|\?\?)(-([0-9]{2}|\?\?))?)?"
 """Format of dates in documents. An unknown part is left out or written as question marks."""
 
 _HEARD = 'id, title, video, length, isrcs, "artist-credit", tags, genres, relations'
-_STORIES = sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
+_STORIES = build_sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
 STEPS = {
     "disc": """
         SELECT n, release, medium, concat(release, ' ', nth) AS id
@@ -83,14 +83,14 @@ STEPS = {
 """Temporary tables of a block, in the order in which they build on each other."""
 
 
-def _tags(kind: str, step: str) -> str:
+def _build_tag_query(kind: str, step: str) -> str:
     return f"""
         SELECT n, id AS {kind}, tag.name AS tag, tag.count AS count
         FROM (SELECT n, id, unnest(list_concat(tags, genres)) AS tag FROM {step}) WHERE id IS NOT NULL
     """
 
 
-def _pages(kind: str) -> str:
+def _build_page_query(kind: str) -> str:
     return f"""
         SELECT n, md5(concat_ws(' ', link_id(x), entity, id)) AS id, link_id(x) AS link, entity AS entity0, id AS entity1
         FROM page WHERE kind = '{kind}' AND entity IS NOT NULL
@@ -169,9 +169,9 @@ TABLES = {
             CASE kind WHEN 'work' THEN id ELSE x.work.id END AS entity1
         FROM relation WHERE x."type-id" = '{PERFORMANCE}'
     """,
-    "l_recording_url": _pages("recording"),
-    "l_release_url": _pages("release"),
-    "l_artist_url": _pages("artist"),
+    "l_recording_url": _build_page_query("recording"),
+    "l_release_url": _build_page_query("release"),
+    "l_artist_url": _build_page_query("artist"),
     "tag": """
         SELECT n, tag.name AS id, tag.name AS name FROM (
             SELECT n, unnest(list_concat(tags, genres)) AS tag FROM (
@@ -180,10 +180,10 @@ TABLES = {
             )
         )
     """,
-    "recording_tag": _tags("recording", "heard"),
-    "release_tag": _tags("release", "(SELECT * FROM document WHERE kind = 'release')"),
-    "release_group_tag": _tags("release_group", "edition"),
-    "artist_tag": _tags("artist", "person"),
+    "recording_tag": _build_tag_query("recording", "heard"),
+    "release_tag": _build_tag_query("release", "(SELECT * FROM document WHERE kind = 'release')"),
+    "release_group_tag": _build_tag_query("release_group", "edition"),
+    "artist_tag": _build_tag_query("artist", "person"),
 }
 KEYS = {
     "isrc": ("recording", "isrc"),

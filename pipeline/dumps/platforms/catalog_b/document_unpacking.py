@@ -16,7 +16,7 @@ from pipeline.dumps.platforms.catalog_b.document_tables import DATE_SHAPE, KEYS,
 from pipeline.dumps.platforms.catalog_b.documents import read_documents
 from pipeline.dumps.platforms.catalog_b.table_layouts import MEMBERS
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.engine.duckdb_session import bounded_duckdb, frame
+from pipeline.engine.duckdb_session import open_duckdb, read_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +40,9 @@ def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWrit
         folders = [work / table, *([loose / table] if table in TABLES else [])]
         for folder in folders:
             folder.mkdir(parents=True)
-        pl.DataFrame(schema=_schema(table)).write_parquet(folders[-1] / "part-000000.parquet")
+        pl.DataFrame(schema=_build_schema(table)).write_parquet(folders[-1] / "part-000000.parquet")
     rows: Counter[str] = Counter()
-    with bounded_duckdb(work / "spill") as connection:
+    with open_duckdb(work / "spill") as connection:
         connection.execute(MACROS)
         for part, documents in enumerate(read_documents(files, dump, out), start=1):
             rows["document"] += documents.height
@@ -53,11 +53,11 @@ def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWrit
         if not rows["document"]:
             raise DumpError(f"{dump}: no document in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/catalog_b.md")
         for table in TABLES:
-            _keep(connection, table, loose, work)
+            _keep_one(connection, table, loose, work)
     out.report(f"{rows['document']:,} documents are unpacked")
 
 
-def _schema(table: str) -> pl.Schema:
+def _build_schema(table: str) -> pl.Schema:
     """Return the schema of a table as in archives, with ids as texts."""
     types = {name: pl.String() if dtype == pl.Int32() and name not in _NUMBERS else dtype for name, dtype in MEMBERS[table].schema.items()}
     return pl.Schema({**types, **({"id": pl.String()} if table == "track" else {}), **_PLACES})
@@ -70,7 +70,7 @@ def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
     for step, sql in STEPS.items():
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {step} AS {sql}")
     for table, sql in TABLES.items():
-        said = _placed(frame(connection, sql), documents)
+        said = _add_places(read_frame(connection, sql), documents)
         first = rows[table] + 1
         rows[table] += said.height
         present = {
@@ -78,13 +78,13 @@ def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
             **{name: pl.col(name) for name in said.columns},
             "line": pl.int_range(first, first + pl.len()),
         }
-        columns = [present.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in _schema(table).items()]
+        columns = [present.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in _build_schema(table).items()]
         if said.height:
             path = loose / table / f"part-{part:06d}.parquet"
             said.select(columns).write_parquet(path, compression="zstd", compression_level=1)
 
 
-def _placed(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+def _add_places(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     """Return rows in the order of the documents, with `source_file` and `place` of each."""
     return said.sort("n", maintain_order=True).join(
         documents.select("n", "source_file", "place"), on="n", how="left", maintain_order="left"
@@ -92,12 +92,12 @@ def _placed(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reject_dates(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame, out: StagingWriter) -> None:
-    bad = frame(
+    bad = read_frame(
         connection,
         f"SELECT n, release AS record_id, date AS value FROM event WHERE trim(date) <> '' AND NOT regexp_full_match(date, '{DATE_SHAPE}')",
     )
     out.write_rejects(
-        _placed(bad, documents)
+        _add_places(bad, documents)
         .drop("n")
         .with_columns(
             entity=pl.lit("source_release"), severity=pl.lit("field"), reason=pl.lit(Reason.INVALID_DATE.value), field=pl.lit("date")
@@ -105,10 +105,10 @@ def _reject_dates(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
     )
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: Path) -> None:
+def _keep_one(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: Path) -> None:
     """Keep one of several equal rows. DuckDB groups by key and spills."""
     keys = ", ".join(KEYS.get(table, ("id",)))
-    source = f"read_parquet('{_quoted(loose / table)}/part-*.parquet')"
+    source = f"read_parquet('{_quote(loose / table)}/part-*.parquet')"
     if table in RECORDS:
         kept = f"""
             NOT is_part OR id IS NULL OR line IN (
@@ -119,10 +119,10 @@ def _keep(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: 
     else:
         kept = f"line IN (SELECT min(line + {_LATER} * is_part::BIGINT) % {_LATER} FROM {source} GROUP BY {keys})"
     connection.execute(
-        f"COPY (SELECT * EXCLUDE (is_part) FROM {source} WHERE {kept} ORDER BY line) TO '{_quoted(work / table)}/part-00000.parquet' "
+        f"COPY (SELECT * EXCLUDE (is_part) FROM {source} WHERE {kept} ORDER BY line) TO '{_quote(work / table)}/part-00000.parquet' "
         "(FORMAT parquet, COMPRESSION zstd)"
     )
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return str(path).replace("'", "''")

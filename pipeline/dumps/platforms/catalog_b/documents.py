@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.platforms.catalog_b.archives import Metadata, archive_of, is_document_file, read_archive
-from pipeline.dumps.readers.json_files import entity_by_name, json_files
+from pipeline.dumps.platforms.catalog_b.archives import Metadata, find_archive, is_document_file, read_archive
+from pipeline.dumps.readers.json_files import find_json_files, guess_entity
 from pipeline.dumps.readers.ndjson import read_json_blocks, read_json_stream
-from pipeline.dumps.staging.layout_expectations import names_in
-from pipeline.dumps.staging.record_checks import unknown_records
+from pipeline.dumps.staging.layout_expectations import split_names
+from pipeline.dumps.staging.record_checks import build_unknown_rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,11 +82,11 @@ COLUMNS = {name.replace("_", "-"): kind for name, kind in _FIELDS.items()}
 """Columns of all kinds of documents. Numbers are typed: a document with another value in their place is a broken record."""
 
 
-USUAL = names_in("""
+USUAL = split_names("""
     id title isrcs artist-credit
 """)
 """Members that every dump of some size has."""
-PASSED_OVER = names_in("""
+PASSED_OVER = split_names("""
     annotation disambiguation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
     language* attributes first-release-date asin packaging* status cover-art-archive text-representation secondary-types primary-type
     label-code format* score count offset created sort-name aliases.* artist-credit.* tags.* genres.* relations.* media.* recordings.*
@@ -96,11 +96,11 @@ PASSED_OVER = names_in("""
 """Known members of documents that the catalog does not need."""
 
 
-def document_files(dump: Path) -> list[Path]:
+def find_document_files(dump: Path) -> list[Path]:
     """Return the files below `dump` that hold documents: archives, unpacked members, JSON files."""
-    archives = [archive for name in ENTITIES if (archive := archive_of(dump, name))]
+    archives = [archive for name in ENTITIES if (archive := find_archive(dump, name))]
     members = [folder / name for folder in (dump, dump / "mbdump") for name in ENTITIES if is_document_file(folder / name)]
-    return [*archives, *members, *json_files(dump)]
+    return [*archives, *members, *find_json_files(dump)]
 
 
 def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
@@ -110,19 +110,19 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
     """
     for path in files:
         out.use(path)
-        for block in _blocks(path, str(path.relative_to(dump)), out.census("documents", COLUMNS, PASSED_OVER, USUAL)):
-            entity = entity_by_name(path)
-            out.read(entity, block.broken.height)
-            out.write_rejects(block.rejects(entity))
-            marked = block.frame.with_columns(kind=_kind("label" if "label" in path.name else "artist"))
+        for block in _read_blocks(path, str(path.relative_to(dump)), out.start_census("documents", COLUMNS, PASSED_OVER, USUAL)):
+            entity = guess_entity(path)
+            out.count_read(entity, block.broken.height)
+            out.write_rejects(block.build_rejects(entity))
+            marked = block.frame.with_columns(kind=_detect_kind("label" if "label" in path.name else "artist"))
             unknown = marked.filter(pl.col("kind").is_null())
-            out.read(entity, unknown.height)
-            out.write_rejects(unknown_records(unknown.drop("kind"), entity))
+            out.count_read(entity, unknown.height)
+            out.write_rejects(build_unknown_rejects(unknown.drop("kind"), entity))
             yield marked.filter(pl.col("kind").is_not_null())
         out.report(f"{path.name}: read")
 
 
-def _blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Block]:
+def _read_blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Block]:
     if ".tar" not in path.suffixes:
         yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census)
         return
@@ -132,7 +132,7 @@ def _blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Bloc
     metadata.require()
 
 
-def _kind(named: str) -> pl.Expr:
+def _detect_kind(named: str) -> pl.Expr:
     """Return an expression for the kind, by its fields. Artists and labels may be alike: then the file name (`named`) counts."""
     signs = {
         "isrc": ("isrc",),

@@ -27,9 +27,9 @@ def nest_credits(relations: Relations, folder: Path) -> None:
     """Create the relation `credit`: id of an artist credit, its display string `artist_credit`, its nested `artists` in order."""
     folder.mkdir(parents=True, exist_ok=True)
     relations.reject_dangling("source_recording", "artist_credit_name", "artist", "artist")
-    for part, _ in enumerate(relations.blocks("artist_credit")):
-        relations.all(f"SELECT id, name FROM {BLOCK} ORDER BY line").join(
-            _nested(relations), on="id", how="left", maintain_order="left"
+    for part, _ in enumerate(relations.iterate_blocks("artist_credit")):
+        relations.read_all(f"SELECT id, name FROM {BLOCK} ORDER BY line").join(
+            _nest_block(relations), on="id", how="left", maintain_order="left"
         ).select("id", artist_credit=pl.col("name"), artists=pl.col("artists").fill_null([])).write_parquet(
             folder / f"part-{part:05d}.parquet", compression="zstd", compression_level=1
         )
@@ -39,8 +39,8 @@ def nest_credits(relations: Relations, folder: Path) -> None:
     relations.run(f"CREATE VIEW credit AS SELECT * FROM read_parquet('{path}')")
 
 
-def _nested(relations: Relations) -> pl.DataFrame:
-    names = relations.all(f"""
+def _nest_block(relations: Relations) -> pl.DataFrame:
+    names = relations.read_all(f"""
         SELECT n.artist_credit AS id, n.position, a.gid AS artist_id, coalesce(nullif(n.name, ''), a.name) AS name, n.join_phrase
         FROM artist_credit_name n JOIN {BLOCK} b ON n.artist_credit = b.id LEFT JOIN artist a ON n.artist = a.id
         ORDER BY n.artist_credit, n.position, n.line

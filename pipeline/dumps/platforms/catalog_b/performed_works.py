@@ -22,16 +22,16 @@ def stage_works(relations: Relations) -> None:
     """Write one row per work and ISWC; a work whose codes are all wrong is written once, without a code."""
     relations.reject_dangling(ENTITY, "iswc", "work", "work")
     _relate_codes(relations)
-    for works in relations.rows("""
+    for works in relations.read_rows("""
         SELECT w.line, w.gid AS work_id, c.iswc, w.name AS title FROM work w LEFT JOIN code c ON c.work = w.id ORDER BY w.line, c.iswc
     """):
-        relations.out.read(ENTITY, works.height)
+        relations.out.count_read(ENTITY, works.height)
         relations.write(ENTITY, "work", works)
 
 
 def _relate_codes(relations: Relations) -> None:
     """Create the relation `code` (work, iswc): normalised codes with a right check digit."""
-    delivered = relations.all("""
+    delivered = relations.read_all("""
         SELECT i.line, i.work, w.gid AS record_id, i.iswc AS value FROM iswc i JOIN work w ON i.work = w.id
         WHERE i.iswc IS NOT NULL ORDER BY i.line
     """).with_columns(iswc=iswc_expr(pl.col("value")))
@@ -42,7 +42,7 @@ def _relate_codes(relations: Relations) -> None:
 
 def stage_work_recordings(relations: Relations) -> None:
     """Write which recording performs which work; one row per performance relationship, repeated ones once."""
-    for rows in relations.rows(f"""
+    for rows in relations.read_rows(f"""
         SELECT l.line, w.gid AS work_id, r.gid AS external_id, l.entity0, l.entity1
         FROM l_recording_work l JOIN link k ON l.link = k.id JOIN link_type t ON k.link_type = t.id AND t.gid = '{PERFORMANCE}'
             LEFT JOIN recording r ON l.entity0 = r.id LEFT JOIN work w ON l.entity1 = w.id
@@ -50,7 +50,7 @@ def stage_work_recordings(relations: Relations) -> None:
         ORDER BY l.line
     """):
         is_whole = pl.col("work_id").is_not_null() & pl.col("external_id").is_not_null()
-        relations.out.read(LINK_ENTITY, rows.height)
+        relations.out.count_read(LINK_ENTITY, rows.height)
         kept = rows.filter(is_whole).select("line", "work_id", "external_id", recording_platform=pl.lit(CATALOG_B))
         relations.write(LINK_ENTITY, "l_recording_work", kept)
         relations.reject_records(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.platforms.catalog_b.relations import BLOCK
 from pipeline.dumps.platforms.catalog_b.vocabulary_ids import KARAOKE_VERSION, PERFORMANCE, PERFORMANCE_TRAITS, REMIX_OF, REMIXER
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -30,8 +30,8 @@ def stage_recordings(relations: Relations) -> None:
         Reason.INVALID_DURATION,
         "SELECT line, gid AS record_id, length::VARCHAR AS value FROM recording WHERE length <= 0 ORDER BY line",
     )
-    for records in relations.blocks("recording"):
-        relations.out.read(ENTITY, records)
+    for records in relations.iterate_blocks("recording"):
+        relations.out.count_read(ENTITY, records)
         _stage_block(relations)
 
 
@@ -65,7 +65,7 @@ def _relate_traits(relations: Relations) -> None:
 
 def _stage_block(relations: Relations) -> None:
     # The lists are put together in DuckDB: concat_list of Polars takes 1.7 s for 500,000 rows, nearly all of which have no remixer.
-    records = relations.all(f"""
+    records = relations.read_all(f"""
         WITH remixers AS (
             SELECT x.recording, list(x.entry ORDER BY x.line) AS entries FROM remixer x SEMI JOIN {BLOCK} b ON x.recording = b.id
             GROUP BY x.recording
@@ -73,7 +73,7 @@ def _stage_block(relations: Relations) -> None:
         SELECT r.line, r.gid, r.name, r.length, r.video, c.artist_credit, coalesce(list_concat(c.artists, x.entries), []) AS artists
         FROM {BLOCK} r LEFT JOIN credit c ON r.artist_credit = c.id LEFT JOIN remixers x ON x.recording = r.id ORDER BY r.line
     """)
-    for neighbours in (_isrcs(relations), _traits(relations)):
+    for neighbours in (_read_isrcs(relations), _read_traits(relations)):
         records = records.join(neighbours, on="line", how="left", maintain_order="left")
     relations.write(
         ENTITY,
@@ -93,20 +93,22 @@ def _stage_block(relations: Relations) -> None:
     )
 
 
-def _isrcs(relations: Relations) -> pl.DataFrame:
-    rows = relations.all(f"""
+def _read_isrcs(relations: Relations) -> pl.DataFrame:
+    rows = relations.read_all(f"""
         SELECT r.line, r.gid AS record_id, i.line AS isrc_line, i.isrc AS value FROM isrc i JOIN {BLOCK} r ON i.recording = r.id
         ORDER BY i.line
     """)
-    rows = pl.concat([rows, isrc_lists(rows["value"])], how="horizontal")
+    rows = pl.concat([rows, read_isrc_lists(rows["value"])], how="horizontal")
     bad = rows.filter(pl.col("_no_isrc").is_not_null() | (pl.col("_isrcs").list.len() == 0)).select("record_id", "value", line="isrc_line")
     relations.reject_rows(ENTITY, "isrc", "isrc", Reason.INVALID_ISRC, bad)
-    return _sorted_lists(rows.explode("_isrcs", empty_as_null=False).rename({"_isrcs": "isrc"}), "isrc", "isrcs")
+    return _build_sorted_lists(rows.explode("_isrcs", empty_as_null=False).rename({"_isrcs": "isrc"}), "isrc", "isrcs")
 
 
-def _traits(relations: Relations) -> pl.DataFrame:
-    return _sorted_lists(relations.all(f"SELECT r.line, x.trait FROM trait x JOIN {BLOCK} r ON x.recording = r.id"), "trait", "traits")
+def _read_traits(relations: Relations) -> pl.DataFrame:
+    return _build_sorted_lists(
+        relations.read_all(f"SELECT r.line, x.trait FROM trait x JOIN {BLOCK} r ON x.recording = r.id"), "trait", "traits"
+    )
 
 
-def _sorted_lists(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+def _build_sorted_lists(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
     return rows.select("line", column).unique().sort("line", column).group_by("line", maintain_order=True).agg(pl.col(column).alias(name))

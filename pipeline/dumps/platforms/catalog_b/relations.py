@@ -13,9 +13,9 @@ import polars as pl
 from catalog_store.identifiers import UUID_SHAPE
 from catalog_store.tables import TABLES
 from pipeline.dumps.platforms.catalog_b.table_layouts import MEMBERS
-from pipeline.dumps.staging.column_bounds import within_bounds
+from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.engine.duckdb_session import frame, stream
+from pipeline.engine.duckdb_session import read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,15 +48,15 @@ class Relations:
     located: Path | None = None
     """Folder of tables whose rows have `source_file` and `place`. Without it, a row's place is its line in the member."""
 
-    def rows(self, sql: str) -> Iterator[pl.DataFrame]:
+    def read_rows(self, sql: str) -> Iterator[pl.DataFrame]:
         """Yield a large answer in frames, in the order of the query."""
         return stream(self.connection, sql)
 
-    def all(self, sql: str) -> pl.DataFrame:
+    def read_all(self, sql: str) -> pl.DataFrame:
         """Return an answer that fits into memory."""
-        return frame(self.connection, sql)
+        return read_frame(self.connection, sql)
 
-    def number(self, sql: str) -> int:
+    def read_number(self, sql: str) -> int:
         """Return the one number of a query."""
         answer = self.connection.execute(sql).fetchall()[0][0]  # all: the connection refuses other work before a result is read out
         return int(answer or 0)
@@ -71,15 +71,15 @@ class Relations:
         self.run(f"CREATE TABLE {name} AS SELECT * FROM given")
         self.connection.unregister("given")
 
-    def blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[int]:
+    def iterate_blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[int]:
         """Walk `table` in file order: at each step the view BLOCK holds its next `lines` lines. Yield the number of records in it.
 
         The count is taken before anything is joined, so that a join that loses or repeats records unbalances the books.
         """
-        last = self.number(f"SELECT max(line) FROM {table}")
+        last = self.read_number(f"SELECT max(line) FROM {table}")
         for start in range(1, last + 1, lines):
             self.run(f"CREATE OR REPLACE VIEW {BLOCK} AS SELECT * FROM {table} WHERE line >= {start} AND line < {start + lines}")
-            yield self.number(f"SELECT count(*) FROM {BLOCK}")
+            yield self.read_number(f"SELECT count(*) FROM {BLOCK}")
             if last > lines:
                 self.out.report(f"{table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
 
@@ -89,15 +89,15 @@ class Relations:
             self.out.write(entity, rows.with_columns(source_file=pl.lit(f"mbdump/{table}")))
             return
         # Lines are numbers of our own: where a record stands is looked up for those that are rejected.
-        kept, rejects = within_bounds(TABLES[entity], rows)
+        kept, rejects = apply_bounds(TABLES[entity], rows)
         for found in rejects:
             numbered = found.with_columns(line=pl.col("place").str.strip_prefix("line ").cast(pl.Int64)).drop("source_file", "place")
-            self.out.write_rejects(self._located(numbered, _parts(self.located, table)).drop("line"))
+            self.out.write_rejects(self._add_places(numbered, _build_source(self.located, table)).drop("line"))
         self.out.write(entity, kept)
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
         """Add a `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
-        for rows in self.rows(sql):
+        for rows in self.read_rows(sql):
             self.reject_rows(entity, table, field, reason, rows)
 
     def reject_rows(self, entity: str, table: str, field: str, reason: Reason, rows: pl.DataFrame) -> None:
@@ -121,13 +121,13 @@ class Relations:
             self.out.write_rejects(self._reject(rows, entity, table, "row"))
 
     def _reject(self, rows: pl.DataFrame, entity: str, table: str, severity: str) -> pl.DataFrame:
-        named = _of_member(rows, table) if self.located is None else self._located(rows, _parts(self.located, table))
+        named = _add_member_places(rows, table) if self.located is None else self._add_places(rows, _build_source(self.located, table))
         return named.drop("line").with_columns(entity=pl.lit(entity), severity=pl.lit(severity))
 
-    def _located(self, rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    def _add_places(self, rows: pl.DataFrame, source: str) -> pl.DataFrame:
         with self.connection.cursor() as cursor:
             cursor.register("wanted", rows.select("line").unique().to_arrow())
-            found = frame(cursor, f"SELECT line, source_file, place FROM {source} SEMI JOIN wanted USING (line)")
+            found = read_frame(cursor, f"SELECT line, source_file, place FROM {source} SEMI JOIN wanted USING (line)")
         return rows.join(found, on="line", how="left", maintain_order="left")
 
 
@@ -136,7 +136,7 @@ def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: Stagi
     relations = Relations(connection, out, work if located else None)
     for table, member in MEMBERS.items():
         is_keyed = table in _RECORDS or "id" in member.wanted
-        relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM {_parts(work, table)}")
+        relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM {_build_source(work, table)}")
         if table in _RECORDS:
             _leave_out(relations, table, _RECORDS[table])
         elif is_keyed:
@@ -153,7 +153,7 @@ def _keep_first(relations: Relations, table: str, entity: str) -> None:
     """
     relations.run(f"CREATE TABLE repeated_{table} AS {repeated} ORDER BY line")
     relations.reject_values(entity, table, f"{table}.id", Reason.DUPLICATE_ID, f"SELECT * FROM repeated_{table} ORDER BY line")
-    kept = f"ANTI JOIN repeated_{table} USING (line)" if relations.number(f"SELECT count(*) FROM repeated_{table}") else ""
+    kept = f"ANTI JOIN repeated_{table} USING (line)" if relations.read_number(f"SELECT count(*) FROM repeated_{table}") else ""
     relations.run(f"CREATE VIEW {table} AS SELECT * FROM delivered_{table} {kept}")
 
 
@@ -182,17 +182,17 @@ def _leave_out(relations: Relations, table: str, entity: str) -> None:
             OR line IN (SELECT line FROM later)
         ORDER BY line
     """)
-    rows = relations.all(f"SELECT * FROM out_{table} ORDER BY line")
+    rows = relations.read_all(f"SELECT * FROM out_{table} ORDER BY line")
     relations.reject_records(entity, table, rows)
     kept = delivered if rows.is_empty() else f"(SELECT * FROM {delivered} ANTI JOIN out_{table} USING (line))"
     relations.run(f"CREATE VIEW {table} AS SELECT * FROM {kept}")
-    relations.out.read(entity, rows.height)
+    relations.out.count_read(entity, rows.height)
 
 
-def _of_member(rows: pl.DataFrame, table: str) -> pl.DataFrame:
+def _add_member_places(rows: pl.DataFrame, table: str) -> pl.DataFrame:
     return rows.with_columns(source_file=pl.lit(f"mbdump/{table}"), place=pl.format("line {}", "line"))
 
 
-def _parts(work: Path, table: str) -> str:
+def _build_source(work: Path, table: str) -> str:
     path = str(work / table / "part-*.parquet").replace("'", "''")
     return f"read_parquet('{path}')"

@@ -37,14 +37,14 @@ def stage_redirects(relations: Relations) -> None:
     """Write merged ids. `new_id` of the dump is the row number of the living record, so there are no chains to follow."""
     for kind in REDIRECTED:
         table = f"{kind}_gid_redirect"
-        for rows in relations.rows(f"""
+        for rows in relations.read_rows(f"""
             SELECT d.line, d.gid AS old_id, r.gid AS new_id, d.new_id::VARCHAR AS value, CASE
                 WHEN r.gid IS NULL OR d.gid IS NULL THEN '{Reason.DANGLING_REFERENCE.value}'
                 WHEN row_number() OVER (PARTITION BY d.gid ORDER BY r.gid IS NULL, d.line) > 1
                 THEN '{Reason.DUPLICATE_ID.value}' END AS reason
             FROM {table} d LEFT JOIN {kind} r ON d.new_id = r.id ORDER BY d.line
         """):
-            relations.out.read("source_redirect", rows.height)
+            relations.out.count_read("source_redirect", rows.height)
             kept, out = rows.filter(pl.col("reason").is_null()), rows.filter(pl.col("reason").is_not_null())
             relations.write("source_redirect", table, kept.select("line", "old_id", "new_id", entity_kind=pl.lit(kind)))
             relations.reject_records("source_redirect", table, out.select("line", "value", "reason", record_id="old_id"))
@@ -61,16 +61,16 @@ def stage_links(relations: Relations) -> None:
         table = f"l_{kind}_url"
         relations.reject_dangling("source_link", table, "entity0", kind)
         relations.reject_dangling("source_link", table, "entity1", "url")
-        for rows in relations.rows(f"""
+        for rows in relations.read_rows(f"""
             SELECT DISTINCT ON (r.line, u.url) r.line, r.gid AS entity_id, u.url
             FROM {table} l JOIN {kind} r ON l.entity0 = r.id JOIN platform_url u ON l.entity1 = u.id LEFT JOIN link k ON l.link = k.id
             WHERE NOT coalesce(k.ended, false)
             ORDER BY r.line, u.url
         """):
-            relations.write("source_link", kind, _links(rows, kind))
+            relations.write("source_link", kind, _build_links(rows, kind))
 
 
-def _links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+def _build_links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     kinds = [kind, "video"] if kind == "recording" else [kind]
     return (
         rows.hstack(parse_urls(rows["url"]))

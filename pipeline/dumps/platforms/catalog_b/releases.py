@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import gtin_expr
-from pipeline.dumps.fields.dates import EARLIEST_YEAR, LATEST_YEAR, partial_date_of
+from pipeline.dumps.fields.dates import EARLIEST_YEAR, LATEST_YEAR, build_date
 from pipeline.dumps.platforms.catalog_b.relations import BLOCK
 from pipeline.dumps.platforms.catalog_b.vocabulary_ids import (
     COMPILATION,
@@ -16,7 +16,7 @@ from pipeline.dumps.platforms.catalog_b.vocabulary_ids import (
     PLACEHOLDER_LABELS,
     RELEASE_TYPES,
     VARIOUS_ARTISTS,
-    sql_list,
+    build_sql_list,
 )
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -38,13 +38,13 @@ def stage_releases(relations: Relations) -> None:
     _relate_groups(relations)
     _relate_imprints(relations)
     relations.run(f"""
-        CREATE TABLE unofficial AS SELECT id FROM release_status WHERE gid NOT IN ({sql_list(OFFICIAL_STATUSES)})
+        CREATE TABLE unofficial AS SELECT id FROM release_status WHERE gid NOT IN ({build_sql_list(OFFICIAL_STATUSES)})
     """)
     relations.run("CREATE TABLE track_total AS SELECT release, sum(track_count)::INTEGER AS tracks FROM medium GROUP BY release")
     for column, target in (("artist_credit", "artist_credit"), ("release_group", "release_group")):
         relations.reject_dangling(ENTITY, "release", column, target)
-    for records in relations.blocks("release"):
-        relations.out.read(ENTITY, records)
+    for records in relations.iterate_blocks("release"):
+        relations.out.count_read(ENTITY, records)
         _stage_block(relations)
 
 
@@ -94,14 +94,14 @@ def _relate_imprints(relations: Relations) -> None:
     relations.run(f"""
         CREATE TABLE imprint AS
         SELECT release, arg_min({{'gid': l.gid, 'name': l.name}}, {{'rank': CASE WHEN l.id IS NULL THEN 2
-                WHEN l.gid IN ({sql_list(PLACEHOLDER_LABELS)}) THEN 1 ELSE 0 END, 'id': x.id}}) AS label,
+                WHEN l.gid IN ({build_sql_list(PLACEHOLDER_LABELS)}) THEN 1 ELSE 0 END, 'id': x.id}}) AS label,
             arg_min(catalog_number, {{'rank': l.id IS NULL, 'id': x.id}}) FILTER (catalog_number NOT IN ('', '[none]')) AS catalog_number
         FROM release_label x LEFT JOIN label l ON x.label = l.id GROUP BY release
     """)
 
 
 def _stage_block(relations: Relations) -> None:
-    records = relations.all(f"""
+    records = relations.read_all(f"""
         SELECT r.line, r.gid, r.name, r.barcode, c.artist_credit, c.artists, g.gid AS group_gid, g.primary_type, g.is_compilation, g.is_mix,
             i.label.gid AS label_gid, i.label.name AS label_name, i.catalog_number, d.packed, n.tracks, u.id IS NULL AS is_official
         FROM {BLOCK} r LEFT JOIN credit c ON r.artist_credit = c.id LEFT JOIN edition_group g ON r.release_group = g.id
@@ -111,12 +111,12 @@ def _stage_block(relations: Relations) -> None:
     """).with_columns(gtin=gtin_expr(pl.col("barcode")))
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
     relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))
-    relations.write(ENTITY, "release", _conformed(records))
+    relations.write(ENTITY, "release", _conform(records))
 
 
-def _conformed(records: pl.DataFrame) -> pl.DataFrame:
+def _conform(records: pl.DataFrame) -> pl.DataFrame:
     packed = pl.col("packed")
-    date = partial_date_of(packed // 10000, packed // 100 % 100, packed % 100)
+    date = build_date(packed // 10000, packed // 100 % 100, packed % 100)
     is_compilation = pl.col("is_compilation").fill_null(value=False)
     is_various = pl.col("artists").list.eval(pl.element().struct.field("artist_id") == VARIOUS_ARTISTS).list.any()
     other_type = pl.when(pl.col("primary_type").is_not_null()).then(pl.lit("other"))
@@ -148,9 +148,11 @@ def stage_release_tracks(relations: Relations) -> None:
         CREATE TABLE disc AS SELECT m.id, m.position, r.gid FROM medium m JOIN release r ON m.release = r.id
     """)
     relations.reject_dangling(TRACK_ENTITY, "medium", "release", "release")
-    for _ in relations.blocks("track", TRACK_BLOCK_LINES):
-        relations.out.read(TRACK_ENTITY, relations.number(f"SELECT count(*) FROM {BLOCK} WHERE NOT coalesce(is_data_track, false)"))
-        tracks = relations.rows(f"""
+    for _ in relations.iterate_blocks("track", TRACK_BLOCK_LINES):
+        relations.out.count_read(
+            TRACK_ENTITY, relations.read_number(f"SELECT count(*) FROM {BLOCK} WHERE NOT coalesce(is_data_track, false)")
+        )
+        tracks = relations.read_rows(f"""
             SELECT t.line, d.gid AS release_id, r.gid AS external_id, d.position AS disc_number, t.position AS track_number,
                 t.medium, t.recording
             FROM {BLOCK} t LEFT JOIN disc d ON t.medium = d.id LEFT JOIN recording r ON t.recording = r.id

@@ -71,7 +71,7 @@ def _reject(member: Member, source: str, faults: pl.DataFrame, out: StagingWrite
     if faults.is_empty():
         return
     if member.is_record:
-        out.read(member.entity, faults.height)
+        out.count_read(member.entity, faults.height)
     out.write_rejects(
         faults.select(
             "reason",

@@ -29,7 +29,7 @@ def stage_genres(relations: Relations) -> None:
         relations.reject_dangling("source_genre", table, "tag", "tag")
         relations.reject_dangling("source_genre", table, table.removesuffix("_tag"), table.removesuffix("_tag"))
     for kind, tagged in _TAGGED.items():
-        for rows in relations.rows(f"""
+        for rows in relations.read_rows(f"""
             SELECT r.line, r.gid AS entity_id, n.name AS genre, x.votes,
                 row_number() OVER (PARTITION BY r.line ORDER BY x.votes DESC, n.name) - 1 AS position
             FROM (SELECT entity, tag, sum(count) AS votes FROM ({tagged}) WHERE count > 0 GROUP BY entity, tag) x

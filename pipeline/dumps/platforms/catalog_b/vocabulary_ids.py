@@ -52,6 +52,6 @@ PLACEHOLDER_LABELS = (
 )
 
 
-def sql_list(values: tuple[str, ...]) -> str:
+def build_sql_list(values: tuple[str, ...]) -> str:
     """Return constants of this module for `IN (...)`."""
     return ", ".join(f"'{value}'" for value in values)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.dump_dates import date_in
+from pipeline.dumps.landing.dump_dates import find_date
 from pipeline.dumps.platforms.fingerprints.streams import STREAMS, Stream
-from pipeline.dumps.readers.compressed_files import DumpFile, blocks
+from pipeline.dumps.readers.compressed_files import DumpFile, read_blocks
 from pipeline.dumps.readers.ndjson import BLOCK_BYTES, Block, read_json_chunks
 from pipeline.dumps.staging.record_checks import WHERE, split_rows
 
@@ -33,9 +33,9 @@ PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "trac
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read all streams of the day in `dump`. Raises DumpError when a file is missing or damaged, or has no usable row."""
-    found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
+    found = {stream.name: _find_file(dump, stream.name) for stream in STREAMS}
     out.use(*found.values())
-    days = {date_in(path.name) for path in found.values()}
+    days = {find_date(path.name) for path in found.values()}
     if len(days) != 1:
         raise DumpError(f"{dump}: files of several days ({', '.join(sorted(map(str, days)))}); deliver each day in a folder of its own")
     day = str(days.pop())
@@ -43,7 +43,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         _stage_stream(stream, found[stream.name], day, out)
 
 
-def _file(dump: Path, name: str) -> Path:
+def _find_file(dump: Path, name: str) -> Path:
     files = sorted(dump.rglob(f"*-{name}-update.jsonl*"))
     if not files:
         raise DumpError(
@@ -59,13 +59,13 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         return
     read = staged = 0
     seen = pl.Series("id", [], dtype=pl.Int64)
-    for block in _blocks(stream, path, day, out.census(f"stream {stream.name}", stream.columns, PASSED_OVER, stream.usual)):
+    for block in _read_blocks(stream, path, day, out.start_census(f"stream {stream.name}", stream.columns, PASSED_OVER, stream.usual)):
         read += block.rows
-        out.read(stream.table, block.rows)
-        out.write_rejects(block.rejects(stream.table))
+        out.count_read(stream.table, block.rows)
+        out.write_rejects(block.build_rejects(stream.table))
         rows = stream.values(block.frame)
         rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
-        kept, rejected = split_rows(rows, stream.table, "id", stream.rules())
+        kept, rejected = split_rows(rows, stream.table, "id", stream.build_rules())
         out.write_rejects(rejected)
         seen = seen.append(kept["_id"])
         staged += kept.height
@@ -81,14 +81,14 @@ def _is_empty(path: Path) -> bool:
         return not file.read(1)
 
 
-def _blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Iterator[Block]:
-    content = blocks(path, BLOCK_BYTES)
+def _read_blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Iterator[Block]:
+    content = read_blocks(path, BLOCK_BYTES)
     if day <= LAST_ESCAPED_DAY:
-        content = _unescaped(content)
+        content = _unescape(content)
     yield from read_json_chunks(content, stream.columns, path.name, census=census)
 
 
-def _unescaped(content: Iterator[bytes]) -> Iterator[bytes]:
+def _unescape(content: Iterator[bytes]) -> Iterator[bytes]:
     """Yield blocks with doubled backslashes made single. No other escape of COPY can occur, because JSON holds no control characters."""
     begun = b""
     for block in content:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables.fingerprints import UUID_PATTERN
-from pipeline.dumps.platforms.fingerprints.items import fingerprint_keys, unsigned
-from pipeline.dumps.staging.record_checks import RowRule, whole_number
+from pipeline.dumps.platforms.fingerprints.items import build_fingerprint_keys, to_unsigned
+from pipeline.dumps.staging.record_checks import RowRule, parse_whole_number
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PASSED_OVER = {
 
 @dataclass(frozen=True)
 class Stream:
-    """`columns`: field -> DuckDB type. `values` adds `_id` and the cast values; `staged` makes staging columns of these."""
+    """`columns`: field -> DuckDB type. `values` adds `_parse_id` and the cast values; `staged` makes staging columns of these."""
 
     name: str
     table: str
@@ -47,7 +47,7 @@ class Stream:
         """Fields that every day of some size has."""
         return tuple(name for name in self.columns if name not in ("new_id", "disabled", "fingerprint_id"))
 
-    def rules(self) -> tuple[RowRule, ...]:
+    def build_rules(self) -> tuple[RowRule, ...]:
         """Return the rules that reject a row. The first that applies is the reason."""
         return (
             RowRule(Reason.MISSING_ID, pl.col("id").is_null()),
@@ -57,27 +57,27 @@ class Stream:
         )
 
 
-def _id(name: str) -> pl.Expr:
-    return whole_number(pl.col(name), 1, _LARGEST_ID)
+def _parse_id(name: str) -> pl.Expr:
+    return parse_whole_number(pl.col(name), 1, _LARGEST_ID)
 
 
-def _count(name: str) -> pl.Expr:
-    return whole_number(pl.col(name), 0, _LARGEST_COUNT)
+def _parse_count(name: str) -> pl.Expr:
+    return parse_whole_number(pl.col(name), 0, _LARGEST_COUNT)
 
 
-def _uuid(name: str) -> pl.Expr:
+def _parse_uuid(name: str) -> pl.Expr:
     return pl.when(pl.col(name).str.to_lowercase().str.contains(f"^{UUID_PATTERN}$")).then(pl.col(name).str.to_lowercase())
 
 
-def _casting(**values: pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda rows: rows.with_columns(_id=_id("id"), **{f"_{name}": value for name, value in values.items()})
+def _build_cast(**values: pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda rows: rows.with_columns(_id=_parse_id("id"), **{f"_{name}": value for name, value in values.items()})
 
 
-def _renaming(**columns: str | pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _build_renaming(**columns: str | pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return lambda rows: rows.select(**columns)
 
 
-def _missing(value: str, field: str, reason: Reason) -> RowRule:
+def _build_missing_rule(value: str, field: str, reason: Reason) -> RowRule:
     return RowRule(reason, pl.col(value).is_null(), field)
 
 
@@ -86,16 +86,16 @@ def _is_flag(name: str) -> pl.Expr:
     return pl.col(name).str.to_lowercase().is_in(["true", "1", "t"]).fill_null(value=False)
 
 
-def _fingerprint_rows(rows: pl.DataFrame) -> pl.DataFrame:
+def _cast_fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
     items = pl.col("fingerprint")
     fits = (items.list.min() >= -(2**31)) & (items.list.max() < 2**32) & ~items.list.eval(pl.element().is_null()).list.any()
-    return rows.with_columns(_id=_id("id"), _length=whole_number(pl.col("length"), 1, LONGEST_SECONDS), _fits=fits)
+    return rows.with_columns(_id=_parse_id("id"), _length=parse_whole_number(pl.col("length"), 1, LONGEST_SECONDS), _fits=fits)
 
 
-def _staged_fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
-    items = unsigned(rows["fingerprint"])
+def _build_fingerprint_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    items = to_unsigned(rows["fingerprint"])
     return pl.DataFrame(
-        {"fingerprint_id": rows["_id"], "fingerprint_key": fingerprint_keys(rows["_id"], items), "duration_seconds": rows["_length"]}
+        {"fingerprint_id": rows["_id"], "fingerprint_key": build_fingerprint_keys(rows["_id"], items), "duration_seconds": rows["_length"]}
     ).with_columns(items=items)
 
 
@@ -104,52 +104,63 @@ STREAMS = (
         "track",
         "source_fingerprint_track",
         {"id": "VARCHAR", "gid": "VARCHAR", "new_id": "VARCHAR"},
-        _casting(gid=_uuid("gid"), new_id=_id("new_id")),
+        _build_cast(gid=_parse_uuid("gid"), new_id=_parse_id("new_id")),
         (
-            _missing("_gid", "gid", Reason.INVALID_ID),
+            _build_missing_rule("_gid", "gid", Reason.INVALID_ID),
             RowRule(Reason.INVALID_ID, pl.col("new_id").is_not_null() & pl.col("_new_id").is_null(), "new_id"),
         ),
-        _renaming(fingerprint_track_id="_id", public_id="_gid", merged_into="_new_id"),
+        _build_renaming(fingerprint_track_id="_id", public_id="_gid", merged_into="_new_id"),
     ),
     Stream(
         "meta",
         "source_fingerprint_meta",
         {"id": "VARCHAR", "track": "VARCHAR", "artist": "VARCHAR", "album": "VARCHAR", "year": "VARCHAR"},
-        _casting(year=whole_number(pl.col("year"), -9999, 9999)),
+        _build_cast(year=parse_whole_number(pl.col("year"), -9999, 9999)),
         (),
-        _renaming(meta_id="_id", title="track", artist="artist", album="album", year="_year"),
+        _build_renaming(meta_id="_id", title="track", artist="artist", album="album", year="_year"),
     ),
     Stream(
         "fingerprint",
         "source_fingerprint",
         {"id": "VARCHAR", "fingerprint": "BIGINT[]", "length": "VARCHAR"},
-        _fingerprint_rows,
+        _cast_fingerprints,
         (
             RowRule(Reason.INVALID_FINGERPRINT, pl.col("fingerprint").list.len().fill_null(0) < FEWEST_ITEMS),
             RowRule(Reason.INVALID_FINGERPRINT, ~pl.col("_fits").fill_null(value=False)),
-            _missing("_length", "length", Reason.INVALID_DURATION),
+            _build_missing_rule("_length", "length", Reason.INVALID_DURATION),
         ),
-        _staged_fingerprints,
+        _build_fingerprint_rows,
     ),
     Stream(
         "track_fingerprint",
         "source_fingerprint_member",
         {"id": "VARCHAR", "track_id": "VARCHAR", "fingerprint_id": "VARCHAR", "submission_count": "VARCHAR"},
-        _casting(fingerprint=pl.coalesce(_id("fingerprint_id"), _id("id")), track=_id("track_id"), count=_count("submission_count")),
-        (_missing("_track", "track_id", Reason.INVALID_ID), _missing("_count", "submission_count", Reason.INVALID_NUMBER)),
-        _renaming(fingerprint_id="_fingerprint", fingerprint_track_id="_track", submission_count="_count"),
+        _build_cast(
+            fingerprint=pl.coalesce(_parse_id("fingerprint_id"), _parse_id("id")),
+            track=_parse_id("track_id"),
+            count=_parse_count("submission_count"),
+        ),
+        (
+            _build_missing_rule("_track", "track_id", Reason.INVALID_ID),
+            _build_missing_rule("_count", "submission_count", Reason.INVALID_NUMBER),
+        ),
+        _build_renaming(fingerprint_id="_fingerprint", fingerprint_track_id="_track", submission_count="_count"),
     ),
     Stream(
         "track_mbid",
         "source_fingerprint_link",
         {"id": "VARCHAR", "track_id": "VARCHAR", "mbid": "VARCHAR", "submission_count": "VARCHAR", "disabled": "VARCHAR"},
-        _casting(track=_id("track_id"), mbid=_uuid("mbid"), count=_count("submission_count"), disabled=_is_flag("disabled")),
-        (
-            _missing("_track", "track_id", Reason.INVALID_ID),
-            _missing("_mbid", "mbid", Reason.INVALID_ID),
-            _missing("_count", "submission_count", Reason.INVALID_NUMBER),
+        _build_cast(
+            track=_parse_id("track_id"), mbid=_parse_uuid("mbid"), count=_parse_count("submission_count"), disabled=_is_flag("disabled")
         ),
-        _renaming(link_id="_id", fingerprint_track_id="_track", external_id="_mbid", submission_count="_count", is_disabled="_disabled"),
+        (
+            _build_missing_rule("_track", "track_id", Reason.INVALID_ID),
+            _build_missing_rule("_mbid", "mbid", Reason.INVALID_ID),
+            _build_missing_rule("_count", "submission_count", Reason.INVALID_NUMBER),
+        ),
+        _build_renaming(
+            link_id="_id", fingerprint_track_id="_track", external_id="_mbid", submission_count="_count", is_disabled="_disabled"
+        ),
     ),
 )
 """Every stream, in the order in which a day is applied."""

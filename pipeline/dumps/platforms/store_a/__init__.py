@@ -11,12 +11,12 @@ from pipeline.dumps.delivered_records.record_staging import stage_delivered
 from pipeline.dumps.delivered_records.record_store import DeliveredStore
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.store_a import version_3, version_4
-from pipeline.dumps.platforms.store_a.csv_set import add_csv_set, csv_tables
-from pipeline.dumps.platforms.store_a.json_forms import PASSED_OVER, form_of, kind_of
-from pipeline.dumps.readers.json_files import entity_by_name, json_files
+from pipeline.dumps.platforms.store_a.csv_set import add_csv_set, find_csv_tables
+from pipeline.dumps.platforms.store_a.json_forms import PASSED_OVER, detect_form, detect_kind
+from pipeline.dumps.readers.json_files import find_json_files, guess_entity
 from pipeline.dumps.readers.ndjson import read_json_blocks
-from pipeline.dumps.staging.record_checks import unknown_records
-from pipeline.dumps.staging.scratch_folder import scratch_folder
+from pipeline.dumps.staging.record_checks import build_unknown_rejects
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,17 +32,17 @@ LAYOUTS = {
     ("version_3", "release"): version_3.add_releases,
     ("version_3", "artist"): version_4.add_artists,
     ("version_3", "label"): version_4.add_labels,
-    ("site_search", "track"): version_3.add_found,
-    ("track_list", "track"): version_3.add_listed,
+    ("site_search", "track"): version_3.add_search_results,
+    ("track_list", "track"): version_3.add_track_list,
 }
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`. Raises DumpError when it holds neither JSON files nor the CSV set, or a file cannot be read."""
-    files, tables = json_files(dump), csv_tables(dump)
+    files, tables = find_json_files(dump), find_csv_tables(dump)
     if not files and not tables:
         raise DumpError(f"{dump}: no JSON file and no bp_*.csv; see docs/reference/formats/store_a.md")
-    with scratch_folder(out) as scratch:
+    with open_scratch_folder(out) as scratch:
         store = DeliveredStore(scratch)
         for path in files:
             source_file = path.name if path == dump else str(path.relative_to(dump))
@@ -56,14 +56,14 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 def _add_file(path: Path, source_file: str, store: DeliveredStore, out: StagingWriter) -> None:
     out.use(path)
-    entity, form = entity_by_name(path), form_of(path)
-    census = out.census(form.name, form.columns, PASSED_OVER, form.usual)
+    entity, form = guess_entity(path), detect_form(path)
+    census = out.start_census(form.name, form.columns, PASSED_OVER, form.usual)
     for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members, census=census):
-        out.read(entity, block.broken.height)
-        out.write_rejects(block.rejects(entity))
-        for (kind,), rows in block.frame.with_columns(_kind=kind_of(form, entity)).group_by("_kind", maintain_order=True):
+        out.count_read(entity, block.broken.height)
+        out.write_rejects(block.build_rejects(entity))
+        for (kind,), rows in block.frame.with_columns(_kind=detect_kind(form, entity)).group_by("_kind", maintain_order=True):
             if (form.name, str(kind)) in LAYOUTS:
                 LAYOUTS[form.name, str(kind)](rows, store)
             else:
-                out.read(entity, rows.height)
-                out.write_rejects(unknown_records(rows, entity))
+                out.count_read(entity, rows.height)
+                out.write_rejects(build_unknown_rejects(rows, entity))

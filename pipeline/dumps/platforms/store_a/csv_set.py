@@ -1,6 +1,6 @@
 """Relational CSV set (`bp_track.csv`, `bp_artist.csv`, `bp_artist_track.csv` ...) as delivered rows.
 
-DuckDB reads (`csv_tables`) and joins.
+DuckDB reads (`find_csv_tables`) and joins.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import polars as pl
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import clock_ms, whole_ms
-from pipeline.dumps.platforms.store_a.version_4 import genre_and_parent
-from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, empty_table, load_table
-from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.platforms.store_a.version_4 import pair_genres
+from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, create_empty_table, load_table
+from pipeline.dumps.staging.layout_expectations import split_names
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
-from pipeline.engine.duckdb_session import bounded_duckdb, stream
+from pipeline.engine.duckdb_session import open_duckdb, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ REQUIRED = {
     "bp_artist_release": ("artist_id", "release_id"),
 }
 _OFTEN_ABSENT = ("catalog_number", "upc", "release_type", "track_url", "release_url")
-_PASSED_OVER = names_in("""
+_PASSED_OVER = split_names("""
     track_number track_count
     artist_url label_url genre_url subgenre_url release_img updated_on song_count is_remixed bpm key_id label_id exclusive release_url
     track_url
@@ -82,7 +82,7 @@ _NO_TEXT = pl.lit(None, dtype=pl.String)
 _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
 
 
-def csv_tables(dump: Path) -> dict[str, Path]:
+def find_csv_tables(dump: Path) -> dict[str, Path]:
     """Return the tables of the set below `dump`: `bp_track.csv`, `bp_genre_2023-09.csv`, `bp_artist.csv.gz` ..., by table name.
 
     DumpError when two files are of one table: which of them counts is not ours to guess.
@@ -103,15 +103,15 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
     if missing:
         raise DumpError(f"{dump}: no {', '.join(f'{name}.csv' for name in missing)} beside {', '.join(sorted(tables))}; deliver them")
     store.has_references = True
-    with bounded_duckdb(scratch / "csv_spill") as connection:
+    with open_duckdb(scratch / "csv_spill") as connection:
         loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
-        for block in _nested(connection, "bp_track", "track_id", "bp_artist_track"):
-            store.add("recording", _recordings(loaded["bp_track"].placed(block)))
-        for block in _nested(connection, "bp_release", "release_id", "bp_artist_release"):
-            store.add("release", _releases(loaded["bp_release"].placed(block)))
+        for block in _read_nested(connection, "bp_track", "track_id", "bp_artist_track"):
+            store.add("recording", _map_recordings(loaded["bp_track"].locate_rows(block)))
+        for block in _read_nested(connection, "bp_release", "release_id", "bp_artist_release"):
+            store.add("release", _map_releases(loaded["bp_release"].locate_rows(block)))
         for name, kind in (("bp_artist", "artist"), ("bp_label", "label")):
             for block in stream(connection, f"SELECT position, {kind}_id AS id, {kind}_name AS title FROM {name} ORDER BY position"):
-                store.add(kind, loaded[name].placed(block))
+                store.add(kind, loaded[name].locate_rows(block))
 
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter) -> CsvTable:
@@ -126,11 +126,11 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, d
         passed_over=_PASSED_OVER,
     )
     if path is None:
-        return empty_table(connection, name, form)
+        return create_empty_table(connection, name, form)
     return load_table(connection, name, form, path, path.name if path == dump else str(path.relative_to(dump)), scratch, out)
 
 
-def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_table: str) -> Iterator[pl.DataFrame]:
+def _read_nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_table: str) -> Iterator[pl.DataFrame]:
     """Yield rows of `name` in order with their credits, joined and sorted by DuckDB. Names are filled in later."""
     joined = {
         "bp_track": """
@@ -153,8 +153,8 @@ def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_t
         yield block.with_columns(artists=artists)
 
 
-def _recordings(block: pl.DataFrame) -> pl.DataFrame:
-    genre = genre_and_parent(pl.col("genre"), pl.col("genre_id"), pl.col("subgenre"), pl.col("subgenre_id"))
+def _map_recordings(block: pl.DataFrame) -> pl.DataFrame:
+    genre = pair_genres(pl.col("genre"), pl.col("genre_id"), pl.col("subgenre"), pl.col("subgenre_id"))
     return block.select(
         "source_file",
         "place",
@@ -166,13 +166,13 @@ def _recordings(block: pl.DataFrame) -> pl.DataFrame:
         "artists",
         id="track_id",
         version="mix",
-        duration_ms=pl.coalesce(whole_ms(pl.col("duration")), clock_ms(pl.col("duration"))),
+        duration_ms=pl.coalesce(parse_whole_ms(pl.col("duration")), parse_clock_ms(pl.col("duration"))),
         slug=pl.col("track_url").str.extract(_URL_SLUG),
         genres=genre,
     )
 
 
-def _releases(block: pl.DataFrame) -> pl.DataFrame:
+def _map_releases(block: pl.DataFrame) -> pl.DataFrame:
     return block.select(
         "source_file",
         "place",

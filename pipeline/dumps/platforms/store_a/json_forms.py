@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.readers.compressed_files import DumpFile
-from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.staging.layout_expectations import split_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ TRACK_LIST = Form(
     (b'"published_date"',),
     ("id", "title", "artists"),
 )
-PASSED_OVER = names_in("""
+PASSED_OVER = split_names("""
     audioFormat genres.* subGenres.* sub_genre.*
     bsrc_remixer bpm bpm_range key label_track_identifier pre_order* encoded_date publish_status current_status exclusive is_*
     available_worldwide price sale_type sample_* free_download* url image images dynamicImages tracks desc grid enabled hidden updated
@@ -119,14 +119,14 @@ PASSED_OVER = names_in("""
 FORMS = (VERSION_3, SITE_SEARCH, TRACK_LIST, VERSION_4)
 
 
-def form_of(path: Path) -> Form:
+def detect_form(path: Path) -> Form:
     """Return the form of a JSON file; version 4 without another mark. Raises DumpError when the file cannot be read."""
     with DumpFile(path) as file:
         head = file.read(SNIFF_BYTES)
     return next((form for form in FORMS if any(marker in head for marker in form.markers)), VERSION_4)
 
 
-def kind_of(form: Form, entity: str) -> pl.Expr:
+def detect_kind(form: Form, entity: str) -> pl.Expr:
     """Return the kind of a record: `track`, `release`, `artist`, `label` or `unknown`. `entity` (of the file) decides on bare ones."""
     if form in (SITE_SEARCH, TRACK_LIST):
         return pl.lit("track")

@@ -9,9 +9,9 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import clock_ms, whole_ms
-from pipeline.dumps.platforms.store_a.version_4 import barcode_or_number, release_type
-from pipeline.dumps.staging.record_checks import given
+from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.platforms.store_a.version_4 import read_release_type, split_catalog_number
+from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _NO_TEXT = pl.lit(None, dtype=pl.String)
 
 
-def unescaped(value: pl.Expr) -> pl.Expr:
+def unescape_html(value: pl.Expr) -> pl.Expr:
     """Return texts with HTML entities replaced by their characters. Only texts with an ampersand are touched."""
     return pl.when(value.str.contains("&", literal=True)).then(value.map_elements(html.unescape, return_dtype=pl.String)).otherwise(value)
 
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add version 3 tracks, and the release that each names as a part."""
-    duration = pl.coalesce(given("lengthMs"), given("length"))
+    duration = pl.coalesce(nullify_blank("lengthMs"), nullify_blank("length"))
     store.add(
         "recording",
         rows.select(
@@ -34,15 +34,15 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
             "place",
             "id",
             "slug",
-            title=unescaped(pl.col("name")),
-            version=unescaped(pl.col("mixName")),
-            artists=_credits(rows["artists"]),
+            title=unescape_html(pl.col("name")),
+            version=unescape_html(pl.col("mixName")),
+            artists=_read_credits(rows["artists"]),
             duration=duration,
-            duration_ms=pl.coalesce(whole_ms(duration), clock_ms(duration)),
+            duration_ms=pl.coalesce(parse_whole_ms(duration), parse_clock_ms(duration)),
             release_id=pl.col("release").struct.field("id"),
-            release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
+            release_date=pl.coalesce(nullify_blank("releaseDate"), nullify_blank("publishDate")),
             track_number="trackNumber",
-            genres=_genres(rows),
+            genres=_read_genres(rows),
         ),
     )
     release, label = pl.col("release").struct, pl.col("label").struct
@@ -50,11 +50,11 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
         "source_file",
         "place",
         id=release.field("id"),
-        title=unescaped(release.field("name")),
+        title=unescape_html(release.field("name")),
         slug=release.field("slug"),
         label_id=label.field("id"),
-        label_name=unescaped(label.field("name")),
-        release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
+        label_name=unescape_html(label.field("name")),
+        release_date=pl.coalesce(nullify_blank("releaseDate"), nullify_blank("publishDate")),
         is_part=pl.lit(value=True),
     )
     store.add("release", parts.unique("id", keep="first", maintain_order=True))
@@ -69,21 +69,21 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
         rows.select(
             "source_file",
             "place",
-            *barcode_or_number(_NO_TEXT),
+            *split_catalog_number(_NO_TEXT),
             "id",
             "slug",
-            title=unescaped(pl.col("name")),
-            artists=_credits(rows["artists"]),
+            title=unescape_html(pl.col("name")),
+            artists=_read_credits(rows["artists"]),
             label_id=label.field("id"),
-            label_name=unescaped(label.field("name")),
-            release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
-            release_type=release_type(pl.col("category").str.to_lowercase()),
-            genres=_genres(rows),
+            label_name=unescape_html(label.field("name")),
+            release_date=pl.coalesce(nullify_blank("releaseDate"), nullify_blank("publishDate")),
+            release_type=read_release_type(pl.col("category").str.to_lowercase()),
+            genres=_read_genres(rows),
         ),
     )
 
 
-def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
+def add_search_results(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks of the site's search."""
     artist, genre = pl.element().struct, pl.element().struct
     role = pl.when(artist.field("artist_type_name").str.to_lowercase() == "remixer").then(pl.lit("remixer")).otherwise(pl.lit("primary"))
@@ -101,7 +101,7 @@ def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
             version="mix_name",
             artists=pl.col("artists").list.eval(credit).cast(CREDITS),
             duration="length",
-            duration_ms=pl.coalesce(whole_ms(pl.col("length")), clock_ms(pl.col("length"))),
+            duration_ms=pl.coalesce(parse_whole_ms(pl.col("length")), parse_clock_ms(pl.col("length"))),
             release_id=release.field("release_id"),
             genres=pl.col("genre").list.eval(named).cast(GENRES),
         ),
@@ -112,9 +112,9 @@ def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
     store.add("release", parts.unique("id", keep="first", maintain_order=True))
 
 
-def add_listed(rows: pl.DataFrame, store: DeliveredStore) -> None:
+def add_track_list(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks of a list with names only. They have no id and become rejects."""
-    listed = pl.concat_list(_named("artists", "primary"), _named("remixers", "remixer"))
+    listed = pl.concat_list(_build_credits("artists", "primary"), _build_credits("remixers", "remixer"))
     store.add(
         "recording",
         rows.select(
@@ -125,18 +125,18 @@ def add_listed(rows: pl.DataFrame, store: DeliveredStore) -> None:
             version="mix",
             artists=listed,
             duration="duration_ms",
-            duration_ms=whole_ms(pl.col("duration_ms")),
+            duration_ms=parse_whole_ms(pl.col("duration_ms")),
             release_date="published_date",
         ),
     )
 
 
-def _named(column: str, role: str) -> pl.Expr:
+def _build_credits(column: str, role: str) -> pl.Expr:
     credit = pl.struct(artist_id=_NO_TEXT, name=pl.element(), role=pl.lit(role))
     return pl.col(column).list.eval(credit).cast(CREDITS).fill_null(pl.lit([], dtype=CREDITS))
 
 
-def _credits(artists: pl.Series) -> pl.Series:
+def _read_credits(artists: pl.Series) -> pl.Series:
     lists = [
         [
             {
@@ -152,7 +152,7 @@ def _credits(artists: pl.Series) -> pl.Series:
     return pl.Series(lists, dtype=CREDITS)
 
 
-def _genres(rows: pl.DataFrame) -> pl.Series:
+def _read_genres(rows: pl.DataFrame) -> pl.Series:
     """Return the genres, then the sub-genres below the first of them."""
     lists = []
     for genres, below in rows.select("genres", "subGenres").iter_rows():

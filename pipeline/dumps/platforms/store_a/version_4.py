@@ -9,8 +9,8 @@ import polars as pl
 from catalog_store.identifiers import gtin_expr
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import clock_ms, whole_ms
-from pipeline.dumps.staging.record_checks import given
+from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -25,7 +25,7 @@ _NO_TEXT = pl.lit(None, dtype=pl.String)
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, and the release that each names as a part."""
     has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "genre", "release", "length_ms", "isrc"))
-    store.add("recording", rows.select(*_tracks(), is_part=~has_detail))
+    store.add("recording", rows.select(*_map_tracks(), is_part=~has_detail))
     release = pl.col("release").struct
     store.add(
         "release",
@@ -33,13 +33,13 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
         .select(
             "source_file",
             "place",
-            *barcode_or_number(pl.lit(None, dtype=pl.String)),
+            *split_catalog_number(pl.lit(None, dtype=pl.String)),
             id=release.field("id"),
             title=release.field("name"),
             slug=release.field("slug"),
             label_id=release.field("label").struct.field("id"),
             label_name=release.field("label").struct.field("name"),
-            release_date=_date(),
+            release_date=_choose_date(),
             is_part=pl.lit(value=True),
         )
         .unique("id", keep="first", maintain_order=True),
@@ -57,16 +57,16 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
         rows.select(
             "source_file",
             "place",
-            *barcode_or_number(pl.col("upc")),
+            *split_catalog_number(pl.col("upc")),
             "track_count",
             "slug",
             id="id",
             title="name",
-            artists=credits_of("artists", "primary"),
+            artists=build_credits("artists", "primary"),
             label_id=pl.col("label").struct.field("id"),
             label_name=pl.col("label").struct.field("name"),
-            release_date=_date(),
-            release_type=release_type(kind),
+            release_date=_choose_date(),
+            release_type=read_release_type(kind),
             is_compilation=(many | kind.str.contains("compilation")).fill_null(value=False),
             is_part=~has_detail,
         ),
@@ -83,21 +83,21 @@ def add_labels(rows: pl.DataFrame, store: DeliveredStore) -> None:
     store.add("label", rows.select("source_file", "place", "id", title="name"))
 
 
-def credits_of(column: str, role: str) -> pl.Expr:
+def build_credits(column: str, role: str) -> pl.Expr:
     """Return a list of {id, name} as credits of one role; empty when null."""
     person = pl.element().struct
     credit = pl.struct(artist_id=person.field("id"), name=person.field("name"), role=pl.lit(role))
     return pl.col(column).list.eval(credit).cast(CREDITS).fill_null(pl.lit([], dtype=CREDITS))
 
 
-def release_type(kind: pl.Expr) -> pl.Expr:
+def read_release_type(kind: pl.Expr) -> pl.Expr:
     """Return the type of a release. `release` is the store's word for any release and becomes null."""
     return pl.when(kind != "release").then(kind)
 
 
-def barcode_or_number(upc: pl.Expr) -> list[pl.Expr]:
+def split_catalog_number(upc: pl.Expr) -> list[pl.Expr]:
     """Return `upc` and `catalog_number`: some labels write a barcode in place of the catalogue number."""
-    number = given("catalog_number").str.strip_chars()
+    number = nullify_blank("catalog_number").str.strip_chars()
     is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
     said = pl.when(upc.str.strip_chars() != "").then(upc)
     return [
@@ -106,7 +106,7 @@ def barcode_or_number(upc: pl.Expr) -> list[pl.Expr]:
     ]
 
 
-def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr) -> pl.Expr:
+def pair_genres(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr) -> pl.Expr:
     """Return the genre, then the sub-genre below it."""
     both = pl.concat_list(
         pl.struct(genre=genre, genre_id=genre_id, parent=_NO_TEXT),
@@ -115,34 +115,34 @@ def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl
     return both.list.filter(pl.element().struct.field("genre").is_not_null() | pl.element().struct.field("genre_id").is_not_null())
 
 
-def _tracks() -> list[pl.Expr]:
+def _map_tracks() -> list[pl.Expr]:
     genre, sub_genre = pl.col("genre").struct, pl.col("sub_genre").struct
-    has_length = given("length_ms").is_not_null() & (whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
-    duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(given("length"), given("length_ms")))
+    has_length = nullify_blank("length_ms").is_not_null() & (parse_whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
+    duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(nullify_blank("length"), nullify_blank("length_ms")))
     flags = [pl.when(pl.col(name) == "true").then(pl.lit(name.removeprefix("is_"))) for name in ("is_dj_edit", "is_ugc_remix")]
     return [
         *(pl.col(name) for name in ("source_file", "place", "id", "isrc", "slug")),
         pl.col("name").alias("title"),
         pl.col("mix_name").alias("version"),
-        pl.concat_list(credits_of("artists", "primary"), credits_of("remixers", "remixer")).alias("artists"),
-        joined_primary().alias("artist_credit"),
+        pl.concat_list(build_credits("artists", "primary"), build_credits("remixers", "remixer")).alias("artists"),
+        join_primary_artists().alias("artist_credit"),
         duration.alias("duration"),
-        pl.coalesce(whole_ms(duration), clock_ms(duration)).alias("duration_ms"),
+        pl.coalesce(parse_whole_ms(duration), parse_clock_ms(duration)).alias("duration_ms"),
         pl.col("release").struct.field("id").alias("release_id"),
-        _date().alias("release_date"),
+        _choose_date().alias("release_date"),
         pl.col("number").alias("track_number"),
         pl.col("is_explicit").replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean).alias("is_explicit"),
         pl.concat_list(flags).list.drop_nulls().alias("traits"),
-        genre_and_parent(genre.field("name"), genre.field("id"), sub_genre.field("name"), sub_genre.field("id")).alias("genres"),
+        pair_genres(genre.field("name"), genre.field("id"), sub_genre.field("name"), sub_genre.field("id")).alias("genres"),
     ]
 
 
-def joined_primary() -> pl.Expr:
+def join_primary_artists() -> pl.Expr:
     """Return the artists without the remixers, as the store shows them."""
     names = pl.col("artists").list.eval(pl.element().struct.field("name")).list.join(", ")
     return pl.when(names != "").then(names)
 
 
-def _date() -> pl.Expr:
+def _choose_date() -> pl.Expr:
     """Return the date that the store shows, else the first day of sale."""
-    return pl.coalesce(given("new_release_date"), given("publish_date"))
+    return pl.coalesce(nullify_blank("new_release_date"), nullify_blank("publish_date"))

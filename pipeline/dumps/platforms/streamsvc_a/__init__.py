@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.platforms.streamsvc_a.playlist_csv import playlist_files, stage_playlists
-from pipeline.dumps.platforms.streamsvc_a.relational_tables import parquet_tables, stage_tables
+from pipeline.dumps.platforms.streamsvc_a.playlist_csv import find_playlist_files, stage_playlists
+from pipeline.dumps.platforms.streamsvc_a.relational_tables import find_parquet_tables, stage_tables
 from pipeline.dumps.platforms.streamsvc_a.sqlite_export import export, is_sqlite
-from pipeline.dumps.platforms.streamsvc_a.web_api import json_files, stage_objects
-from pipeline.dumps.staging.scratch_folder import scratch_folder
+from pipeline.dumps.platforms.streamsvc_a.web_api import find_json_files, stage_objects
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +24,11 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
-    with scratch_folder(out) as scratch:
+    with open_scratch_folder(out) as scratch:
         databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
-        tables = parquet_tables(dump)
-        answers = json_files(dump)
-        playlists = playlist_files(dump)
+        tables = find_parquet_tables(dump)
+        answers = find_json_files(dump)
+        playlists = find_playlist_files(dump)
         if tables:
             stage_tables(tables, dump, scratch, out)
         elif databases:

@@ -14,9 +14,9 @@ from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_tracks
 from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
 from pipeline.dumps.readers.csv_tables import CsvForm, load_table
-from pipeline.dumps.staging.record_checks import RowRule, given, split_rows
+from pipeline.dumps.staging.record_checks import RowRule, nullify_blank, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.engine.duckdb_session import bounded_duckdb, stream
+from pipeline.engine.duckdb_session import open_duckdb, stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ _ARTISTS = """
 """
 
 
-def playlist_files(dump: Path) -> list[Path]:
+def find_playlist_files(dump: Path) -> list[Path]:
     """The CSV and TSV files of the dump, compressed or not, in order of path."""
     return sorted(
         path
@@ -122,12 +122,12 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
     entries = scratch / "entries"
     entries.mkdir()
     position = 0
-    with bounded_duckdb(scratch / "spill") as connection:
+    with open_duckdb(scratch / "spill") as connection:
         for number, path in enumerate(files):
             table = load_table(connection, f"file_{number}", FORM, path, str(path.relative_to(dump)), scratch, out)
             for part, rows in enumerate(stream(connection, f"SELECT * FROM {table.name} ORDER BY position")):
-                whole, rejects = split_rows(table.placed(rows), FORM.entity, "uri", [RowRule(Reason.BROKEN_RECORD, _is_shifted())])
-                out.read(FORM.entity, rejects.height)
+                whole, rejects = split_rows(table.locate_rows(rows), FORM.entity, "uri", [RowRule(Reason.BROKEN_RECORD, _is_shifted())])
+                out.count_read(FORM.entity, rejects.height)
                 out.write_rejects(rejects)
                 numbered = whole.with_columns(position=pl.int_range(position, position + pl.len(), dtype=pl.Int64))
                 numbered.write_parquet(entries / f"part-{number:04d}-{part:06d}.parquet", compression="lz4")
@@ -140,18 +140,21 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
         connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet('{quoted}/part-*.parquet')")
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
         for block in stream(connection, _TRACKS):
-            out.read(FORM.entity, block.height)
-            stage_tracks(_credited(block), once, out)
+            out.count_read(FORM.entity, block.height)
+            stage_tracks(_cast_credits(block), once, out)
         for block in stream(connection, _ALBUMS):
-            stage_albums(_credited(block), once, out)
+            stage_albums(_cast_credits(block), once, out)
         for block in stream(connection, _ARTISTS):
             stage_artists(block, once, out)
 
 
 def _is_shifted() -> pl.Expr:
-    misplaced = [given(name).is_not_null() & given(name).str.strip_chars().cast(pl.Float64, strict=False).is_null() for name in _NUMBERS]
-    return pl.any_horizontal(*misplaced, ~given("release_date").str.contains(r"^\s*\d"))
+    misplaced = [
+        nullify_blank(name).is_not_null() & nullify_blank(name).str.strip_chars().cast(pl.Float64, strict=False).is_null()
+        for name in _NUMBERS
+    ]
+    return pl.any_horizontal(*misplaced, ~nullify_blank("release_date").str.contains(r"^\s*\d"))
 
 
-def _credited(block: pl.DataFrame) -> pl.DataFrame:
+def _cast_credits(block: pl.DataFrame) -> pl.DataFrame:
     return block.with_columns(pl.col("artists").cast(CREDITS))

@@ -21,11 +21,11 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS, require_bounded
-from pipeline.dumps.staging.layout_expectations import Expected, names_in
+from pipeline.dumps.staging.layout_expectations import Expected, split_names
 from pipeline.dumps.staging.record_checks import reject_doubled
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
-from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ _ENTITIES = {
 _NO_TEXT = re.compile(r"^(STRUCT|MAP|UNION|BLOB|VARIANT|BIT)|\]$")
 """Types of DuckDB whose cast to text is no text of the dump."""
 _SHOWN_CHARACTERS = 100
-_PASSED_OVER = names_in("""
+_PASSED_OVER = split_names("""
     rowid row_id fetched_at followers_total available_markets_rowid available_markets_row_id available_markets external_id_amgid
     external_id_ean external_id_upc copyright_c copyright_p preview_url is_implicit_appears_on is_appears_on language_of_performance
     alternatives filename file_row_number popularity
@@ -114,7 +114,7 @@ class SourceTable:
     source_file: str | None = None
 
 
-def parquet_tables(dump: Path) -> dict[str, SourceTable]:
+def find_parquet_tables(dump: Path) -> dict[str, SourceTable]:
     """The tables found below `dump`, as `<table>.parquet`, `<table>-0001.parquet` or `<table>/*.parquet`."""
     found: dict[str, list[Path]] = {}
     for path in sorted(dump.rglob("*.parquet")):
@@ -125,7 +125,7 @@ def parquet_tables(dump: Path) -> dict[str, SourceTable]:
     return {name: SourceTable(name, tuple(files)) for name, files in found.items()}
 
 
-def expected_columns(table: str) -> Expected:
+def list_expected_columns(table: str) -> Expected:
     """Return the columns that a table is expected to have."""
     required = {name: _OTHER_NAMES.get(name, ()) for name in REQUIRED_COLUMNS[table]}
     optional = {name: _OTHER_NAMES.get(name, ()) for name in COLUMNS[table] if name not in (*required, *_OFTEN_ABSENT)}
@@ -139,25 +139,25 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         raise DumpError(
             f"{dump}: no table {', '.join(missing)} among {', '.join(sorted(tables)) or 'the files'}; deliver the missing files"
         )
-    with _naming_damaged_files(tables), bounded_duckdb(scratch / "spill") as connection:
+    with _name_damaged_file(tables), open_duckdb(scratch / "spill") as connection:
         for name in COLUMNS:
             _create_view(connection, name, tables.get(name), dump, out)
-        duplicates = _duplicates(connection, "tracks")
-        for block in _tracks(connection):
-            out.read("source_recording", block.height)
+        duplicates = _find_duplicates(connection, "tracks")
+        for block in _read_tracks(connection):
+            out.count_read("source_recording", block.height)
             stage_tracks(block, duplicates, out)
         out.report("tracks are staged")
-        duplicates = _duplicates(connection, "albums")
-        for block in _albums(connection):
-            out.read("source_release", block.height)
+        duplicates = _find_duplicates(connection, "albums")
+        for block in _read_albums(connection):
+            out.count_read("source_release", block.height)
             stage_albums(block, duplicates, out)
         out.report("albums are staged")
-        duplicates = _duplicates(connection, "artists")
-        for block in _artists(connection):
-            out.read("source_artist", block.height)
+        duplicates = _find_duplicates(connection, "artists")
+        for block in _read_artists(connection):
+            out.count_read("source_artist", block.height)
             stage_artists(block, duplicates, out)
         doubled = 0
-        for block in _genres(connection):
+        for block in _read_genres(connection):
             stage_genres(block, out)
             doubled += int(block["doubled"].sum())
         reject_doubled("source_genre", "artist_genres", doubled, out)
@@ -165,7 +165,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
 
 
 @contextmanager
-def _naming_damaged_files(tables: dict[str, SourceTable]) -> Iterator[None]:
+def _name_damaged_file(tables: dict[str, SourceTable]) -> Iterator[None]:
     """Find the damaged file after a database error.
 
     The database does not always name the file of a damaged page, so each file is read once more.
@@ -198,7 +198,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in COLUMNS[name])
         connection.execute(f"CREATE VIEW {name} AS SELECT {columns}, 0::BIGINT AS place_in_file, '' AS source_file WHERE false")
         return
-    files = ", ".join(_literal(str(path)) for path in table.files)
+    files = ", ".join(_quote(str(path)) for path in table.files)
     scan = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = true)"
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
@@ -211,7 +211,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
     types = {row[0]: row[1] for row in described}
     if table.source_file is None:  # the columns of a database were looked at when it was exported
         out.use(*table.files)
-        out.expect(f"table {name}", present.values(), expected_columns(name), place=table.files[0])
+        out.expect(f"table {name}", present.values(), list_expected_columns(name), place=table.files[0])
     taken = []
     for column in COLUMNS[name]:
         known = next((present[other] for other in (column, *_OTHER_NAMES.get(column, ())) if other in present), None)
@@ -228,14 +228,14 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         text = f'CAST("{known}" AS VARCHAR)'
         cut = f"CASE WHEN strlen({text}) > {KEPT_CHARACTERS} THEN left({text}, {KEPT_CHARACTERS}) ELSE {text} END"
         taken.append(f'{cut if known else "NULL::VARCHAR"} AS "{column}"')
-    source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _literal(table.source_file)
+    source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _quote(table.source_file)
     # Blocks of an exported table are one file to the dump: rows of a later block stand behind those of an earlier one.
     block = "regexp_extract(filename, '-([0-9]+)[.]parquet$', 1)::BIGINT" if table.source_file is not None else "0"
     place = f"{block} * (1::BIGINT << 40) + file_row_number"
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, {place} AS place_in_file, {source} AS source_file FROM {scan}")
 
 
-def _literal(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -249,19 +249,19 @@ _NAMED = """(
 _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_FIRST, table=table) for table in ("artists", "albums"))
 
 
-def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
+def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
     """Ids that stand more than once with where the first stands."""
     first = f"SELECT id, min({_FIRST}) AS f FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
-    return frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")
+    return read_frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")
 
 
-def _placed(block: pl.DataFrame) -> pl.DataFrame:
+def _number_rows(block: pl.DataFrame) -> pl.DataFrame:
     """`block` with positions that no two rows share: row ids repeat when a file, or a row, is delivered twice."""
     parts = (pl.col("position").cast(pl.String).fill_null("?"), pl.col("source_file"), pl.col("place_in_file").cast(pl.String))
     return block.with_columns(position=pl.concat_str(parts, separator=" ")).drop("place_in_file")
 
 
-def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     tracks = stream(
         connection,
         f"""
@@ -290,10 +290,10 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
             name=pl.when(kept_apart).then(pl.col("original_title")).otherwise(pl.col("full_name")),
             version=pl.when(kept_apart).then(pl.col("version_title")),
         )
-        yield _placed(_with_credits(titled, rows))
+        yield _number_rows(_add_credits(titled, rows))
 
 
-def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     albums = stream(
         connection,
         f"""
@@ -312,10 +312,10 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         """,
     )
     for block, rows in pair_blocks(albums, credit_rows, "position"):
-        yield _placed(_with_credits(block, rows))
+        yield _number_rows(_add_credits(block, rows))
 
 
-def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """`block` with the columns `artists` and `lost_artists` (the references that lead nowhere, as one text)."""
     if rows.is_empty():
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), lost_artists=pl.lit(None, dtype=pl.String))
@@ -323,12 +323,12 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.filter(pl.col("artist_id").is_not_null()).unique(["position", "artist_id"], keep="first", maintain_order=True)
     rows = rows.with_columns(role=pl.lit("primary"))
     if "artist_roles" in block.columns:
-        rows = _with_roles(rows, block)
+        rows = _add_roles(rows, block)
     artists = nest_rows(block, rows, "position", ["artist_id", "name", "role"])
     return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
 
 
-def _with_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
+def _add_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
     """Roles out of `artist_roles`, where it names a remixer or a featured artist: a JSON array beside the credits, or one of objects."""
     worded = block.filter(pl.col("artist_roles").str.contains("(?i)remix|featur")).select("position", "artist_roles")
     if worded.is_empty():
@@ -368,15 +368,15 @@ def read_roles(words: str) -> list[tuple[int, str | None, str]]:
     return read
 
 
-def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     rows = stream(
         connection,
         f"SELECT {_POSITION}, t.id, t.name, t.popularity, t.place_in_file FROM artists t ORDER BY position, t.source_file, t.place_in_file",
     )
-    return map(_placed, rows)
+    return map(_number_rows, rows)
 
 
-def _genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     """Words of artists, each once; `doubled`: how many more rows say the same."""
     return stream(
         connection,

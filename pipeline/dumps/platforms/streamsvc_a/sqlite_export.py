@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.platforms.streamsvc_a.relational_tables import COLUMNS, SourceTable, expected_columns
+from pipeline.dumps.platforms.streamsvc_a.relational_tables import COLUMNS, SourceTable, list_expected_columns
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS
 from pipeline.engine.local import map_ordered
 
@@ -59,7 +59,7 @@ def export(database: Path, scratch: Path, out: StagingWriter, workers: int | Non
     files: dict[str, list[Path]] = {}
     try:
         _require_settled(database)
-        blocks = list(_blocks(database, scratch, out))
+        blocks = list(_cut_blocks(database, scratch, out))
         for block, path in zip(blocks, map_ordered(partial(_write, database), blocks, workers=workers), strict=True):
             files.setdefault(block.table, []).append(path)
     except sqlite3.DatabaseError as error:
@@ -89,7 +89,7 @@ def _connect(database: Path) -> sqlite3.Connection:
     return connection
 
 
-def _blocks(database: Path, scratch: Path, out: StagingWriter) -> Iterator[_Block]:
+def _cut_blocks(database: Path, scratch: Path, out: StagingWriter) -> Iterator[_Block]:
     connection = _connect(database)
     try:
         for table, wanted in COLUMNS.items():
@@ -99,16 +99,16 @@ def _blocks(database: Path, scratch: Path, out: StagingWriter) -> Iterator[_Bloc
             kinds = [row[0] for row in connection.execute("SELECT coalesce(sql, '') FROM sqlite_master WHERE lower(name) = ?", (table,))]
             if not any(_IS_TABLE.match(sql) for sql in kinds):
                 raise DumpError(f"{database}: {table} is a view or a virtual table; deliver a table of rows")
-            out.expect(f"table {table}", {*present, "rowid"}, expected_columns(table), place=database)
+            out.expect(f"table {table}", {*present, "rowid"}, list_expected_columns(table), place=database)
             columns = tuple(column for column in wanted if column in present or column == "rowid")
             first, last = connection.execute(f"SELECT coalesce(min(rowid), 0), coalesce(max(rowid), 0) FROM {table}").fetchone()
-            for number, (start, end) in enumerate(_ranges(connection, table, first, last, database.stat().st_size)):
+            for number, (start, end) in enumerate(_cut_ranges(connection, table, first, last, database.stat().st_size)):
                 yield _Block(table, columns, start, end, scratch / f"{table}-{number:06d}.parquet")
     finally:
         connection.close()
 
 
-def _ranges(connection: sqlite3.Connection, table: str, first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+def _cut_ranges(connection: sqlite3.Connection, table: str, first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
     """Row ids from `first` to `last` in ranges of up to ROWS_PER_BLOCK rows.
 
     Row ids that lie closer than one to a byte of the file are cut evenly. Others, of which there may be 2^63, are walked through.
@@ -124,7 +124,7 @@ def _ranges(connection: sqlite3.Connection, table: str, first: int, last: int, s
     yield first, last
 
 
-def _fetched(cursor: sqlite3.Cursor, database: Path, block: _Block) -> list[tuple[str | None, ...]]:
+def _fetch(cursor: sqlite3.Cursor, database: Path, block: _Block) -> list[tuple[str | None, ...]]:
     """Return all rows of a block; DumpError when they do not fit into memory."""
     rows: list[tuple[str | None, ...]] = []
     characters = 0
@@ -145,12 +145,12 @@ def _write(database: Path, block: _Block) -> Path:
     connection = _connect(database)
     try:
         try:
-            rows = _fetched(connection.execute(sql, (block.first, block.last)), database, block)
+            rows = _fetch(connection.execute(sql, (block.first, block.last)), database, block)
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
             connection.text_factory = lambda raw: raw.decode(errors="replace")
-            rows = _fetched(connection.execute(sql, (block.first, block.last)), database, block)
+            rows = _fetch(connection.execute(sql, (block.first, block.last)), database, block)
     finally:
         connection.close()
     values = list(zip(*rows, strict=True)) or [()] * len(block.columns)

@@ -21,19 +21,19 @@ import polars as pl
 
 from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
-from pipeline.dumps.fields.dates import with_dates
-from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
+from pipeline.dumps.fields.dates import add_dates
+from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,
     RowRule,
     ValueRule,
-    bare_code,
-    given,
+    find_value_rejects,
     mark_later,
+    nullify_blank,
+    parse_whole_number,
     split_rows,
-    value_rejects,
-    whole_number,
+    strip_code,
 )
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -52,31 +52,31 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     """Stage one block of tracks, which the caller has counted as read; returns those that were not rejected."""
     entity = "source_recording"
     block = mark_later(block, duplicates)
-    local = RowRule(Reason.LOCAL_FILE, _true(pl.col("is_local")))
-    block, rejects = split_rows(block, entity, "id", [local, *_identity_rules()])
+    local = RowRule(Reason.LOCAL_FILE, _is_true(pl.col("is_local")))
+    block, rejects = split_rows(block, entity, "id", [local, *_build_identity_rules()])
     out.write_rejects(rejects)
 
-    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal").with_columns(
-        _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
-        _popularity=whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
-        _disc=whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),
-        _number=whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+    block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal").with_columns(
+        _duration=parse_whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
+        _popularity=parse_whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
+        _disc=parse_whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),
+        _number=parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
     )
     album = pl.col("album_id")
     out.write_rejects(
-        value_rejects(
+        find_value_rejects(
             block,
             entity,
             "id",
             [
                 ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
-                ValueRule("duration_ms", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
-                ValueRule("popularity", given("popularity"), pl.col("_popularity"), Reason.INVALID_NUMBER),
-                ValueRule("disc_number", given("disc_number"), pl.col("_disc"), Reason.INVALID_NUMBER),
-                ValueRule("track_number", given("track_number"), pl.col("_number"), Reason.INVALID_NUMBER),
-                ValueRule("album", given("album_ref"), album, Reason.DANGLING_REFERENCE),
-                ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
-                ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
+                ValueRule("duration_ms", nullify_blank("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
+                ValueRule("popularity", nullify_blank("popularity"), pl.col("_popularity"), Reason.INVALID_NUMBER),
+                ValueRule("disc_number", nullify_blank("disc_number"), pl.col("_disc"), Reason.INVALID_NUMBER),
+                ValueRule("track_number", nullify_blank("track_number"), pl.col("_number"), Reason.INVALID_NUMBER),
+                ValueRule("album", nullify_blank("album_ref"), album, Reason.DANGLING_REFERENCE),
+                ValueRule("artists", nullify_blank("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
+                ValueRule("name", _find_broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )
     )
@@ -85,14 +85,14 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         external_id="id",
         link_id="id",
         title="name",
-        version=given("version"),
-        artists=named_credits(),
-        artist_credit=joined_names(CREDIT_SEPARATOR),
+        version=nullify_blank("version"),
+        artists=select_named_credits(),
+        artist_credit=join_names(CREDIT_SEPARATOR),
         isrcs="_isrcs",
         duration_ms="_duration",
         release_id=album,
         # The platform writes `false` both for "clean" and for "not known".
-        is_explicit=pl.when(_true(pl.col("explicit"))).then(statement=True),
+        is_explicit=pl.when(_is_true(pl.col("explicit"))).then(statement=True),
         is_video=pl.lit(value=False),
         traits=pl.lit([], dtype=TEXTS),
         popularity=pl.col("_popularity") / FULL_POPULARITY,
@@ -106,23 +106,23 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
 def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of albums."""
     entity = "source_release"
-    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _identity_rules())
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
     # `0000` and years before sound recording stand on some 14,000 albums of the real data.
-    block = with_dates(block, pl.col("release_date")).with_columns(
-        _gtin=gtin_expr(bare_code(pl.col("upc"))), _count=whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
+    block = add_dates(block, pl.col("release_date")).with_columns(
+        _gtin=gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
     )
-    kind = given("album_type").str.to_lowercase()
+    kind = nullify_blank("album_type").str.to_lowercase()
     out.write_rejects(
-        value_rejects(
+        find_value_rejects(
             block,
             entity,
             "id",
             [
-                ValueRule("upc", given("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
-                ValueRule("release_date", given("release_date"), pl.col("_date"), Reason.INVALID_DATE),
-                ValueRule("total_tracks", given("total_tracks"), pl.col("_count"), Reason.INVALID_NUMBER),
-                ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
+                ValueRule("upc", nullify_blank("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+                ValueRule("release_date", nullify_blank("release_date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("total_tracks", nullify_blank("total_tracks"), pl.col("_count"), Reason.INVALID_NUMBER),
+                ValueRule("name", _find_broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )
     )
@@ -135,15 +135,15 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             *WHERE,
             release_id="id",
             title="name",
-            artists=named_credits(),
-            artist_credit=joined_names(CREDIT_SEPARATOR),
-            label_name=given("label"),
+            artists=select_named_credits(),
+            artist_credit=join_names(CREDIT_SEPARATOR),
+            label_name=nullify_blank("label"),
             gtin="_gtin",
             release_date="_date",
             release_date_precision=pl.when(parsed.is_not_null()).then(coarser),
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
             is_compilation=(kind == "compilation").fill_null(value=False)
-            | (credit_names().list.first() == VARIOUS_ARTISTS).fill_null(value=False),
+            | (list_credit_names().list.first() == VARIOUS_ARTISTS).fill_null(value=False),
             is_official=pl.lit(value=True),
             track_count="_count",
         ),
@@ -153,10 +153,12 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
 def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of artists."""
     entity = "source_artist"
-    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _identity_rules())
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    popularity = whole_number(pl.col("popularity"), 0, FULL_POPULARITY)
-    out.write_rejects(value_rejects(block, entity, "id", [ValueRule("popularity", given("popularity"), popularity, Reason.INVALID_NUMBER)]))
+    popularity = parse_whole_number(pl.col("popularity"), 0, FULL_POPULARITY)
+    out.write_rejects(
+        find_value_rejects(block, entity, "id", [ValueRule("popularity", nullify_blank("popularity"), popularity, Reason.INVALID_NUMBER)])
+    )
     out.write(
         entity,
         block.select(
@@ -174,24 +176,24 @@ def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage genre words of artists. Blank ones are left out."""
     out.write(
         "source_genre",
-        block.filter(given("genre").is_not_null()).select(
+        block.filter(nullify_blank("genre").is_not_null()).select(
             entity_kind=pl.lit("artist"), entity_id="artist_id", position="position", genre="genre"
         ),
     )
 
 
-def _identity_rules() -> list[RowRule]:
+def _build_identity_rules() -> list[RowRule]:
     return [
-        RowRule(Reason.MISSING_ID, given("id").is_null()),
+        RowRule(Reason.MISSING_ID, nullify_blank("id").is_null()),
         RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(STREAMSVC_A_SHAPE), "id"),
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
-        RowRule(Reason.MISSING_TITLE, given("name").is_null()),
+        RowRule(Reason.MISSING_TITLE, nullify_blank("name").is_null()),
     ]
 
 
-def _broken_text(column: str) -> pl.Expr:
+def _find_broken_text(column: str) -> pl.Expr:
     return pl.when(pl.col(column).str.contains("\ufffd", literal=True)).then(pl.col(column))
 
 
-def _true(value: pl.Expr) -> pl.Expr:
+def _is_true(value: pl.Expr) -> pl.Expr:
     return value.str.to_lowercase().is_in(["true", "1", "t"])

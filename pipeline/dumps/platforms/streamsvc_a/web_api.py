@@ -14,10 +14,10 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.ndjson import read_json_blocks
-from pipeline.dumps.staging.layout_expectations import names_in
-from pipeline.dumps.staging.record_checks import RowRule, given, split_rows
+from pipeline.dumps.staging.layout_expectations import split_names
+from pipeline.dumps.staging.record_checks import RowRule, nullify_blank, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,11 +49,11 @@ COLUMNS = {
     "followers": "STRUCT(total VARCHAR)",
     "tracks": f"STRUCT(items {_struct(_INNER_TRACK, **_STRUCTS)}[])",
 }
-USUAL = names_in("""
+USUAL = split_names("""
     id name artists artists.id duration_ms external_ids external_ids.isrc album album.id album.name
 """)
 """Members that every dump of some size has."""
-PASSED_OVER = names_in("""
+PASSED_OVER = split_names("""
     tracks.items.linked_from.*
     uri href type external_urls images available_markets is_playable restrictions preview_url copyrights genres limit next offset
     previous total followers label_id popularity album.uri album.href album.type album.external_urls album.images
@@ -75,7 +75,7 @@ PASSED_OVER = names_in("""
 _OTHER_KINDS = ("episode", "show", "audiobook", "chapter", "playlist", "user")
 
 
-def json_files(dump: Path) -> list[Path]:
+def find_json_files(dump: Path) -> list[Path]:
     """Return the JSON files of the dump, compressed or not, in order of path."""
     return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
 
@@ -83,53 +83,53 @@ def json_files(dump: Path) -> list[Path]:
 def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
     """Stage Web-API objects. Raises DumpError when they hold no track."""
     rows = 0
-    for number, block in enumerate(_records(files, dump, out)):
-        tracks = _tracks(block).with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
+    for number, block in enumerate(_read_records(files, dump, out)):
+        tracks = _select_tracks(block).with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
         rows += tracks.height
-        out.read("source_recording", tracks.height)
+        out.count_read("source_recording", tracks.height)
         tracks.drop("album").write_parquet(scratch / f"tracks-{number:06d}.parquet", compression="lz4")
-        _albums(block, tracks).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
-        _artists(block, tracks).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
+        _select_albums(block, tracks).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
+        _select_artists(block, tracks).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
         names = ", ".join(file.name for file in files[:5])
         raise DumpError(f"{dump}: no track object in {names}; see docs/reference/formats/streamsvc_a.md")
     out.report(f"{rows} track objects are read")
-    with bounded_duckdb(scratch / "spill") as connection:
+    with open_duckdb(scratch / "spill") as connection:
         for table in ("tracks", "albums", "artists"):
             connection.execute(
                 f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{str(scratch).replace(chr(39), chr(39) * 2)}/{table}-*.parquet')"
             )
         # A track inside an album carries no code, so the first record with one is kept.
         best = "arg_min(position, position + CASE WHEN isrc IS NULL THEN 1::BIGINT << 50 ELSE 0 END)"
-        repeated = frame(connection, f"SELECT id, {best} AS first FROM tracks WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1")
+        repeated = read_frame(connection, f"SELECT id, {best} AS first FROM tracks WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1")
         redirects = []
         for path in sorted(scratch.glob("tracks-*.parquet")):
             kept = stage_tracks(pl.read_parquet(path), repeated, out)
             redirects.append(kept.filter(pl.col("linked_id") != pl.col("id")).select(old_id="linked_id", new_id="id"))
         _stage_redirects(connection, pl.concat(redirects), out)
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
-        for block in stream(connection, _fullest("albums")):
+        for block in stream(connection, _build_fullest_query("albums")):
             stage_albums(block, once, out)
-        for block in stream(connection, _fullest("artists")):
+        for block in stream(connection, _build_fullest_query("artists")):
             stage_artists(block, once, out)
             words = block.select(artist_id="id", genre="genres").explode("genre", empty_as_null=False, keep_nulls=False)
             stage_genres(words.with_columns(position=pl.int_range(pl.len()).over("artist_id")), out)
 
 
-def _fullest(table: str) -> str:
+def _build_fullest_query(table: str) -> str:
     """Return each id once, in its fullest form, in the order of the dump."""
     return f"SELECT * FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY rank, position) = 1 ORDER BY position, id"
 
 
-def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
+def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
     """Yield blocks of objects with `kind` (track, album, artist); other objects are rejected."""
     entity = "source_recording"
     for path in files:
         out.use(path)
-        census = out.census("Web-API objects", COLUMNS, PASSED_OVER, USUAL)
+        census = out.start_census("Web-API objects", COLUMNS, PASSED_OVER, USUAL)
         for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
-            out.read(entity, block.broken.height)
-            out.write_rejects(block.rejects(entity))
+            out.count_read(entity, block.broken.height)
+            out.write_rejects(block.build_rejects(entity))
             kind = pl.col("type").str.to_lowercase()
             marked = block.frame.with_columns(
                 _kind=pl.when(kind.is_not_null())
@@ -147,18 +147,18 @@ def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.D
                 RowRule(Reason.UNKNOWN_KIND, ~known, "type"),
             ]
             kept, rejects = split_rows(marked, entity, "id", rules)
-            out.read(entity, rejects.height)
+            out.count_read(entity, rejects.height)
             out.write_rejects(rejects)
             yield kept
 
 
-def _credited(people: pl.Expr) -> pl.Expr:
+def _build_credits(people: pl.Expr) -> pl.Expr:
     person = pl.element().struct
     as_credit = pl.struct(person.field("id").alias("artist_id"), person.field("name"), pl.lit("primary").alias("role"))
     return people.list.eval(as_credit).list.unique(maintain_order=True).cast(CREDITS)
 
 
-def _tracks(block: pl.DataFrame) -> pl.DataFrame:
+def _select_tracks(block: pl.DataFrame) -> pl.DataFrame:
     """Return tracks of the block, alone or inside albums, for `track_conforming`, with `album` and `linked_id`."""
     where = ("source_file", "place", "_kind")
     alone = block.select(*where, "album", *_INNER_TRACK, *_STRUCTS)
@@ -179,13 +179,13 @@ def _tracks(block: pl.DataFrame) -> pl.DataFrame:
         isrc=pl.col("external_ids").struct.field("isrc"),
         album_ref=album.field("id"),
         album_id=pl.when(album.field("name").str.strip_chars() != "").then(album.field("id")),
-        artists=_credited(pl.col("artists")),
+        artists=_build_credits(pl.col("artists")),
         lost_artists=pl.lit(None, dtype=pl.String),
         linked_id=pl.col("linked_from").struct.field("id"),
     )
 
 
-def _albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
+def _select_albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
     """Return albums of the block, once each: whole objects (rank 0) before those inside tracks (rank 1), named ones first."""
     own = block.filter(pl.col("_kind") == "album").select(
         "source_file",
@@ -206,7 +206,7 @@ def _albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
             "position",
             *(album.field(name) for name in _ALBUM),
             upc=pl.coalesce(codes.field("upc"), codes.field("ean")),
-            artists=_credited(album.field("artists")),
+            artists=_build_credits(album.field("artists")),
             rank=pl.col("rank") + 2 * (album.field("name").fill_null("").str.strip_chars() == ""),
         )
         .sort("rank", maintain_order=True)
@@ -214,7 +214,7 @@ def _albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
+def _select_artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
     """Return artists of the block, once each, like the albums. Those inside other objects have no genres."""
     first = pl.lit(tracks["position"].min(), dtype=pl.Int64)
     own = block.filter(pl.col("_kind") == "artist").select(
@@ -222,8 +222,8 @@ def _artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
     )
     inside = [
         tracks.select("source_file", "place", "position", person="artists"),
-        tracks.select("source_file", "place", "position", person=_credited(pl.col("album").struct.field("artists"))),
-        block.filter(pl.col("_kind") == "album").select("source_file", "place", position=first, person=_credited(pl.col("artists"))),
+        tracks.select("source_file", "place", "position", person=_build_credits(pl.col("album").struct.field("artists"))),
+        block.filter(pl.col("_kind") == "album").select("source_file", "place", position=first, person=_build_credits(pl.col("artists"))),
     ]
     people = pl.concat(inside).explode("person", empty_as_null=False, keep_nulls=False)
     named = people.select(
@@ -235,19 +235,19 @@ def _artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
         genres=pl.lit(None, dtype=pl.List(pl.String)),
         position="position",
         rank=pl.lit(1),
-    ).filter(given("id").is_not_null())
+    ).filter(nullify_blank("id").is_not_null())
     return pl.concat([own, named]).sort("rank", maintain_order=True).unique("id", keep="first", maintain_order=True)
 
 
 def _stage_redirects(connection: duckdb.DuckDBPyConnection, redirects: pl.DataFrame, out: StagingWriter) -> None:
     """Return ids for which the platform answered with another track and that the dump lacks. So there are no chains to follow."""
     connection.register(
-        "redirects", redirects.filter(given("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
+        "redirects", redirects.filter(nullify_blank("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
     )
-    alive = frame(connection, "SELECT old_id FROM redirects SEMI JOIN tracks ON tracks.id = redirects.old_id")
+    alive = read_frame(connection, "SELECT old_id FROM redirects SEMI JOIN tracks ON tracks.id = redirects.old_id")
     connection.unregister("redirects")
     lasting = (
-        redirects.filter(given("old_id").is_not_null())
+        redirects.filter(nullify_blank("old_id").is_not_null())
         .unique("old_id", keep="first", maintain_order=True)
         .join(alive, on="old_id", how="anti", maintain_order="left")
     )

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.platforms.streamsvc_b.api_songs import json_files, stage_answers
+from pipeline.dumps.platforms.streamsvc_b.api_songs import find_json_files, stage_answers
 from pipeline.dumps.platforms.streamsvc_b.epf_export import has_epf_tables
 from pipeline.dumps.platforms.streamsvc_b.epf_tables import stage_epf
-from pipeline.dumps.platforms.streamsvc_b.media_feed import feed_files, stage_feed
-from pipeline.dumps.staging.scratch_folder import scratch_folder
+from pipeline.dumps.platforms.streamsvc_b.media_feed import find_feed_files, stage_feed
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`, in whichever layout it is delivered. Raises DumpError for an unknown layout."""
-    with scratch_folder(out) as scratch:
-        feeds, answers = feed_files(dump), json_files(dump)
+    with open_scratch_folder(out) as scratch:
+        feeds, answers = find_feed_files(dump), find_json_files(dump)
         if feeds:
             stage_feed(feeds, dump, scratch, out)
         elif has_epf_tables(dump):

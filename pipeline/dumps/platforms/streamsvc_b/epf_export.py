@@ -20,7 +20,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile
 from pipeline.dumps.readers.epf import EpfFile
 from pipeline.dumps.readers.tar_members import WholeMember
-from pipeline.dumps.staging.layout_expectations import expected, names_in
+from pipeline.dumps.staging.layout_expectations import expect_names, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ COLUMNS = {
     "parental_advisory": ["parental_advisory_id", "name"],
 }
 """Columns that are read of each table."""
-PASSED_OVER = names_in("""
+PASSED_OVER = split_names("""
     export_date search_terms collection_display_name view_url copyright p_line preview_url preview_length artwork_url
     content_provider_name collection_type_id parental_advisory_id is_actual_artist role_id preorder_only is_primary* amg_track_id
     amg_album_id grid storefront_id genre_id
@@ -82,7 +82,7 @@ _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplem
 _TABLE_NAME = re.compile(r"^([a-z_]+?)[-_.]?\d*$")
 
 
-def table_name(path: str) -> str | None:
+def find_table_name(path: str) -> str | None:
     """The table that a file holds, by its name without digits; null when it is none of those read."""
     match = _TABLE_NAME.match(path.rsplit("/", 1)[-1])
     return match[1] if match and match[1] in COLUMNS else None
@@ -90,7 +90,7 @@ def table_name(path: str) -> str | None:
 
 def has_epf_tables(dump: Path) -> bool:
     """Return whether the dump holds EPF files or archives."""
-    return any(path.is_file() and (table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in dump.rglob("*"))
+    return any(path.is_file() and (find_table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in dump.rglob("*"))
 
 
 def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path]]:
@@ -100,8 +100,8 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
     DumpError when a file or table is unusable.
     """
     parts: Counter[str] = Counter()
-    for path, name, file in _members(dump):
-        table = table_name(name)
+    for path, name, file in _read_members(dump):
+        table = find_table_name(name)
         if table:
             parts[table] += 1
             out.use(path)
@@ -118,7 +118,7 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
     return {table: sorted(scratch.glob(f"{table}-*.parquet")) for table in sorted(parts)}
 
 
-def _members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
+def _read_members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
     """Every file of the delivery with the file it lies in, by name, in order of path, archives taken apart."""
     for path in sorted(path for path in dump.rglob("*") if path.is_file()):
         name = str(path.relative_to(dump))
@@ -130,14 +130,14 @@ def _members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
                             yield path, f"{name}/{member.filename}", cast("BinaryIO", file)
             except _DAMAGE as error:
                 raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
-        elif path.suffix in _ARCHIVES and table_name(path.stem) is None:
-            yield from ((path, inner, file) for inner, file in _tar_members(path, name))
-        elif path.suffix in ("", *_ARCHIVES) and table_name(path.stem):
+        elif path.suffix in _ARCHIVES and find_table_name(path.stem) is None:
+            yield from ((path, inner, file) for inner, file in _read_tar_members(path, name))
+        elif path.suffix in ("", *_ARCHIVES) and find_table_name(path.stem):
             with DumpFile(path) as plain:
                 yield path, name.removesuffix(path.suffix) if path.suffix else name, cast("BinaryIO", plain)
 
 
-def _tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
+def _read_tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
     try:
         with DumpFile(path) as packed, tarfile.open(fileobj=packed, mode="r|", tarinfo=WholeMember) as archive:
             for member in archive:
@@ -158,7 +158,7 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
     if len(delivered) < len(wanted):
         raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/reference/formats/streamsvc_b.md")
     needed = delivered[:2] if table in READ_BY_PLACE else wanted
-    out.expect(f"table {table}", epf.header.columns, expected(needed, (), PASSED_OVER), place=name)
+    out.expect(f"table {table}", epf.header.columns, expect_names(needed, (), PASSED_OVER), place=name)
     schema = (
         pl.Schema({**dict.fromkeys(wanted, pl.String), "record": pl.Int64, "source_file": pl.String, "position": pl.Int64})
         .to_frame()
@@ -166,7 +166,7 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
         .schema
     )
     with pq.ParquetWriter(scratch / f"{table}-{part:05d}.parquet", schema, compression="lz4") as writer:
-        for block in epf.blocks(tuple(delivered)):
+        for block in epf.read_blocks(tuple(delivered)):
             rows = block.rows.rename(dict(zip(delivered, wanted, strict=True))).with_columns(
                 source_file=pl.lit(name), position=pl.col("record") + part * RECORDS_PER_PART
             )
@@ -177,7 +177,7 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
 def _write_rejects(table: str, name: str, rejects: pl.DataFrame, out: StagingWriter) -> None:
     entity = ENTITIES.get(table)
     if entity:
-        out.read(entity, rejects.height)
+        out.count_read(entity, rejects.height)
     out.write_rejects(
         rejects.select(
             entity=pl.lit(entity or _DEPENDENT.get(table, "source_genre")),

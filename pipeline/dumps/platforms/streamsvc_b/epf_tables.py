@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.fields.credits import CREDITS, joined_names
+from pipeline.dumps.fields.credits import CREDITS, join_names
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.dumps.staging.record_checks import RowRule, reject_doubled, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
-from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,30 +36,30 @@ ARTIST_TYPE, MUSIC_MEDIA = "1", "1"
 def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
     """Stage an EPF delivery. Raises DumpError when it has no songs, is incremental or is cut off."""
     files = export(dump, scratch, out)
-    with bounded_duckdb(scratch / "spill") as connection:
+    with open_duckdb(scratch / "spill") as connection:
         connection.execute("CREATE MACRO key(x) AS TRY_CAST(trim(x, '[] ') AS BIGINT)")
         for table in COLUMNS:
             _create_view(connection, table, files.get(table, []))
         connection.execute(
             f"CREATE VIEW music AS SELECT * FROM collection WHERE coalesce(trim(media_type_id, '[] '), '1') = '{MUSIC_MEDIA}'"
         )
-        duplicates = _duplicates(connection, "song")
-        for block in _songs(connection):
-            out.read("source_recording", block.height)
+        duplicates = _find_duplicates(connection, "song")
+        for block in _read_songs(connection):
+            out.count_read("source_recording", block.height)
             stage_songs(block, duplicates, out)
         _stage_places(connection, out)
         out.report("songs are staged")
-        duplicates = _duplicates(connection, "collection")
-        for block in _albums(connection):
-            out.read("source_release", block.height)
+        duplicates = _find_duplicates(connection, "collection")
+        for block in _read_albums(connection):
+            out.count_read("source_release", block.height)
             stage_albums(block, duplicates, out)
-        duplicates = _duplicates(connection, "artist")
-        for block in _artists(connection):
-            out.read("source_artist", block.height)
+        duplicates = _find_duplicates(connection, "artist")
+        for block in _read_artists(connection):
+            out.count_read("source_artist", block.height)
             stage_artists(block, duplicates, out)
         for kind in ("artist", "collection"):
             doubled = 0
-            for block in _genres(connection, kind):
+            for block in _read_genres(connection, kind):
                 stage_genres(block, out)
                 doubled += int(block["doubled"].sum())
             reject_doubled("source_genre", f"genre_{kind}", doubled, out)
@@ -75,26 +75,26 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, files: list[
         connection.execute(f"CREATE VIEW {table} AS SELECT {columns}, NULL::BIGINT AS record, NULL::BIGINT AS position WHERE false")
 
 
-def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
-    return frame(
+def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
+    return read_frame(
         connection,
         f"SELECT CAST(key({table}_id) AS VARCHAR) AS id, min(position) AS first FROM {table} "
         f"WHERE key({table}_id) IS NOT NULL GROUP BY key({table}_id) HAVING count(*) > 1",
     )
 
 
-def _id(table: str) -> str:
+def _build_id_sql(table: str) -> str:
     """Return SQL for the sort key and the id as text, which stays as delivered when it is no number."""
     return f"key(t.{table}_id) AS key, coalesce(CAST(key(t.{table}_id) AS VARCHAR), t.{table}_id) AS id"
 
 
-def _songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     songs = stream(
         connection,
         f"""
         WITH worst AS (SELECT max(key(song_rank)) AS rank FROM song_popularity_per_genre)
-        SELECT {_WHERE}, {_id("song")}, t.name, t.title_version AS version, m.isrc, t.track_length AS duration_ms, c.album_id, {_DATE},
-            a.name AS advisory, NULL::VARCHAR AS kind, t.artist_display_name AS artist_credit,
+        SELECT {_WHERE}, {_build_id_sql("song")}, t.name, t.title_version AS version, m.isrc, t.track_length AS duration_ms, c.album_id,
+            {_DATE}, a.name AS advisory, NULL::VARCHAR AS kind, t.artist_display_name AS artist_credit,
             (worst.rank + 1 - p.rank) / worst.rank::DOUBLE AS popularity
         FROM song t CROSS JOIN worst
         LEFT JOIN (SELECT key(song_id) AS key, string_agg(DISTINCT isrc, ';' ORDER BY isrc) AS isrc FROM song_match GROUP BY 1) m
@@ -118,17 +118,17 @@ def _songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         """,
     )
     for block, rows in pair_blocks(songs, credit_rows, "key"):
-        yield _with_credits(block, rows).with_columns(traits=pl.lit([], dtype=pl.List(pl.String)))
+        yield _add_credits(block, rows).with_columns(traits=pl.lit([], dtype=pl.List(pl.String)))
 
 
 _NAMED_ARTISTS = "SELECT artist_id, arg_min(name, position) AS name FROM artist WHERE trim(name) <> '' GROUP BY artist_id"
 
 
-def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     albums = stream(
         connection,
         f"""
-        SELECT {_WHERE}, {_id("collection")}, t.name, t.title_version AS version, t.artist_display_name AS artist_credit,
+        SELECT {_WHERE}, {_build_id_sql("collection")}, t.name, t.title_version AS version, t.artist_display_name AS artist_credit,
             t.label_studio AS label, m.upc, {_DATE}, NULL::VARCHAR AS kind,
             lower(trim(t.is_compilation, '[] ')) IN ('1', 'true') AS is_compilation,
             CASE WHEN trim(t.media_type_id, '[] ') = '{MUSIC_MEDIA}' OR t.media_type_id IS NULL THEN 'music'
@@ -148,10 +148,10 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         """,
     )
     for block, rows in pair_blocks(albums, credit_rows, "key"):
-        yield _with_credits(block, rows)
+        yield _add_credits(block, rows)
 
 
-def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """`block` with `artists`: the joined ones, else the display name as one artist (it is never split), and a full `artist_credit`."""
     named = pl.col("artist_credit").str.strip_chars() != ""
     alone = pl.when(named).then(
@@ -168,7 +168,7 @@ def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             artists=pl.when(pl.col("artists").list.len() == 0).then(alone).otherwise("artists").fill_null(pl.lit([], dtype=CREDITS))
         )
-        .with_columns(artist_credit=pl.when(named).then(pl.col("artist_credit")).otherwise(joined_names(", ", " & ")))
+        .with_columns(artist_credit=pl.when(named).then(pl.col("artist_credit")).otherwise(join_names(", ", " & ")))
     )
 
 
@@ -199,18 +199,19 @@ def _stage_places(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> 
     reject_doubled("source_release_track", "collection_song", doubled, out)
 
 
-def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     return stream(
         connection,
         f"""
-        SELECT {_WHERE}, {_id("artist")}, t.name, CASE WHEN trim(t.artist_type_id, '[] ') = '{ARTIST_TYPE}' OR t.artist_type_id IS NULL
-            THEN 'artist' ELSE concat('artist type ', t.artist_type_id) END AS kind
+        SELECT {_WHERE}, {_build_id_sql("artist")}, t.name,
+            CASE WHEN trim(t.artist_type_id, '[] ') = '{ARTIST_TYPE}' OR t.artist_type_id IS NULL THEN 'artist'
+                ELSE concat('artist type ', t.artist_type_id) END AS kind
         FROM artist t ORDER BY t.position
         """,
     )
 
 
-def _genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
+def _read_genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
     """Stage genres of staged entities of one kind, each once, the primary one first. `doubled`: repeated rows."""
     entities = "music" if kind == "collection" else "artist"
     return stream(

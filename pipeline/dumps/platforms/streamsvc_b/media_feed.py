@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import joined_names
+from pipeline.dumps.fields.credits import join_names
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     ROOT_GENRE,
     stage_albums,
@@ -25,10 +25,10 @@ from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     stage_songs,
 )
 from pipeline.dumps.readers.parquet_files import read_batches, require_bounded
-from pipeline.dumps.staging.layout_expectations import Expected, expected, names_in
+from pipeline.dumps.staging.layout_expectations import Expected, expect_names, split_names
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows
-from pipeline.engine.duckdb_session import bounded_duckdb, frame
+from pipeline.engine.duckdb_session import open_duckdb, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ FEEDS = {
 }
 """First word of a folder's or file's name, in lower case -> feed."""
 _NAMED = {"id": (), "nameDefault": ("name",)}
-_PASSED_OVER = names_in("""
+_PASSED_OVER = split_names("""
     name namePronunciation titleVersionPronunciation audioLocale copyright copyrightPline prices shortPreview urlTemplate
     lastModifiedTime artworks contentProvider storefront* date time version
 """)
@@ -87,7 +87,7 @@ COLUMNS = {
         ),
     ),
     "artist": Expected(_NAMED, {"artistType": ()}, (*_PASSED_OVER, "genres")),
-    "song chart": expected(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
+    "song chart": expect_names(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
 }
 """Columns that the documentation of the feed names; those in `passed_over` have no use for the catalog."""
 ROWS_PER_BLOCK = 100_000
@@ -106,7 +106,7 @@ _FIRST_WORD = re.compile(r"[a-z]+")
 _TEXTS = pl.List(pl.String)
 
 
-def feed_files(dump: Path) -> dict[str, list[Path]]:
+def find_feed_files(dump: Path) -> dict[str, list[Path]]:
     """Return the Parquet files of each feed, by a folder or by the beginning of the file's name."""
     found: dict[str, list[Path]] = {}
     for path in sorted(dump.rglob("*.parquet")):
@@ -124,29 +124,29 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
         raise DumpError(f"{dump}: no song feed among {', '.join(sorted(files))}; deliver the song export")
     for feed, paths in files.items():
         _expect(feed, paths, dump, out)
-    charts = _chart_popularity(files.get("song chart", []))
-    with bounded_duckdb(scratch / "spill") as connection:
-        duplicates = _duplicates(connection, files["song"])
-        for block in _blocks(files["song"], dump):
+    charts = _rank_charts(files.get("song chart", []))
+    with open_duckdb(scratch / "spill") as connection:
+        duplicates = _find_duplicates(connection, files["song"])
+        for block in _read_blocks(files["song"], dump):
             _require_texts(block, "source_recording", _SONG_TEXTS, out)
-            songs = _songs(block, charts)
-            out.read("source_recording", songs.height)
-            kept = _of(stage_songs(songs, duplicates, out), block)
-            stage_places(_places(kept), out)
-            stage_genres(_genres(kept, "recording"), out)
+            songs = _map_songs(block, charts)
+            out.count_read("source_recording", songs.height)
+            kept = _select_staged(stage_songs(songs, duplicates, out), block)
+            stage_places(_map_places(kept), out)
+            stage_genres(_map_genres(kept, "recording"), out)
         out.report("songs are staged")
-        duplicates = _duplicates(connection, files.get("album", []))
-        for block in _blocks(files.get("album", []), dump):
+        duplicates = _find_duplicates(connection, files.get("album", []))
+        for block in _read_blocks(files.get("album", []), dump):
             _require_texts(block, "source_release", _ALBUM_TEXTS, out)
-            out.read("source_release", block.height)
-            kept = _of(stage_albums(_albums(block), duplicates, out), block)
-            stage_genres(_genres(kept, "release"), out)
+            out.count_read("source_release", block.height)
+            kept = _select_staged(stage_albums(_map_albums(block), duplicates, out), block)
+            stage_genres(_map_genres(kept, "release"), out)
         out.report("albums are staged")
-        duplicates = _duplicates(connection, files.get("artist", []))
-        for block in _blocks(files.get("artist", []), dump):
+        duplicates = _find_duplicates(connection, files.get("artist", []))
+        for block in _read_blocks(files.get("artist", []), dump):
             _require_texts(block, "source_artist", _ARTIST_TEXTS, out)
-            out.read("source_artist", block.height)
-            stage_artists(_artists(block), duplicates, out)
+            out.count_read("source_artist", block.height)
+            stage_artists(_map_artists(block), duplicates, out)
         out.report("artists are staged")
 
 
@@ -161,7 +161,7 @@ def _expect(feed: str, files: list[Path], dump: Path, out: StagingWriter) -> Non
         out.expect(f"{feed} feed", names, COLUMNS[feed], place=path.relative_to(dump))
 
 
-def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
+def _read_blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
     """Yield rows in file order with lower-case column names, `position`, `source_file` and `place`."""
     for number, path in enumerate(files):
         row = 0
@@ -181,8 +181,8 @@ def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
             ) from error
 
 
-def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.DataFrame:
-    """Return repeated ids with the position of the first row. Rows are counted from 1 here and in `_blocks`."""
+def _find_duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.DataFrame:
+    """Return repeated ids with the position of the first row. Rows are counted from 1 here and in `_read_blocks`."""
     if not files:
         return pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     for path in files:
@@ -193,7 +193,7 @@ def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE repeated AS SELECT CAST(id AS VARCHAR) AS id FROM {source} GROUP BY 1 HAVING count(*) > 1"
         )
-        found = frame(
+        found = read_frame(
             connection,
             f"SELECT CAST(id AS VARCHAR) AS id, filename, file_row_number FROM {source} s SEMI JOIN repeated ON repeated.id = s.id",
         )
@@ -208,14 +208,14 @@ def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.
     )
 
 
-def _of(staged: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
+def _select_staged(staged: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of `block` that were staged."""
     return (
         block if staged.height == block.height else block.join(staged.select("position"), on="position", how="semi", maintain_order="left")
     )
 
 
-def _holds_text(dtype: pl.DataType) -> bool:
+def _is_text(dtype: pl.DataType) -> bool:
     """Return whether a column is a text, a number or a localised text, and no list, bytes or other structure."""
     if isinstance(dtype, pl.Struct):
         return any(field.name == "default" for field in dtype.fields)
@@ -229,7 +229,7 @@ def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out
     if block.is_empty() or block["place"][0] != "row 1":
         return
     for name in names:
-        if name in block.columns and not _holds_text(block.schema[name]):
+        if name in block.columns and not _is_text(block.schema[name]):
             file, kind = block["source_file"][0], str(block.schema[name])[:_SHOWN_CHARACTERS]
             if name in _REQUIRED_TEXTS:
                 raise DumpError(
@@ -239,12 +239,12 @@ def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out
             out.reject(entity, Reason.WRONG_TYPE, source_file=file, place="whole column", field=name, value=kind)
 
 
-def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
+def _read_text(block: pl.DataFrame, *names: str) -> pl.Expr:
     """Return the first of the columns that exists and has a text: plain, a number, or localised (its `default`)."""
     found = []
     for name in names:
         dtype = block.schema.get(name)
-        if dtype is None or not _holds_text(dtype):
+        if dtype is None or not _is_text(dtype):
             continue
         if isinstance(dtype, pl.Map):
             found.append(pl.col(name).map.get("default").cast(pl.String))
@@ -259,7 +259,7 @@ def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
     return pl.coalesce(blank_is_null) if blank_is_null else pl.lit(None, dtype=pl.String)
 
 
-def _structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
+def _read_structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
     """A list of structs as list of struct(`fields` as text), a lone struct as a list of one.
 
     `fields` maps a wanted name to the delivered one (in small letters).
@@ -268,38 +268,38 @@ def _structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
     dtype = block.schema.get(name)
     if isinstance(dtype, pl.Struct):
         present = {field.name.lower(): field.name for field in dtype.fields}
-        values = [_member(pl.col(name).struct, present, delivered).alias(key) for key, delivered in fields.items()]
+        values = [_read_member(pl.col(name).struct, present, delivered).alias(key) for key, delivered in fields.items()]
         return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.struct(values))).otherwise(pl.lit([], dtype=wanted))
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
         return pl.lit([], dtype=wanted)
     present = {field.name.lower(): field.name for field in dtype.inner.fields}
-    values = [_member(pl.element().struct, present, delivered).alias(key) for key, delivered in fields.items()]
+    values = [_read_member(pl.element().struct, present, delivered).alias(key) for key, delivered in fields.items()]
     return pl.col(name).list.eval(pl.struct(values)).fill_null(pl.lit([], dtype=wanted))
 
 
-def _member(struct: object, present: dict[str, str], name: str) -> pl.Expr:
+def _read_member(struct: object, present: dict[str, str], name: str) -> pl.Expr:
     if name not in present:
         return pl.lit(None, dtype=pl.String)
     value: pl.Expr = struct.field(present[name])  # type: ignore[attr-defined]  # the accessor's class has no public name
     return value.cast(pl.String)
 
 
-def _traits(block: pl.DataFrame) -> pl.Expr:
+def _read_traits(block: pl.DataFrame) -> pl.Expr:
     if not isinstance(block.schema.get("contenttraits"), pl.List):
         return pl.lit([], dtype=_TEXTS)
     return pl.col("contenttraits").cast(_TEXTS).list.eval(pl.element().str.to_lowercase().drop_nulls()).fill_null(pl.lit([], dtype=_TEXTS))
 
 
-def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
+def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
     """`block` with `artists` and `artist_credit`, out of the columns of `delivered`, which has the same rows.
 
     Primary artists, then featured ones that are not primary too, then whoever has the role of a remixer.
     """
     rows = pl.concat(
         [
-            _people(delivered, "primaryartists", "id", "name").with_columns(role=pl.lit("primary")),
-            _people(delivered, "featuredartists", "id", "name").with_columns(role=pl.lit("featured")),
-            _people(delivered, "artistroles", "artistid", "artistname")
+            _read_people(delivered, "primaryartists", "id", "name").with_columns(role=pl.lit("primary")),
+            _read_people(delivered, "featuredartists", "id", "name").with_columns(role=pl.lit("featured")),
+            _read_people(delivered, "artistroles", "artistid", "artistname")
             .filter(pl.col("said").str.to_lowercase().str.contains("remix", literal=True))
             .with_columns(role=pl.lit("remixer")),
         ]
@@ -310,11 +310,11 @@ def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
     shown = nest_rows(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
     return block.with_columns(
         artists=nest_rows(block, rows, "position", ["artist_id", "name", "role"]),
-        artist_credit=pl.DataFrame({"artists": shown}).select(joined_names(", ", " & ")).to_series(),
+        artist_credit=pl.DataFrame({"artists": shown}).select(join_names(", ", " & ")).to_series(),
     )
 
 
-def _people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
+def _read_people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
     """Return the artists of a list column: position, artist_id, name, said (the role, if it has one)."""
     dtype = block.schema.get(column)
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
@@ -326,55 +326,55 @@ def _people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.
         .explode(column, empty_as_null=False, keep_nulls=False)
         .select(
             "position",
-            artist_id=_member(person, present, identifier),
-            name=_member(person, present, name),
-            said=_member(person, present, "rolename"),
+            artist_id=_read_member(person, present, identifier),
+            name=_read_member(person, present, name),
+            said=_read_member(person, present, "rolename"),
         )
     )
 
 
-def _songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
-    album = _structs(block, "album", {"id": "id"}).list.first().struct.field("id")
+def _map_songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
+    album = _read_structs(block, "album", {"id": "id"}).list.first().struct.field("id")
     songs = block.select(
         "position",
         "source_file",
         "place",
-        id=_text(block, "id"),
-        name=_text(block, "namedefault", "name"),
-        version=_text(block, "titleversion"),
-        isrc=_text(block, "isrc"),
-        duration_ms=_text(block, "durationinmillis"),
+        id=_read_text(block, "id"),
+        name=_read_text(block, "namedefault", "name"),
+        version=_read_text(block, "titleversion"),
+        isrc=_read_text(block, "isrc"),
+        duration_ms=_read_text(block, "durationinmillis"),
         album_id=album,
-        date=_text(block, "releasedate"),
-        advisory=_text(block, "parentaladvisorytype"),
+        date=_read_text(block, "releasedate"),
+        advisory=_read_text(block, "parentaladvisorytype"),
         kind=pl.lit(None, dtype=pl.String),
-        traits=_traits(block),
+        traits=_read_traits(block),
         lost_artists=pl.lit(None, dtype=pl.String),
     )
-    return _with_credits(songs, block).join(charts, on="id", how="left", maintain_order="left")
+    return _add_credits(songs, block).join(charts, on="id", how="left", maintain_order="left")
 
 
-def _places(block: pl.DataFrame) -> pl.DataFrame:
+def _map_places(block: pl.DataFrame) -> pl.DataFrame:
     """Return the places of a block's songs on albums, a row per album that a song names."""
     places = block.select(
         "source_file",
         "place",
-        external_id=_text(block, "id"),
-        disc_number=_text(block, "volumenumber"),
-        track_number=_text(block, "tracknumber"),
-        release_id=_structs(block, "album", {"id": "id"}).list.eval(pl.element().struct.field("id")),
+        external_id=_read_text(block, "id"),
+        disc_number=_read_text(block, "volumenumber"),
+        track_number=_read_text(block, "tracknumber"),
+        release_id=_read_structs(block, "album", {"id": "id"}).list.eval(pl.element().struct.field("id")),
     )
     return places.explode("release_id", empty_as_null=False, keep_nulls=False)
 
 
-def _genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
+def _map_genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
     """Return genres with their parent, out of paths that start at the root."""
     dtype = block.schema.get("genres")
     if not isinstance(dtype, pl.List):
         return pl.DataFrame(
             schema=dict.fromkeys(("entity_kind", "entity_id", "genre", "genre_id", "parent"), pl.String) | {"position": pl.Int64}
         )
-    rows = block.select(entity_id=_text(block, "id"), genre="genres").explode("genre", empty_as_null=False, keep_nulls=False)
+    rows = block.select(entity_id=_read_text(block, "id"), genre="genres").explode("genre", empty_as_null=False, keep_nulls=False)
     if not isinstance(dtype.inner, pl.Struct):
         rows = rows.with_columns(genre_id=pl.lit(None, dtype=pl.String), parent=pl.lit(None, dtype=pl.String))
     else:
@@ -383,47 +383,49 @@ def _genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
         if "path" in present:
             parent = pl.col("genre").struct.field(present["path"]).list.get(-2, null_on_oob=True)
         rows = rows.with_columns(
-            genre=_member(pl.col("genre").struct, present, "name"), genre_id=_member(pl.col("genre").struct, present, "id"), parent=parent
+            genre=_read_member(pl.col("genre").struct, present, "name"),
+            genre_id=_read_member(pl.col("genre").struct, present, "id"),
+            parent=parent,
         )
     kept = rows.filter(pl.col("genre") != ROOT_GENRE)
     return kept.with_columns(entity_kind=pl.lit(entity_kind), position=pl.int_range(pl.len()).over("entity_id"))
 
 
-def _albums(block: pl.DataFrame) -> pl.DataFrame:
-    words = _text(block, "albumtype").str.to_lowercase()
+def _map_albums(block: pl.DataFrame) -> pl.DataFrame:
+    words = _read_text(block, "albumtype").str.to_lowercase()
     kind = words.str.split(" ").list.last().replace_strict(RELEASE_TYPES, default=pl.when(words.is_not_null()).then(pl.lit("other")))
-    single_or_ep = _text(block, "namedefault", "name").str.extract(r" - (Single|EP)$").str.to_lowercase()
+    single_or_ep = _read_text(block, "namedefault", "name").str.extract(r" - (Single|EP)$").str.to_lowercase()
     songs = pl.col("songs").list.len().cast(pl.String) if isinstance(block.schema.get("songs"), pl.List) else pl.lit(None, dtype=pl.String)
     albums = block.select(
         "position",
         "source_file",
         "place",
-        id=_text(block, "id"),
-        name=_text(block, "namedefault", "name"),
-        version=_text(block, "titleversion"),
-        label=_structs(block, "recordlabels", {"name": "name"}).list.first().struct.field("name"),
-        upc=_text(block, "upc"),
-        date=_text(block, "releasedate"),
+        id=_read_text(block, "id"),
+        name=_read_text(block, "namedefault", "name"),
+        version=_read_text(block, "titleversion"),
+        label=_read_structs(block, "recordlabels", {"name": "name"}).list.first().struct.field("name"),
+        upc=_read_text(block, "upc"),
+        date=_read_text(block, "releasedate"),
         kind=pl.coalesce(single_or_ep, kind),
-        is_compilation=_traits(block).list.contains("compilation"),
+        is_compilation=_read_traits(block).list.contains("compilation"),
         media=pl.lit(None, dtype=pl.String),
         track_count=pl.when(songs != "0").then(songs),
     )
-    return _with_credits(albums, block)
+    return _add_credits(albums, block)
 
 
-def _artists(block: pl.DataFrame) -> pl.DataFrame:
+def _map_artists(block: pl.DataFrame) -> pl.DataFrame:
     return block.select(
         "position",
         "source_file",
         "place",
-        id=_text(block, "id"),
-        name=_text(block, "namedefault", "name"),
-        kind=_text(block, "artisttype").str.to_lowercase(),
+        id=_read_text(block, "id"),
+        name=_read_text(block, "namedefault", "name"),
+        kind=_read_text(block, "artisttype").str.to_lowercase(),
     )
 
 
-def _chart_popularity(files: list[Path]) -> pl.DataFrame:
+def _rank_charts(files: list[Path]) -> pl.DataFrame:
     """Return `id` and `popularity`: a song's best rank over all charts, 1 for the top, near 0 for the end of the longest chart."""
     schema = {"id": pl.String, "popularity": pl.Float64}
     ranked = []
@@ -437,7 +439,7 @@ def _chart_popularity(files: list[Path]) -> pl.DataFrame:
         if isinstance(inner, pl.List) and isinstance(inner.inner, pl.Struct):
             present = {field.name.lower(): field.name for field in inner.inner.fields}
             key = next((name for name in ("id", "songid", "contentid") if name in present), next(iter(present)))
-            rows = rows.with_columns(_member(pl.col("rankings").struct, present, key))
+            rows = rows.with_columns(_read_member(pl.col("rankings").struct, present, key))
         ranked.append(rows.select(id=pl.col("rankings").cast(pl.String), rank="rank"))
     if not ranked:
         return pl.DataFrame(schema=schema)

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
-from pipeline.dumps.fields.dates import with_dates
-from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, list_credit_names
+from pipeline.dumps.fields.dates import add_dates
+from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,
     RowRule,
     ValueRule,
-    bare_code,
-    given,
+    find_value_rejects,
     mark_later,
+    nullify_blank,
+    parse_whole_number,
     split_rows,
-    value_rejects,
-    whole_number,
+    strip_code,
 )
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -53,22 +53,22 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     """Stage one block of songs, which the caller has counted as read; returns those that were not rejected."""
     entity = "source_recording"
     other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != SONG, "kind")
-    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_build_identity_rules()])
     out.write_rejects(rejects)
-    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
-    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
+    block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")
+    block = add_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _duration=parse_whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
     )
     out.write_rejects(
-        value_rejects(
+        find_value_rejects(
             block,
             entity,
             "id",
             [
                 ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
-                ValueRule("duration", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
-                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
-                ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
+                ValueRule("duration", nullify_blank("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
+                ValueRule("releaseDate", nullify_blank("date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("artists", nullify_blank("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
             ],
         )
     )
@@ -81,12 +81,12 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             external_id="id",
             link_id="id",
             title="name",
-            version=given("version"),
+            version=nullify_blank("version"),
             artists="artists",
-            artist_credit=given("artist_credit"),
+            artist_credit=nullify_blank("artist_credit"),
             isrcs="_isrcs",
             duration_ms="_duration",
-            release_id=given("album_id"),
+            release_id=nullify_blank("album_id"),
             release_date="_date",
             release_date_precision="_precision",
             is_explicit=pl.when(advisory.is_not_null()).then(advisory == "explicit"),
@@ -102,14 +102,14 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
 def stage_places(places: pl.DataFrame, out: StagingWriter) -> None:
     """Stage the places of songs on albums: text columns source_file, place, release_id, external_id, disc_number, track_number."""
     entity = "source_release_track"
-    disc = whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
-    number = whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
+    disc = parse_whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
+    number = parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
     rules = [
-        ValueRule("volumeNumber", given("disc_number"), disc, Reason.INVALID_NUMBER),
-        ValueRule("trackNumber", given("track_number"), number, Reason.INVALID_NUMBER),
+        ValueRule("volumeNumber", nullify_blank("disc_number"), disc, Reason.INVALID_NUMBER),
+        ValueRule("trackNumber", nullify_blank("track_number"), number, Reason.INVALID_NUMBER),
     ]
-    places = places.filter(given("release_id").is_not_null() & given("external_id").is_not_null())
-    out.write_rejects(value_rejects(places, entity, "external_id", rules))
+    places = places.filter(nullify_blank("release_id").is_not_null() & nullify_blank("external_id").is_not_null())
+    out.write_rejects(find_value_rejects(places, entity, "external_id", rules))
     out.write(entity, places.select(*WHERE, "release_id", "external_id", disc_number=disc, track_number=number))
 
 
@@ -117,26 +117,26 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     """Stage one block of albums; returns those that were not rejected."""
     entity = "source_release"
     other = RowRule(Reason.NOT_AUDIO, pl.col("media") != MUSIC, "media")
-    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_build_identity_rules()])
     out.write_rejects(rejects)
-    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _gtin=gtin_expr(bare_code(pl.col("upc"))), _count=whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    block = add_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _gtin=gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
     )
     out.write_rejects(
-        value_rejects(
+        find_value_rejects(
             block,
             entity,
             "id",
             [
-                ValueRule("upc", given("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
-                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
-                ValueRule("trackCount", given("track_count"), pl.col("_count"), Reason.INVALID_NUMBER),
+                ValueRule("upc", nullify_blank("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+                ValueRule("releaseDate", nullify_blank("date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("trackCount", nullify_blank("track_count"), pl.col("_count"), Reason.INVALID_NUMBER),
             ],
         )
     )
     said = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
     bare = pl.col("name").str.replace(TYPE_SUFFIX, "")
-    various = (credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
+    various = (list_credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
     compilation = (
         pl.col("is_compilation").fill_null(value=False)
         | various.fill_null(value=False)
@@ -148,10 +148,10 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             *WHERE,
             release_id="id",
             title=pl.when(bare.str.strip_chars() != "").then(bare).otherwise("name"),
-            version=given("version"),
+            version=nullify_blank("version"),
             artists="artists",
-            artist_credit=given("artist_credit"),
-            label_name=given("label"),
+            artist_credit=nullify_blank("artist_credit"),
+            label_name=nullify_blank("label"),
             gtin="_gtin",
             release_date="_date",
             release_date_precision="_precision",
@@ -168,7 +168,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
     """Stage one block of artists. The platform also lists actors and authors, which are rejected."""
     entity = "source_artist"
     other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != ARTIST, "kind")
-    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_build_identity_rules()])
     out.write_rejects(rejects)
     out.write(
         entity,
@@ -184,7 +184,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
 
 def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage genre words. The root and blank ones are left out, and the root is no parent."""
-    word = given("genre")
+    word = nullify_blank("genre")
     out.write(
         "source_genre",
         block.filter(word.is_not_null() & (word != ROOT_GENRE)).select(
@@ -198,10 +198,10 @@ def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
     )
 
 
-def _identity_rules() -> list[RowRule]:
+def _build_identity_rules() -> list[RowRule]:
     return [
-        RowRule(Reason.MISSING_ID, given("id").is_null()),
+        RowRule(Reason.MISSING_ID, nullify_blank("id").is_null()),
         RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id"),
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
-        RowRule(Reason.MISSING_TITLE, given("name").is_null()),
+        RowRule(Reason.MISSING_TITLE, nullify_blank("name").is_null()),
     ]

@@ -12,11 +12,11 @@ from pipeline.dumps.delivered_records.record_staging import stage_delivered
 from pipeline.dumps.delivered_records.record_store import DeliveredStore
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_c import credit_lines, flat_tracks, json_api, resource_documents
-from pipeline.dumps.platforms.streamsvc_c.json_layouts import COLUMNS, KIND_SHAPES, MEMBERS, PASSED_OVER, USUAL, kind
-from pipeline.dumps.readers.json_files import entity_by_name, json_files
+from pipeline.dumps.platforms.streamsvc_c.json_layouts import COLUMNS, KIND_SHAPES, MEMBERS, PASSED_OVER, USUAL, detect_layout
+from pipeline.dumps.readers.json_files import find_json_files, guess_entity
 from pipeline.dumps.readers.ndjson import read_json_blocks
-from pipeline.dumps.staging.record_checks import unknown_records
-from pipeline.dumps.staging.scratch_folder import scratch_folder
+from pipeline.dumps.staging.record_checks import build_unknown_rejects
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,21 +38,21 @@ LAYOUTS = {
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`. Raises DumpError when it holds no JSON file, or one cannot be read."""
-    files = json_files(dump)
+    files = find_json_files(dump)
     if not files:
         raise DumpError(f"{dump}: no JSON file (.ndjson, .jsonl, .json, plain or compressed); see docs/reference/formats/streamsvc_c.md")
-    with scratch_folder(out) as scratch:
+    with open_scratch_folder(out) as scratch:
         store = DeliveredStore(scratch)
         genre_names: dict[str, str] = {}
         for path in files:
-            entity = entity_by_name(path)
+            entity = guess_entity(path)
             source_file = path.name if path == dump else str(path.relative_to(dump))
             out.use(path)
-            census = out.census("records", COLUMNS, PASSED_OVER, USUAL)
+            census = out.start_census("records", COLUMNS, PASSED_OVER, USUAL)
             for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census):
-                out.read(entity, block.broken.height)
-                out.write_rejects(block.rejects(entity))
-                _add(block.frame.with_columns(_kind=kind()), entity, store, genre_names, out)
+                out.count_read(entity, block.broken.height)
+                out.write_rejects(block.build_rejects(entity))
+                _add(block.frame.with_columns(_kind=detect_layout()), entity, store, genre_names, out)
             out.report(f"{source_file}: read")
         stage_delivered(store, out, scratch, genre_names)
 
@@ -64,5 +64,5 @@ def _add(frame: pl.DataFrame, entity: str, store: DeliveredStore, genre_names: d
         elif name == "genre":
             genre_names.update(rows.select(KIND_SHAPES["genre"]).drop_nulls().iter_rows())
         elif name == "unknown":
-            out.read(entity, rows.height)
-            out.write_rejects(unknown_records(rows, entity))
+            out.count_read(entity, rows.height)
+            out.write_rejects(build_unknown_rejects(rows, entity))

@@ -9,8 +9,8 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import seconds_ms
-from pipeline.dumps.staging.record_checks import given
+from pipeline.dumps.fields.durations import parse_seconds_ms
+from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -56,20 +56,20 @@ def read_genre_paths(paths: list[str | None]) -> list[dict[str, str | None]]:
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, and the album that each names as a part."""
     album = pl.col("album").struct
-    store.add("recording", _recordings(rows.with_columns(release_id=album.field("id"))))
+    store.add("recording", _map_recordings(rows.with_columns(release_id=album.field("id"))))
     albums = rows.filter(album.field("id").is_not_null()).select("source_file", "place", "album").unnest("album")
-    store.add("release", _releases(albums.unique("id", keep="first", maintain_order=True)).with_columns(is_part=pl.lit(value=True)))
+    store.add("release", _map_releases(albums.unique("id", keep="first", maintain_order=True)).with_columns(is_part=pl.lit(value=True)))
 
 
 def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add albums, and the tracks that each lists as parts."""
-    store.add("release", _releases(rows))
+    store.add("release", _map_releases(rows))
     listed = rows.select("source_file", "place", release_id="id", track=pl.col("tracks").struct.field("items"))
     tracks = listed.explode("track").filter(pl.col("track").is_not_null()).unnest("track")
-    store.add("recording", _recordings(tracks).with_columns(is_part=pl.lit(value=True)))
+    store.add("recording", _map_recordings(tracks).with_columns(is_part=pl.lit(value=True)))
 
 
-def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
+def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(
         "source_file",
         "place",
@@ -80,14 +80,14 @@ def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
         "duration",
         "release_id",
         "track_number",
-        artists=_credits(rows),
-        duration_ms=seconds_ms(pl.col("duration")),
+        artists=_read_credits(rows),
+        duration_ms=parse_seconds_ms(pl.col("duration")),
         disc_number="media_number",
         is_explicit=pl.col("parental_warning").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
     )
 
 
-def _releases(rows: pl.DataFrame) -> pl.DataFrame:
+def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
     label = pl.col("label")
     main = pl.element().struct
     listed = pl.col("artists").list.eval(
@@ -110,13 +110,15 @@ def _releases(rows: pl.DataFrame) -> pl.DataFrame:
         label_name=pl.coalesce(
             label.str.json_path_match("$.name"), pl.when(label.str.starts_with('"')).then(label.str.json_path_match("$"))
         ),
-        release_date=pl.coalesce(given("release_date_original"), given("release_date_stream"), given("release_date_download")),
+        release_date=pl.coalesce(
+            nullify_blank("release_date_original"), nullify_blank("release_date_stream"), nullify_blank("release_date_download")
+        ),
         track_count="tracks_count",
-        genres=_genres(rows),
+        genres=_read_genres(rows),
     )
 
 
-def _credits(rows: pl.DataFrame) -> pl.Series:
+def _read_credits(rows: pl.DataFrame) -> pl.Series:
     """Return the performer, then the other credited names. A name equal to the performer's gets its id."""
     lists = []
     for performer, line in rows.select("performer", "performers").iter_rows():
@@ -127,7 +129,7 @@ def _credits(rows: pl.DataFrame) -> pl.Series:
     return pl.Series("artists", lists, dtype=CREDITS)
 
 
-def _genres(rows: pl.DataFrame) -> pl.Series:
+def _read_genres(rows: pl.DataFrame) -> pl.Series:
     lists = []
     for paths, genre in rows.select("genres_list", "genre").iter_rows():
         named = [{"genre": genre["name"], "genre_id": genre["id"], "parent": None}] if genre and genre["name"] else []

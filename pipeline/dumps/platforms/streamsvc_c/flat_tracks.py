@@ -8,8 +8,8 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import clock_ms, iso_ms, seconds_ms
-from pipeline.dumps.staging.record_checks import given
+from pipeline.dumps.fields.durations import parse_clock_ms, parse_iso_ms, parse_seconds_ms
+from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -51,7 +51,7 @@ _ENCLOSED = r"^\(((?:[^()]|\([^()]*\))*)\)$|^\[([^\[\]]*)\]$"
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, and the album that each names as a part."""
-    store.add("recording", recordings(rows.with_columns(release_id=pl.col("album").struct.field("id"))))
+    store.add("recording", map_recordings(rows.with_columns(release_id=pl.col("album").struct.field("id"))))
     album = pl.col("album").struct
     albums = rows.select(
         "source_file",
@@ -67,7 +67,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
 def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add albums, and the tracks that each lists as parts (list items lack the ISRC)."""
     content = pl.col("label").str.json_path_match("$")
-    kind = given("record_type").str.to_lowercase()
+    kind = nullify_blank("record_type").str.to_lowercase()
     store.add(
         "release",
         rows.select(
@@ -77,16 +77,16 @@ def add_albums(rows: pl.DataFrame, store: DeliveredStore) -> None:
             "title",
             "upc",
             "release_date",
-            artists=_credits(),
+            artists=_read_credits(),
             label_name=content,
             release_type=kind.replace(_RELEASE_TYPES),
             track_count="nb_tracks",
-            genres=_genres(),
+            genres=_read_genres(),
         ),
     )
     listed = rows.select("source_file", "place", album_id="id", track=pl.col("tracks").struct.field("data"))
     tracks = listed.explode("track").filter(pl.col("track").is_not_null()).unnest("track").rename({"album_id": "release_id"})
-    store.add("recording", recordings(tracks).with_columns(is_part=pl.lit(value=True)))
+    store.add("recording", map_recordings(tracks).with_columns(is_part=pl.lit(value=True)))
 
 
 def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
@@ -94,12 +94,12 @@ def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
     store.add("artist", rows.select("source_file", "place", "id", title="name"))
 
 
-def recordings(rows: pl.DataFrame) -> pl.DataFrame:
+def map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows with the columns of a flat track and `release_id` as delivered recordings."""
-    version = given("title_version").str.strip_chars()
+    version = nullify_blank("title_version").str.strip_chars()
     groups = version.str.extract_groups(_ENCLOSED)
     inner = pl.coalesce(groups.struct.field("1"), groups.struct.field("2")).str.strip_chars()
-    is_apart = version.is_not_null() & given("title_short").is_not_null()
+    is_apart = version.is_not_null() & nullify_blank("title_short").is_not_null()
     return rows.select(
         "source_file",
         "place",
@@ -108,10 +108,10 @@ def recordings(rows: pl.DataFrame) -> pl.DataFrame:
         "duration",
         "release_id",
         "release_date",
-        title=pl.when(is_apart).then(pl.col("title_short")).otherwise(pl.coalesce(given("title"), "title_short")),
+        title=pl.when(is_apart).then(pl.col("title_short")).otherwise(pl.coalesce(nullify_blank("title"), "title_short")),
         version=pl.when(is_apart).then(pl.coalesce(inner, version)),
-        artists=_credits(),
-        duration_ms=pl.coalesce(seconds_ms(pl.col("duration")), clock_ms(pl.col("duration")), iso_ms(pl.col("duration"))),
+        artists=_read_credits(),
+        duration_ms=pl.coalesce(parse_seconds_ms(pl.col("duration")), parse_clock_ms(pl.col("duration")), parse_iso_ms(pl.col("duration"))),
         disc_number="disk_number",
         track_number="track_position",
         is_explicit=_is_explicit(),
@@ -130,7 +130,7 @@ def _is_explicit() -> pl.Expr:
     )
 
 
-def _credits() -> pl.Expr:
+def _read_credits() -> pl.Expr:
     """Return the contributors with their roles; without any, the one artist."""
     person = pl.element().struct
     role = person.field("role").str.to_lowercase().replace_strict(_ROLES, default="primary", return_dtype=pl.String)
@@ -140,13 +140,13 @@ def _credits() -> pl.Expr:
     return pl.when(listed.list.len() > 0).then(listed).when(pl.col("artist").is_not_null()).then(one)
 
 
-def _genres() -> pl.Expr:
+def _read_genres() -> pl.Expr:
     """Return the named genres; without any, the one of `genre_id`."""
     genre = pl.element().struct
     no_text = pl.lit(None, dtype=pl.String)
     named = pl.struct(genre=genre.field("name"), genre_id=genre.field("id"), parent=no_text)
     listed = pl.col("genres").struct.field("data").list.eval(named).cast(GENRES)
-    genre_id = pl.when(given("genre_id") != NO_GENRE).then(pl.col("genre_id"))
+    genre_id = pl.when(nullify_blank("genre_id") != NO_GENRE).then(pl.col("genre_id"))
     name = genre_id.replace_strict(ROOT_GENRES, default=None, return_dtype=pl.String)
     one = pl.concat_list(pl.struct(genre=name, genre_id=genre_id, parent=no_text)).cast(GENRES)
     return pl.when(listed.list.len() > 0).then(listed).when(genre_id.is_not_null()).then(one)

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import clock_ms, iso_ms, seconds_ms
+from pipeline.dumps.fields.durations import parse_clock_ms, parse_iso_ms, parse_seconds_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -25,50 +25,55 @@ def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """
     store.has_references = True
     kind = pl.col("type")
-    for name, select in (("recording", _recordings), ("release", _releases), ("placement", _placements), ("artist", _artists)):
+    for name, select in (
+        ("recording", _map_recordings),
+        ("release", _map_releases),
+        ("placement", _map_placements),
+        ("artist", _map_artists),
+    ):
         kinds = {"recording": ["tracks", "videos"], "artist": ["artists"]}.get(name, ["albums"])
         store.add(name, select(rows.filter(kind.is_in(kinds))))
 
 
-def popularity_share(value: pl.Expr) -> pl.Expr:
+def parse_popularity(value: pl.Expr) -> pl.Expr:
     """Return text as a share of 0 to 1. Older answers count up to 100."""
     number = value.cast(pl.Float64, strict=False)
     return pl.when(number > 1).then(number / _OLD_FULL_POPULARITY).otherwise(number)
 
 
-def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
-    duration = _attribute("duration")
+def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
+    duration = _get_attribute("duration")
     return rows.select(
-        *_common(),
-        version=_attribute("version"),
+        *_select_common(),
+        version=_get_attribute("version"),
         kind=pl.when(pl.col("type") == "videos").then(pl.lit("video")),
-        artists=_artist_references(),
-        isrc=_attribute("isrc"),
+        artists=_build_artist_references(),
+        isrc=_get_attribute("isrc"),
         duration=duration,
-        duration_ms=pl.coalesce(iso_ms(duration), seconds_ms(duration), clock_ms(duration)),
-        release_id=_references("albums").list.first().struct.field("id"),
-        is_explicit=_attribute("explicit").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
-        popularity=_attribute("popularity"),
-        popularity_share=popularity_share(_attribute("popularity")),
-        genres=_genre_references(),
+        duration_ms=pl.coalesce(parse_iso_ms(duration), parse_seconds_ms(duration), parse_clock_ms(duration)),
+        release_id=_get_references("albums").list.first().struct.field("id"),
+        is_explicit=_get_attribute("explicit").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
+        popularity=_get_attribute("popularity"),
+        popularity_share=parse_popularity(_get_attribute("popularity")),
+        genres=_build_genre_references(),
     )
 
 
-def _releases(rows: pl.DataFrame) -> pl.DataFrame:
+def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(
-        *_common(),
-        version=_attribute("version"),
-        artists=_artist_references(),
-        upc=_attribute("barcodeId"),
-        release_date=_attribute("releaseDate"),
-        release_type=pl.coalesce(_attribute("albumType"), _attribute("type")),
-        track_count=_attribute("numberOfItems"),
-        genres=_genre_references(),
+        *_select_common(),
+        version=_get_attribute("version"),
+        artists=_build_artist_references(),
+        upc=_get_attribute("barcodeId"),
+        release_date=_get_attribute("releaseDate"),
+        release_type=pl.coalesce(_get_attribute("albumType"), _get_attribute("type")),
+        track_count=_get_attribute("numberOfItems"),
+        genres=_build_genre_references(),
     )
 
 
-def _placements(rows: pl.DataFrame) -> pl.DataFrame:
-    items = rows.select(release_id="id", item=_references("items")).explode("item").filter(pl.col("item").is_not_null())
+def _map_placements(rows: pl.DataFrame) -> pl.DataFrame:
+    items = rows.select(release_id="id", item=_get_references("items")).explode("item").filter(pl.col("item").is_not_null())
     item = pl.col("item").struct
     return items.filter(item.field("type") == "tracks").select(
         "release_id",
@@ -78,34 +83,34 @@ def _placements(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _artists(rows: pl.DataFrame) -> pl.DataFrame:
-    popularity = _attribute("popularity")
+def _map_artists(rows: pl.DataFrame) -> pl.DataFrame:
+    popularity = _get_attribute("popularity")
     return rows.select(
-        *_common(title=_attribute("name")),
+        *_select_common(title=_get_attribute("name")),
         popularity=popularity,
-        popularity_share=popularity_share(popularity),
+        popularity_share=parse_popularity(popularity),
     )
 
 
-def _common(title: pl.Expr | None = None) -> list[pl.Expr]:
+def _select_common(title: pl.Expr | None = None) -> list[pl.Expr]:
     is_part = (pl.col("attributes").is_null() & pl.col("relationships").is_null()) | pl.col("place").str.contains("record", literal=True)
-    title = _attribute("title") if title is None else title
+    title = _get_attribute("title") if title is None else title
     return [pl.col("source_file"), pl.col("place"), pl.col("id"), title.alias("title"), is_part.alias("is_part")]
 
 
-def _attribute(name: str) -> pl.Expr:
+def _get_attribute(name: str) -> pl.Expr:
     return pl.col("attributes").struct.field(name)
 
 
-def _references(name: str) -> pl.Expr:
+def _get_references(name: str) -> pl.Expr:
     return pl.col("relationships").struct.field(name).struct.field("data")
 
 
-def _artist_references() -> pl.Expr:
+def _build_artist_references() -> pl.Expr:
     credit = pl.struct(artist_id=pl.element().struct.field("id"), name=_NO_TEXT, role=pl.lit("primary"))
-    return _references("artists").list.eval(credit).cast(CREDITS)
+    return _get_references("artists").list.eval(credit).cast(CREDITS)
 
 
-def _genre_references() -> pl.Expr:
+def _build_genre_references() -> pl.Expr:
     genre = pl.struct(genre=_NO_TEXT, genre_id=pl.element().struct.field("id"), parent=_NO_TEXT)
-    return _references("genres").list.eval(genre).cast(GENRES)
+    return _get_references("genres").list.eval(genre).cast(GENRES)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.staging.layout_expectations import split_names
 
 MEMBERS = ("data", "included")
 """Members of a document that hold its records."""
@@ -68,11 +68,11 @@ COLUMNS = {
     "tracks": struct(data=struct(**FLAT_TRACK) + "[]", items=struct(**LINED_TRACK) + "[]"),
 }
 
-USUAL = names_in("""
+USUAL = split_names("""
     id attributes.title attributes.isrc attributes.duration relationships.artists resource.title resource.isrc resource.duration
 """)
 """Members that every dump of some size has, as far as it is of that layout."""
-PASSED_OVER = names_in("""
+PASSED_OVER = split_names("""
     available explicit_content_cover rating timestamp message status attributes.visualMetadata attributes.roles
     attributes.mediaTags attributes.key attributes.keyScale attributes.bpm attributes.copyright attributes.availability
     attributes.accessType attributes.createdAt attributes.ai attributes.externalLinks attributes.toneTags attributes.spotlighted
@@ -103,7 +103,7 @@ KIND_SHAPES = {"genre": (pl.col("id"), pl.coalesce(pl.col("attributes").struct.f
 """Columns that are read of a genre: its id and its name."""
 
 
-def kind() -> pl.Expr:
+def detect_layout() -> pl.Expr:
     """Return the layout of a record: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
     said = pl.col("type")
     has = {name: pl.col(name).is_not_null() for name in COLUMNS}

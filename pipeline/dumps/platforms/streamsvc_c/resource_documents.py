@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import iso_ms, seconds_ms
+from pipeline.dumps.fields.durations import parse_iso_ms, parse_seconds_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, videos and albums, and the album that a track names as a part."""
     records = rows.select("source_file", "place", "resource").unnest("resource")
-    is_album = pl.coalesce(pl.col("artifactType").str.to_lowercase() == "album", pl.col("artifactType").is_null() & _says("barcodeId"))
+    is_album = pl.coalesce(pl.col("artifactType").str.to_lowercase() == "album", pl.col("artifactType").is_null() & _has_value("barcodeId"))
     tracks = records.filter(~is_album)
-    store.add("recording", _recordings(tracks))
-    store.add("release", _releases(records.filter(is_album)))
+    store.add("recording", _map_recordings(tracks))
+    store.add("release", _map_releases(records.filter(is_album)))
     album = pl.col("album").struct
     parts = tracks.select("source_file", "place", id=album.field("id"), title=album.field("title"), is_part=pl.lit(value=True))
     store.add("release", parts.drop_nulls("id").unique("id", keep="first", maintain_order=True))
 
 
-def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
+def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("artifactType").str.to_lowercase()
     content = pl.col("properties").struct.field("content")
     return rows.select(
@@ -37,8 +37,8 @@ def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
         "isrc",
         "duration",
         kind=pl.when(kind != "track").then(kind),
-        artists=_credits(),
-        duration_ms=pl.coalesce(iso_ms(pl.col("duration")), seconds_ms(pl.col("duration"))),
+        artists=_read_credits(),
+        duration_ms=pl.coalesce(parse_iso_ms(pl.col("duration")), parse_seconds_ms(pl.col("duration"))),
         release_id=pl.col("album").struct.field("id"),
         disc_number="volumeNumber",
         track_number="trackNumber",
@@ -46,14 +46,14 @@ def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _releases(rows: pl.DataFrame) -> pl.DataFrame:
+def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(
         "source_file",
         "place",
         "id",
         "title",
         "version",
-        artists=_credits(),
+        artists=_read_credits(),
         upc="barcodeId",
         release_date="releaseDate",
         release_type="type",
@@ -61,11 +61,11 @@ def _releases(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _credits() -> pl.Expr:
+def _read_credits() -> pl.Expr:
     credit = pl.element().struct
     role = pl.when(credit.field("main") == "false").then(pl.lit("featured")).otherwise(pl.lit("primary"))
     return pl.col("artists").list.eval(pl.struct(artist_id=credit.field("id"), name=credit.field("name"), role=role)).cast(CREDITS)
 
 
-def _says(column: str) -> pl.Expr:
+def _has_value(column: str) -> pl.Expr:
     return pl.col(column).is_not_null()

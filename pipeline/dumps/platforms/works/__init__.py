@@ -13,8 +13,8 @@ import polars as pl
 from pipeline.dumps.platforms.works.work_layouts import KINDS
 from pipeline.dumps.platforms.works.work_tables import unpack
 from pipeline.dumps.staging.reject_reasons import Reason
-from pipeline.dumps.staging.scratch_folder import scratch_folder
-from pipeline.engine.duckdb_session import bounded_duckdb, stream
+from pipeline.dumps.staging.scratch_folder import open_scratch_folder
+from pipeline.engine.duckdb_session import open_duckdb, stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +30,9 @@ _IN_FILE_ORDER = "ORDER BY file, line"
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read the snapshot in `dump` or in its BWARM_* sub-folder. Raises DumpError when it is incomplete, damaged or of no known layout."""
-    with scratch_folder(out) as work:
+    with open_scratch_folder(out) as work:
         unpack(dump, work, out)
-        with bounded_duckdb(work / "spill") as connection:
+        with open_duckdb(work / "spill") as connection:
             for kind in KINDS:
                 path = str(work / kind.name / "part-*.parquet").replace("'", "''")
                 connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM read_parquet('{path}')")
@@ -53,13 +53,13 @@ def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, o
     """)
     connection.execute(f"CREATE VIEW {name} AS SELECT * FROM delivered_{name} ANTI JOIN repeated_{name} USING (file, line)")
     for rows in stream(connection, f"SELECT * FROM repeated_{name} {_IN_FILE_ORDER}"):
-        out.read(entity, rows.height)
-        out.write_rejects(_row_rejects(rows, entity, Reason.DUPLICATE_ID).with_columns(rows["id"].alias("record_id")))
+        out.count_read(entity, rows.height)
+        out.write_rejects(_build_row_rejects(rows, entity, Reason.DUPLICATE_ID).with_columns(rows["id"].alias("record_id")))
 
 
 def _stage_works(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
     for rows in stream(connection, f"SELECT source_file, line, id AS work_id, iswcs, title FROM works {_IN_FILE_ORDER}"):
-        out.read(WORK, _row_count(rows, "iswcs"))
+        out.count_read(WORK, _count_rows(rows, "iswcs"))
         out.write(WORK, rows.explode("iswcs", empty_as_null=True).rename({"iswcs": "iswc"}))
 
 
@@ -78,19 +78,19 @@ def _stage_links(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> N
         lost = rows.filter(~is_whole)
         if lost.height:
             value = pl.format("work {}, recording {}", "work", "recording")
-            rejects = _row_rejects(lost, LINK, Reason.DANGLING_REFERENCE)
+            rejects = _build_row_rejects(lost, LINK, Reason.DANGLING_REFERENCE)
             out.write_rejects(rejects.with_columns(lost["id"].alias("record_id"), lost.select(value=value)["value"]))
         kept = rows.filter(is_whole).select("source_file", "line", "work_id", "isrc", "recording_title", "artist_credit", "duration_ms")
-        out.read(LINK, lost.height + _row_count(kept, "isrc"))
+        out.count_read(LINK, lost.height + _count_rows(kept, "isrc"))
         out.write(LINK, kept.explode("isrc", empty_as_null=True))
 
 
-def _row_count(rows: pl.DataFrame, codes: str) -> int:
+def _count_rows(rows: pl.DataFrame, codes: str) -> int:
     """Return one row per record and code; a record without codes is one row, too."""
     return int(rows.select(pl.col(codes).list.len().fill_null(0).clip(1).cast(pl.Int64).sum()).item())
 
 
-def _row_rejects(rows: pl.DataFrame, entity: str, reason: Reason) -> pl.DataFrame:
+def _build_row_rejects(rows: pl.DataFrame, entity: str, reason: Reason) -> pl.DataFrame:
     return rows.select(
         "source_file",
         place=pl.format("line {}", "line"),

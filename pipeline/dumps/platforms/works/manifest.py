@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.checksums import file_hash
+from pipeline.dumps.landing.checksums import hash_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def check_file(path: Path, listed: Listed | None, lines: int, *, has_heading: bo
         return
     if listed.lines is not None and listed.lines not in {lines, lines - has_heading}:
         raise DumpError(f"{path}: has {lines} lines, the manifest lists {listed.lines}; the file is cut off or of another snapshot")
-    if listed.md5 is not None and (actual := file_hash(path, "md5")) != listed.md5:
+    if listed.md5 is not None and (actual := hash_file(path, "md5")) != listed.md5:
         raise DumpError(f"{path}: its MD5 is {actual}, the manifest lists {listed.md5}; fetch the file again")
 
 

@@ -89,7 +89,7 @@ def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
     DumpError when a kind is missing everywhere or several snapshots lie side by side.
     """
     folders = [dump, *sorted(path for path in dump.iterdir() if path.is_dir() and path.name.upper().startswith("BWARM"))]
-    found = [(folder, files) for folder in folders if (files := _files_of(folder))]
+    found = [(folder, files) for folder in folders if (files := _find_kind_files(folder))]
     if len(found) > 1:
         raise DumpError(f"{dump}: {' and '.join(folder.name for folder, _ in found)} both hold composition data; deliver one snapshot")
     if not found:
@@ -101,7 +101,7 @@ def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
     return folder, files
 
 
-def _files_of(folder: Path) -> dict[str, list[Path]]:
+def _find_kind_files(folder: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         for kind in KINDS:
@@ -110,7 +110,7 @@ def _files_of(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _first_lines(path: Path) -> list[bytes]:
+def _read_first_lines(path: Path) -> list[bytes]:
     """The whole lines at the begin of the file: those within _SNIFFED_BYTES, or at least one behind the heading if there is one.
 
     Lines that are too long to be read are passed over.
@@ -126,9 +126,9 @@ def _first_lines(path: Path) -> list[bytes]:
     return [lines[0].removeprefix(b"\xef\xbb\xbf"), *lines[1:]] if lines else lines
 
 
-def layout_of(path: Path, kind: Kind) -> Layout:
+def detect_layout(path: Path, kind: Kind) -> Layout:
     """Detect the layout from the begin of the file; DumpError when neither heading nor cell count is of a known one."""
-    lines = _first_lines(path)
+    lines = _read_first_lines(path)
     if not any(line.strip() for line in lines):
         raise DumpError(
             f"{path}: holds only blank lines, or ones of more than {LONGEST_LINE_BYTES} bytes; fetch it again and compare its checksum"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from catalog_store.identifiers import iswc_expr
-from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.platforms.works.manifest import Listed, check_file, check_presence, read_manifest
-from pipeline.dumps.platforms.works.work_layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, find_files, layout_of
+from pipeline.dumps.platforms.works.work_layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, detect_layout, find_files
 from pipeline.dumps.readers.compressed_files import DumpFile
 from pipeline.dumps.readers.tab_rows import RowBlock, read_rows
-from pipeline.dumps.staging.record_checks import excerpt
+from pipeline.dumps.staging.record_checks import build_excerpt
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
     check_presence(folder, manifest)
     for kind in KINDS:
         for number, path in enumerate(files[kind.name]):
-            file = _File(path, number, kind, layout_of(path, kind))
+            file = _File(path, number, kind, detect_layout(path, kind))
             out.use(path)
             if unnamed := file.layout.unnamed:
                 out.warn(f"{path.name}: the heading names no {', '.join(unnamed)}; the cells are read by their places")
@@ -66,7 +66,7 @@ def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingW
         blocks = read_rows(cast("BinaryIO", stream), file.layout.cells, str(file.path), has_heading=file.layout.has_heading)
         for part, block in enumerate(blocks):
             _reject_lines(file, block.faults, out)
-            rows = _cells(file, block)
+            rows = _read_cells(file, block)
             lines += rows.height + block.faults.height
             frame = _READERS[file.kind.name](rows, out)
             frame.write_parquet(folder / f"part-{file.number:03d}-{part:05d}.parquet", compression="zstd", compression_level=1)
@@ -74,7 +74,7 @@ def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingW
     check_file(file.path, listed, lines, has_heading=file.layout.has_heading)
 
 
-def _cells(file: _File, block: RowBlock) -> pl.DataFrame:
+def _read_cells(file: _File, block: RowBlock) -> pl.DataFrame:
     """Return the read fields as text, null where a cell is blank."""
     places = file.layout.places
     where = {"file": pl.lit(file.number, dtype=pl.Int32), "source_file": pl.lit(file.path.name), "place": pl.format("line {}", "line")}
@@ -98,7 +98,7 @@ def _cells(file: _File, block: RowBlock) -> pl.DataFrame:
 def _reject_lines(file: _File, faults: pl.DataFrame, out: StagingWriter) -> None:
     if faults.height:
         entity = ENTITIES[file.kind.name]
-        out.read(entity, faults.height)
+        out.count_read(entity, faults.height)
         out.write_rejects(
             faults.select(
                 "reason",
@@ -111,11 +111,11 @@ def _reject_lines(file: _File, faults: pl.DataFrame, out: StagingWriter) -> None
         )
 
 
-def _works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+def _read_works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     entity = ENTITIES[WORKS.name]
-    rows = _without(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
-    rows = _without(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null(), out)
-    rows = rows.with_columns(iswcs=_iswcs(), title=_unescaped("title"))
+    rows = _take_out(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
+    rows = _take_out(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null(), out)
+    rows = rows.with_columns(iswcs=_split_iswcs(), title=_unescape("title"))
     strange = pl.col("iswcs").list.eval(pl.element().is_null()).list.any().fill_null(value=False)
     _reject_values(rows, entity, "iswc", Reason.INVALID_ISWC, strange, out)
     return rows.select(
@@ -123,33 +123,33 @@ def _works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     )
 
 
-def _recordings(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+def _read_recordings(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     entity = ENTITIES[RECORDINGS.name]
-    rows = _without(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
-    codes = isrc_lists(rows["isrc"])
-    rows = rows.with_columns(isrcs=codes["_isrcs"], duration_ms=duration_ms(pl.col("duration")))
+    rows = _take_out(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
+    codes = read_isrc_lists(rows["isrc"])
+    rows = rows.with_columns(isrcs=codes["_isrcs"], duration_ms=parse_duration_ms(pl.col("duration")))
     _reject_values(rows, entity, "isrc", Reason.INVALID_ISRC, pl.lit(codes["_no_isrc"].is_not_null()), out)
     # Without a code and without a title nothing says which recording is meant; with a code a missing title is a blemish.
-    rows = _without(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null() & (pl.col("isrcs").list.len() == 0), out)
+    rows = _take_out(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null() & (pl.col("isrcs").list.len() == 0), out)
     for mandatory in ("title", "artist"):
         _reject_values(rows, entity, mandatory, Reason.MISSING_VALUE, pl.col(mandatory).is_null(), out)
     _reject_values(
         rows, entity, "duration", Reason.INVALID_DURATION, pl.col("duration").is_not_null() & pl.col("duration_ms").is_null(), out
     )
-    whole = pl.format("{} ({})", _unescaped("title"), _unescaped("subtitle"))
-    title = pl.when(pl.col("subtitle").is_null()).then(_unescaped("title")).otherwise(whole)
-    return rows.select("file", "source_file", "line", "id", "isrcs", "duration_ms", title=title, artist=_unescaped("artist"))
+    whole = pl.format("{} ({})", _unescape("title"), _unescape("subtitle"))
+    title = pl.when(pl.col("subtitle").is_null()).then(_unescape("title")).otherwise(whole)
+    return rows.select("file", "source_file", "line", "id", "isrcs", "duration_ms", title=title, artist=_unescape("artist"))
 
 
-def _links(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
-    rows = _without(rows, ENTITIES[LINKS.name], Reason.MISSING_ID, pl.any_horizontal(pl.col("work", "recording").is_null()), out)
+def _read_links(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+    rows = _take_out(rows, ENTITIES[LINKS.name], Reason.MISSING_ID, pl.any_horizontal(pl.col("work", "recording").is_null()), out)
     return rows.select("file", "source_file", "line", "id", "work", "recording")
 
 
-_READERS = {WORKS.name: _works, RECORDINGS.name: _recordings, LINKS.name: _links}
+_READERS = {WORKS.name: _read_works, RECORDINGS.name: _read_recordings, LINKS.name: _read_links}
 
 
-def duration_ms(value: pl.Expr) -> pl.Expr:
+def parse_duration_ms(value: pl.Expr) -> pl.Expr:
     """Return ISO 8601 times (`PT3M2S`, `PT182S`, `PT1H0M0.5S`) as milliseconds; null when unreadable or zero."""
     hours, minutes, seconds = (value.str.extract_groups(_DURATION).struct.field(str(group)) for group in (1, 2, 3))
     total = (
@@ -160,26 +160,26 @@ def duration_ms(value: pl.Expr) -> pl.Expr:
     return pl.when(total.is_between(1, _LONGEST_MS)).then(total.round()).cast(pl.Int32)
 
 
-def _iswcs() -> pl.Expr:
+def _split_iswcs() -> pl.Expr:
     """Return the normalised codes of a cell as a list, null where one is wrong."""
     return pl.col("iswc").str.split(_MULTI).list.eval(iswc_expr(pl.element()))
 
 
 def _reject_values(rows: pl.DataFrame, entity: str, field: str, reason: Reason, fails: pl.Expr, out: StagingWriter) -> None:
     bad = rows.filter(fails)
-    out.write_rejects(_rejects(bad, entity, "field", reason).with_columns(bad[field].alias("value"), field=pl.lit(field)))
+    out.write_rejects(_build_rejects(bad, entity, "field", reason).with_columns(bad[field].alias("value"), field=pl.lit(field)))
 
 
-def _without(rows: pl.DataFrame, entity: str, reason: Reason, fails: pl.Expr, out: StagingWriter) -> pl.DataFrame:
+def _take_out(rows: pl.DataFrame, entity: str, reason: Reason, fails: pl.Expr, out: StagingWriter) -> pl.DataFrame:
     bad = rows.filter(fails)
     if bad.is_empty():
         return rows
-    out.read(entity, bad.height)
-    out.write_rejects(_rejects(bad, entity, "row", reason))
+    out.count_read(entity, bad.height)
+    out.write_rejects(_build_rejects(bad, entity, "row", reason))
     return rows.filter(~fails)
 
 
-def _rejects(bad: pl.DataFrame, entity: str, severity: str, reason: Reason) -> pl.DataFrame:
+def _build_rejects(bad: pl.DataFrame, entity: str, severity: str, reason: Reason) -> pl.DataFrame:
     return bad.select(
         "source_file",
         "place",
@@ -187,10 +187,10 @@ def _rejects(bad: pl.DataFrame, entity: str, severity: str, reason: Reason) -> p
         severity=pl.lit(severity),
         reason=pl.lit(reason.value),
         record_id="id",
-        excerpt=excerpt([name for name in bad.columns if name not in _ADDED]),
+        excerpt=build_excerpt([name for name in bad.columns if name not in _ADDED]),
     )
 
 
-def _unescaped(column: str) -> pl.Expr:
+def _unescape(column: str) -> pl.Expr:
     text = pl.col(column)
     return pl.when(text.str.contains("\\", literal=True)).then(text.str.replace_many(_ESCAPES, leftmost=True)).otherwise(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.dumps.fields.isrcs import isrc_lists, read_isrc
+from pipeline.dumps.fields.isrcs import read_isrc, read_isrc_lists
 
 CODE = "USAAA2400011"
 MEANT = [
@@ -60,10 +60,10 @@ SEVERAL = {
 
 def test_a_column_is_read_as_single_values_are_and_lists_as_several() -> None:
     values = [*SEVERAL, *MEANT, *NONE]
-    read = isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
+    read = read_isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
     assert read[: len(SEVERAL)] == list(SEVERAL.values())
     singles = [read_isrc(value) for value in MEANT]
     assert read[len(SEVERAL) : len(SEVERAL) + len(MEANT)] == [([code], None) for code in singles]
     assert [codes for codes, _ in read[-1 - len(NONE) :]] == [[CODE, OTHER] if "/USAAA" in value else [] for value in NONE] + [[]]
-    assert isrc_lists(pl.Series([None, None], dtype=pl.String)).rows() == [([], None), ([], None)]
-    assert isrc_lists(pl.Series([], dtype=pl.String)).rows() == []
+    assert read_isrc_lists(pl.Series([None, None], dtype=pl.String)).rows() == [([], None), ([], None)]
+    assert read_isrc_lists(pl.Series([], dtype=pl.String)).rows() == []

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.daily_dumps import land_days, list_staged_days, list_unchecked_days, mark_checked, prune_days, stage_days
-from pipeline.dumps.landing.landing_zone import landed_dumps
+from pipeline.dumps.landing.landing_zone import list_landed_dumps
 from pipeline.dumps.landing.sources import Source
 from tests.pipeline.dumps.platforms.test_fingerprints import GOOD, write_day
 
@@ -65,7 +65,7 @@ def test_what_was_read_is_neither_fetched_nor_read_again(night: Night) -> None:
     night.stage()
     before = {path: path.stat().st_mtime_ns for path in night.staging.rglob("*.parquet")}
     prune_days(night.zone, 1, night.staging)
-    assert [folder.name for folder in landed_dumps(night.zone)] == [DAYS[2]]
+    assert [folder.name for folder in list_landed_dumps(night.zone)] == [DAYS[2]]
     assert (night.land().status, night.stage().status) == ("unchanged", "unchanged")
     assert {path: path.stat().st_mtime_ns for path in night.staging.rglob("*.parquet")} == before
 
@@ -138,7 +138,7 @@ def test_files_without_a_day_in_their_names_are_none_of_this_dump(night: Night) 
 def test_a_landed_file_that_is_gone_is_fetched_again_when_the_dump_is(night: Night) -> None:
     night.publish(DAYS[0])
     night.land()
-    (landed,) = landed_dumps(night.zone)
+    (landed,) = list_landed_dumps(night.zone)
     (landed / f"{DAYS[0]}-meta-update.jsonl.gz").unlink()
     with pytest.raises(DumpError, match="landed and is gone"):
         night.stage()

@@ -22,7 +22,7 @@ import pytest
 
 from catalog_store.record_keys.place_numbers import FOLDER as PLACE_NUMBERS
 from pipeline.dumps.errors import DumpError, UnblamedError
-from pipeline.dumps.intake.newest_dump import code_version, stage_newest
+from pipeline.dumps.intake.newest_dump import hash_code, stage_newest
 from pipeline.dumps.intake.reading_guard import guard_reading
 from pipeline.dumps.landing.landing_zone import forgive_broken, land, mark_broken
 from pipeline.dumps.landing.sources import Source
@@ -340,7 +340,7 @@ def test_trouble_of_one_platform_keeps_its_last_tables_and_the_dump_is_read_when
     forms: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
     zone, folder = delivered_twice(forms, tmp_path), tmp_path / "staged"
-    mark_broken(zone / "2026-11-01", "not tonight", code_version())
+    mark_broken(zone / "2026-11-01", "not tonight", hash_code())
     assert stage_newest("works", zone, folder).dump == "2026-10-01"
     forgive_broken(zone, "other code")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

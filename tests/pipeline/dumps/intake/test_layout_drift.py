@@ -16,7 +16,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.platforms.catalog_a import USUAL_TAGS
 from pipeline.dumps.platforms.store_a.csv_set import REQUIRED as CSV_REQUIRED
-from pipeline.dumps.platforms.streamsvc_a.relational_tables import expected_columns
+from pipeline.dumps.platforms.streamsvc_a.relational_tables import list_expected_columns
 from pipeline.dumps.platforms.streamsvc_b import media_feed
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS as EPF_COLUMNS
 from pipeline.dumps.platforms.streamsvc_b.epf_export import READ_BY_PLACE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 SAMPLES = Path(__file__).parents[3] / "sample_dumps"
-SONG, TRACKS = media_feed.COLUMNS["song"], expected_columns("tracks")
+SONG, TRACKS = media_feed.COLUMNS["song"], list_expected_columns("tracks")
 
 
 def said_of(platform: str, dump: Path, staged: Path) -> tuple[str, str]:

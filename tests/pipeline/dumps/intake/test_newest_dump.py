@@ -54,7 +54,7 @@ def test_the_newest_dump_is_staged_once(tmp_path: Path) -> None:
 def test_other_code_stages_the_same_dump_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zone = deliver(tmp_path, "2026-09-01", lines(1))
     stage_newest("store_a", zone, tmp_path / "staged")
-    monkeypatch.setattr(newest_dump, "code_version", lambda: "another")
+    monkeypatch.setattr(newest_dump, "hash_code", lambda: "another")
     assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.dumps.landing.checksums import (
-    checksum_differences,
-    file_hash,
-    file_hashes,
+    compare_checksums,
+    compute_hashes,
+    hash_file,
     is_checksum_file,
-    published_checksums,
     read_checksums,
+    read_published_checksums,
 )
 
 if TYPE_CHECKING:
@@ -63,15 +63,15 @@ def test_checksums_of_all_lists_below_a_folder_are_put_together(tmp_path: Path) 
     (tmp_path / "MD5SUMS").write_text(f"{MD5} day/a.csv\n")
     (tmp_path / "day" / "a.csv.sha256").write_text(SHA256)
     (tmp_path / "day" / "a.csv").write_text(f"{MD5} no-list.csv")
-    assert published_checksums(tmp_path) == {tmp_path / "day" / "a.csv": {"md5": MD5, "sha256": SHA256}}
+    assert read_published_checksums(tmp_path) == {tmp_path / "day" / "a.csv": {"md5": MD5, "sha256": SHA256}}
 
 
 def test_hashes_are_those_of_the_whole_file_and_differences_name_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.dumps.landing.checksums.BLOCK_BYTES", 3)
     (tmp_path / "a.csv").write_bytes(b"ten bytes!")
     expected = {name: hashlib.new(name, b"ten bytes!").hexdigest() for name in ("md5", "sha256")}
-    assert file_hashes(tmp_path / "a.csv", ["md5", "sha256"]) == expected
-    assert file_hash(tmp_path / "a.csv", "md5") == expected["md5"]
-    assert checksum_differences("a.csv", expected, expected) == []
-    (told,) = checksum_differences("a.csv", expected, {"md5": expected["md5"], "sha256": SHA256})
+    assert compute_hashes(tmp_path / "a.csv", ["md5", "sha256"]) == expected
+    assert hash_file(tmp_path / "a.csv", "md5") == expected["md5"]
+    assert compare_checksums("a.csv", expected, expected) == []
+    (told,) = compare_checksums("a.csv", expected, {"md5": expected["md5"], "sha256": SHA256})
     assert told == f"a.csv: sha256 is {expected['sha256']}, published is {SHA256}"

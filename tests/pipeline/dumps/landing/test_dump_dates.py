@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dumps.landing.dump_dates import superseded
+from pipeline.dumps.landing.dump_dates import find_superseded
 
 OLD, NEW = "Song/date=2026-10-01/part-1.parquet", "Song/date=2026-11-01/part-0.parquet"
 
@@ -25,10 +25,10 @@ OLD, NEW = "Song/date=2026-10-01/part-1.parquet", "Song/date=2026-11-01/part-0.p
     ],
 )
 def test_the_newest_of_each_series_counts(names: list[str], older: list[str]) -> None:
-    assert superseded(names) == older
+    assert find_superseded(names) == older
 
 
 @given(st.lists(st.integers(0, 9_000), min_size=1, unique=True))
 def test_exactly_one_day_of_a_series_is_left(days: list[int]) -> None:
     names = [f"feed_{date(2000, 1, 1) + timedelta(days=day)}/part" for day in days]
-    assert set(names) - set(superseded(names)) == {max(names)}
+    assert set(names) - set(find_superseded(names)) == {max(names)}

@@ -15,10 +15,18 @@ from fsspec.implementations.local import LocalFileSystem
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import forgive_broken, land, landed_dumps, last_good, mark_broken, prune_landings, require_whole
+from pipeline.dumps.landing.landing_zone import (
+    find_last_good,
+    forgive_broken,
+    land,
+    list_landed_dumps,
+    mark_broken,
+    prune_landings,
+    require_whole,
+)
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.transfer import download
-from pipeline.dumps.landing.upstream import RemoteFile, remote_file
+from pipeline.dumps.landing.upstream import RemoteFile, build_remote_file
 
 from .http_upstream import Upstream, serving
 
@@ -115,7 +123,7 @@ def test_files_that_nothing_tells_apart_are_fetched_and_compared(upstream: Upstr
     upstream.files = {"2026-09-01/a.csv": b"two"}
     second = fetched(upstream, zone)
     assert (second.status, content(second)) == ("new", b"two")
-    assert len(landed_dumps(zone)) == 2
+    assert len(list_landed_dumps(zone)) == 2
 
 
 @pytest.mark.parametrize("dated", [True, False])
@@ -191,7 +199,7 @@ def test_linked_file_changed_in_place_is_told_and_lands_anew(tmp_path: Path, zon
     first = local(tmp_path / "up", zone, link=True)
     assert first.folder is not None
     times = file.stat()
-    assert (local(tmp_path / "up", zone, link=True).status, len(landed_dumps(zone))) == ("unchanged", 1)
+    assert (local(tmp_path / "up", zone, link=True).status, len(list_landed_dumps(zone))) == ("unchanged", 1)
     file.write_bytes(b"two")
     if keeps_time:
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -373,7 +381,7 @@ def test_another_size_than_announced_is_refused(upstream: Upstream, zone: Path, 
     assert result.status == "missing"
     assert f"{announced:,}" in str(result.problem)
     assert "announced" in str(result.problem)
-    assert landed_dumps(zone) == []
+    assert list_landed_dumps(zone) == []
 
 
 @pytest.mark.parametrize("announced", [2999, 3001])
@@ -387,7 +395,7 @@ def test_another_size_than_announced_is_refused_by_every_file_system(zone: Path,
 
     (zone / "up" / "2026-09-01").mkdir(parents=True)
     (zone / "up" / "2026-09-01" / "a.csv").write_bytes(b"n" * 3000)
-    file = remote_file(Lying(), "a.csv", {"name": str(zone / "up" / "2026-09-01" / "a.csv"), "size": announced, "mtime": 1.0})
+    file = build_remote_file(Lying(), "a.csv", {"name": str(zone / "up" / "2026-09-01" / "a.csv"), "size": announced, "mtime": 1.0})
     with pytest.raises(DumpError, match=rf"a\.csv: 3,000 bytes came, {announced:,} were announced"):
         download(Lying(), file, zone / "part")
 
@@ -500,7 +508,7 @@ def test_damaged_landed_dump_is_fetched_again_although_upstream_shows_nothing_ne
         stage_newest("store_a", zone, tmp_path / "staging")
     again = fetched(upstream, zone)
     assert (again.status, again.folder, content(again)) == ("new", zone / "2026-09-01.2", b"one")
-    assert last_good(zone) == again.folder
+    assert find_last_good(zone) == again.folder
 
 
 def test_damaged_note_costs_one_fetch(upstream: Upstream, zone: Path) -> None:
@@ -518,7 +526,7 @@ def test_damaged_broken_note_is_forgiven(upstream: Upstream, zone: Path) -> None
     result = fetched(upstream, zone)
     (zone / "2026-09-01.broken.json").write_bytes(b"{")
     forgive_broken(zone, "code")
-    assert last_good(zone) == result.folder
+    assert find_last_good(zone) == result.folder
 
 
 def test_verdict_on_a_removed_dump_does_not_fall_on_the_next_of_its_name(
@@ -558,7 +566,7 @@ def test_dump_killed_before_its_folder_got_its_name_has_not_landed(upstream: Ups
         patch.setattr(landing_zone, "_write_text", lambda path, text: path.write_text(text))
         with pytest.raises(KeyboardInterrupt):
             fetched(upstream, zone)
-    assert landed_dumps(zone) == []
+    assert list_landed_dumps(zone) == []
     upstream.sent.clear()
     assert fetched(upstream, zone).folder == zone / "2026-09-01"
     assert upstream.fetches("2026-09-01/a.csv") == []  # all was there
@@ -597,14 +605,14 @@ def test_dump_that_one_code_could_not_read_gets_another_chance_with_any_other(up
     for other in ("a", "c"):
         mark_broken(landed, "no table", "b")
         forgive_broken(zone, "b")
-        assert last_good(zone) is None
+        assert find_last_good(zone) is None
         forgive_broken(zone, other)
-        assert last_good(zone) == landed
+        assert find_last_good(zone) == landed
     mark_broken(landed, "too few rows", "b", limits={"least": 2.0})
     forgive_broken(zone, "b", {"least": 2.0})
-    assert last_good(zone) is None
+    assert find_last_good(zone) is None
     forgive_broken(zone, "b", {"least": 1.0})
-    assert last_good(zone) == landed
+    assert find_last_good(zone) == landed
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -18,14 +18,14 @@ from pipeline.dumps.landing import landing_zone, transfer
 from pipeline.dumps.landing.landing_zone import (
     DamagedDumpError,
     Landing,
-    broken_since,
-    broken_story,
+    describe_broken,
+    describe_landing,
+    find_last_good,
     forgive_broken,
     is_broken,
     land,
-    landed_dumps,
-    landing_facts,
-    last_good,
+    list_broken_since,
+    list_landed_dumps,
     mark_broken,
     prune_landings,
     require_whole,
@@ -66,17 +66,17 @@ def test_dumps_of_one_date_are_ordered_by_number(tmp_path: Path) -> None:
     (tmp_path / "2026-10-01").mkdir()  # without a note it has not landed
     (tmp_path / "2026-11-01").write_text("")
     (tmp_path / "2026-11-01.landed.json").write_text("{}")
-    assert names(landed_dumps(tmp_path)) == ["2026-08-31.11", "2026-09-01", "2026-09-01.2", "2026-09-01.9", "2026-09-01.10"]
+    assert names(list_landed_dumps(tmp_path)) == ["2026-08-31.11", "2026-09-01", "2026-09-01.2", "2026-09-01.9", "2026-09-01.10"]
 
 
 def test_last_good_dump_is_the_newest_that_is_not_broken(tmp_path: Path) -> None:
-    assert last_good(tmp_path) is None
+    assert find_last_good(tmp_path) is None
     one, two, three = (lay_dump(tmp_path, f"2026-09-0{day}") for day in (1, 2, 3))
     for newest, before in ((three, two), (two, one), (one, None)):
-        assert last_good(tmp_path) == newest
+        assert find_last_good(tmp_path) == newest
         mark_broken(newest, "bad")
         assert is_broken(newest)
-        assert last_good(tmp_path) == before
+        assert find_last_good(tmp_path) == before
 
 
 def test_broken_dumps_since_the_last_good_one_are_told_with_time_and_reason(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_broken_dumps_since_the_last_good_one_are_told_with_time_and_reason(tmp_
     found_at = note.pop("found_at")
     assert note == {"reason": "too few rows", "code": "code 1", "damaged": True, "limits": {"least": 2.0}}
     assert json.loads((tmp_path / "2026-09-01.broken.json").read_text())["damaged"] is False
-    assert broken_story(three) == f"dump 2026-09-03 (found broken {found_at}): too few rows"
-    assert [line.partition(" (")[0] for line in broken_since(tmp_path, None)] == ["dump 2026-09-01", "dump 2026-09-03"]
-    assert broken_since(tmp_path, one) == broken_since(tmp_path, two) == [broken_story(three)]
-    assert broken_since(tmp_path, three) == []
+    assert describe_broken(three) == f"dump 2026-09-03 (found broken {found_at}): too few rows"
+    assert [line.partition(" (")[0] for line in list_broken_since(tmp_path, None)] == ["dump 2026-09-01", "dump 2026-09-03"]
+    assert list_broken_since(tmp_path, one) == list_broken_since(tmp_path, two) == [describe_broken(three)]
+    assert list_broken_since(tmp_path, three) == []
     (tmp_path / "2026-09-03.broken.json").write_text("[1]")
-    assert broken_story(three) == "dump 2026-09-03 (found broken before): for a reason that was lost"
+    assert describe_broken(three) == "dump 2026-09-03 (found broken before): for a reason that was lost"
 
 
 @pytest.mark.parametrize(
@@ -168,17 +168,17 @@ def test_pruning_keeps_so_many_and_all_of_later_dates(tmp_path: Path, keep: int,
 
 
 def test_landing_facts_are_plain_values(tmp_path: Path) -> None:
-    assert landing_facts(Landing("store_a", "new", tmp_path, None, 3, ["a"])) == {
+    assert describe_landing(Landing("store_a", "new", tmp_path, None, 3, ["a"])) == {
         "platform": "store_a", "status": "new", "folder": str(tmp_path), "problem": None, "bytes_fetched": 3, "files": ["a"],
     }  # fmt: skip
-    assert landing_facts(Landing("store_a", "missing", None))["folder"] is None
+    assert describe_landing(Landing("store_a", "missing", None))["folder"] is None
 
 
 @pytest.mark.parametrize(
     ("count", "told"), [(1, "0"), (10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"), (11, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1 more")]
 )
 def test_message_names_ten_files_and_counts_the_others(count: int, told: str) -> None:
-    assert landing_zone._named([str(number) for number in range(count)]) == told
+    assert landing_zone._list_names([str(number) for number in range(count)]) == told
 
 
 # --- fetching one file ---
@@ -353,7 +353,7 @@ def test_what_a_killed_run_left_is_kept_when_it_is_of_this_dump_and_this_boot(
 
 def test_machine_that_names_no_boot_has_one_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landing_zone, "_BOOT_ID", tmp_path / "none")
-    assert landing_zone._boot_id() == ""
+    assert landing_zone._read_boot_id() == ""
     landing_zone._discard_other_dump(tmp_path / ".incoming", "this", [])
     assert (tmp_path / ".incoming" / ".boot").read_text() == ""
 
@@ -364,7 +364,7 @@ def test_machine_that_names_no_boot_has_one_all_the_same(tmp_path: Path, monkeyp
 def test_free_name_is_the_date_or_the_next_number(tmp_path: Path) -> None:
     taken = []
     for _ in range(4):
-        folder = landing_zone._free_name(tmp_path, "2026-09-01")
+        folder = landing_zone._find_free_name(tmp_path, "2026-09-01")
         folder.mkdir()
         taken.append(folder.name)
     assert taken == ["2026-09-01", "2026-09-01.2", "2026-09-01.3", "2026-09-01.4"]
@@ -407,12 +407,12 @@ def test_files_that_changed_while_they_were_fetched_are_named_up_to_ten(tmp_path
     after = [RemoteFile(file.path, file.name, 1, ("new",)) for file in before]
     (tmp_path / "incoming").mkdir()
     with pytest.raises(DumpError, match=r"fetched: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; nothing was taken over"):
-        landing_zone._verified(tmp_path / "incoming", before, after)
+        landing_zone._verify(tmp_path / "incoming", before, after)
     assert not (tmp_path / "incoming").exists()
     for now in ([*before, RemoteFile("/up/new", "new", 1)], before[:-1]):
         (tmp_path / "incoming").mkdir()
         with pytest.raises(DumpError, match=r"fetched: (new|11); nothing"):
-            landing_zone._verified(tmp_path / "incoming", before, now)
+            landing_zone._verify(tmp_path / "incoming", before, now)
 
 
 def test_records_hold_size_and_hash_of_each_file_in_order(tmp_path: Path) -> None:
@@ -422,10 +422,10 @@ def test_records_hold_size_and_hash_of_each_file_in_order(tmp_path: Path) -> Non
     md5 = hashlib.md5(b"one").hexdigest()  # noqa: S324 - as published
     files = [RemoteFile("/up/b", "b", 3), RemoteFile("/up/a", "a", 3, checksums={"md5": md5})]
     expected = [{"name": name, "bytes": 3, "sha256": hashlib.sha256(texts[name]).hexdigest()} for name in ("a", "b")]
-    assert landing_zone._verified(tmp_path, files, files) == expected
+    assert landing_zone._verify(tmp_path, files, files) == expected
     wrong = [files[0], RemoteFile("/up/a", "a", 3, checksums={"md5": "0" * 32})]
     with pytest.raises(DumpError, match=rf"checksums differ, nothing was taken over: a: md5 is {md5}, published is 0{{32}}"):
-        landing_zone._verified(tmp_path, wrong, wrong)
+        landing_zone._verify(tmp_path, wrong, wrong)
     assert not tmp_path.exists()
 
 
@@ -510,4 +510,4 @@ def test_range_that_a_server_names_is_the_rest_or_is_not(told: str, start: int, 
 def test_request_is_conditioned_by_a_strong_tag_or_by_the_time_of_change(
     tag: str | None, modified: str | None, condition: str | None
 ) -> None:
-    assert transfer._if_range(RemoteFile("p", "n", 1, entity_tag=tag, modified=modified)) == condition
+    assert transfer._choose_validator(RemoteFile("p", "n", 1, entity_tag=tag, modified=modified)) == condition

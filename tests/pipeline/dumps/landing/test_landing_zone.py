@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import land, landed_dumps, last_good, mark_broken, prune_landings
+from pipeline.dumps.landing.landing_zone import find_last_good, land, list_landed_dumps, mark_broken, prune_landings
 from pipeline.dumps.landing.sources import Source
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_a_dump_replaced_under_the_same_date_lands_beside_the_first(tmp_path: Pa
     second = land(source(tmp_path / "up"), tmp_path / "zone")
     assert second.folder == tmp_path / "zone" / "2026-09-01.2"
     assert (tmp_path / "zone" / "2026-09-01" / "a.csv").read_text() == "1"
-    assert last_good(tmp_path / "zone") == second.folder
+    assert find_last_good(tmp_path / "zone") == second.folder
 
 
 def test_flat_folder_with_dates_in_file_names_lands_the_newest_month_only(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_pruning_keeps_the_newest_and_the_last_good(tmp_path: Path) -> None:
     mark_broken(tmp_path / "zone" / "2026-08-01", "bad")
     mark_broken(tmp_path / "zone" / "2026-07-01", "bad")
     prune_landings(tmp_path / "zone", keep=1)
-    assert [path.name for path in landed_dumps(tmp_path / "zone")] == ["2026-06-01", "2026-08-01"]
+    assert [path.name for path in list_landed_dumps(tmp_path / "zone")] == ["2026-06-01", "2026-08-01"]
     assert not (tmp_path / "zone" / "2026-07-01").exists()
 
 

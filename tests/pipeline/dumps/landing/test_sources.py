@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.dumps.landing.dump_dates import date_in
-from pipeline.dumps.landing.sources import SourcesError, load_sources, sources_below
+from pipeline.dumps.landing.dump_dates import find_date
+from pipeline.dumps.landing.sources import SourcesError, find_sources_below, load_sources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,9 +88,9 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
 def test_folders_named_after_platforms_are_sources(tmp_path: Path) -> None:
     (tmp_path / "store_a").mkdir()
     (tmp_path / "truth").mkdir()
-    assert list(sources_below(tmp_path)) == ["store_a"]
+    assert list(find_sources_below(tmp_path)) == ["store_a"]
     with pytest.raises(SourcesError, match="no folder named after a platform"):
-        sources_below(tmp_path / "truth")
+        find_sources_below(tmp_path / "truth")
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_folders_named_after_platforms_are_sources(tmp_path: Path) -> None:
     ],
 )
 def test_dates_in_names(name: str, date: str | None) -> None:
-    assert date_in(name) == date
+    assert find_date(name) == date

@@ -16,7 +16,16 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing import upstream
 from pipeline.dumps.landing.sources import Source
-from pipeline.dumps.landing.upstream import RemoteFile, files_of, matches, newest_dump, remote_file, remote_files, shown_files, why_nothing
+from pipeline.dumps.landing.upstream import (
+    RemoteFile,
+    build_remote_file,
+    build_remote_files,
+    explain_absence,
+    find_newest_dump,
+    is_match,
+    list_dump_files,
+    list_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,36 +103,36 @@ def test_marks_hold_all_that_tells_a_delivery_and_only_the_lines_of_a_checksum_f
 
 def test_newest_of_several_dated_folders_is_the_dump(memory: MemoryFileSystem) -> None:
     put(memory, "2026-08-01/a.csv", "2026-09-01/b.csv", "2026-09-01/sub/c.csv", "2026-07-01/d.csv")
-    dump = newest_dump(memory, "/up", source())
+    dump = find_newest_dump(memory, "/up", source())
     assert (dump.date, dump.is_dated, dump.folder, names(dump.files)) == ("2026-09-01", True, "2026-09-01", ["b.csv", "sub/c.csv"])
     assert (dump.older, dump.strays) == ((), ())
 
 
 def test_folder_whose_name_only_begins_alike_is_another_dump(memory: MemoryFileSystem) -> None:
     put(memory, "2026-09-01/a.csv", "2026-09-01-old/b.csv")
-    dump = newest_dump(memory, "/up", source(dated=True))
+    dump = find_newest_dump(memory, "/up", source(dated=True))
     assert (dump.folder, names(dump.files)) == ("2026-09-01-old", ["b.csv"])
-    dump = newest_dump(memory, "/up", source())
+    dump = find_newest_dump(memory, "/up", source())
     assert (dump.folder, dump.date, names(dump.files)) == ("", "2026-09-01", ["2026-09-01-old/b.csv", "2026-09-01/a.csv"])
 
 
 def test_files_beside_dated_folders_are_strays_only_when_nobody_said_otherwise(memory: MemoryFileSystem) -> None:
     put(memory, "2026-09-01/a.csv", "stray.csv")
-    assert newest_dump(memory, "/up", source()).strays == ("stray.csv",)
-    assert newest_dump(memory, "/up", source(dated=True)).strays == ()
-    flat = newest_dump(memory, "/up", source(dated=False))
+    assert find_newest_dump(memory, "/up", source()).strays == ("stray.csv",)
+    assert find_newest_dump(memory, "/up", source(dated=True)).strays == ()
+    flat = find_newest_dump(memory, "/up", source(dated=False))
     assert (flat.folder, flat.strays, flat.date, names(flat.files)) == ("", (), "2026-09-01", ["2026-09-01/a.csv", "stray.csv"])
 
 
 def test_undated_folder_beside_a_dated_one_makes_the_delivery_flat(memory: MemoryFileSystem) -> None:
     put(memory, "2026-09-01/a.csv", "extra/b.csv")
-    dump = newest_dump(memory, "/up", source())
+    dump = find_newest_dump(memory, "/up", source())
     assert (dump.folder, names(dump.files), dump.strays) == ("", ["2026-09-01/a.csv", "extra/b.csv"], ())
 
 
 def test_flat_delivery_takes_the_newest_date_of_its_names_and_files_without_one(memory: MemoryFileSystem) -> None:
     put(memory, "a_20260801.csv", "a_20260901.csv", "b_20260801.csv", "notes.txt")
-    dump = newest_dump(memory, "/up", source())
+    dump = find_newest_dump(memory, "/up", source())
     assert (dump.date, dump.is_dated, dump.folder) == ("2026-09-01", True, "")
     assert names(dump.files) == ["a_20260901.csv", "notes.txt"]
     assert dump.older == ("a_20260801.csv",)
@@ -131,54 +140,54 @@ def test_flat_delivery_takes_the_newest_date_of_its_names_and_files_without_one(
 
 def test_files_of_a_dump_stay_its_own_when_a_newer_one_appears(memory: MemoryFileSystem) -> None:
     put(memory, "2026-08-01/a.csv")
-    dump = newest_dump(memory, "/up", source())
+    dump = find_newest_dump(memory, "/up", source())
     put(memory, "2026-09-01/b.csv")
-    assert names(files_of(memory, "/up", source(), dump)) == ["a.csv"]
+    assert names(list_dump_files(memory, "/up", source(), dump)) == ["a.csv"]
     put(memory, "flat/a_20260801.csv")
-    dump = newest_dump(memory, "/up/flat", source())
+    dump = find_newest_dump(memory, "/up/flat", source())
     put(memory, "flat/a_20260901.csv")
-    assert names(files_of(memory, "/up/flat", source(), dump)) == ["a_20260801.csv"]
+    assert names(list_dump_files(memory, "/up/flat", source(), dump)) == ["a_20260801.csv"]
 
 
 def test_dump_without_a_date_is_of_the_day_its_newest_file_was_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, moment in (("a.csv", datetime(2026, 3, 1, 23, 59, tzinfo=UTC)), ("b.csv", datetime(2026, 2, 28, tzinfo=UTC))):
         (tmp_path / name).write_text("x")
         os.utime(tmp_path / name, (moment.timestamp(), moment.timestamp()))
-    dump = newest_dump(LocalFileSystem(), str(tmp_path), Source("store_a", str(tmp_path)))
+    dump = find_newest_dump(LocalFileSystem(), str(tmp_path), Source("store_a", str(tmp_path)))
     assert (dump.date, dump.is_dated) == ("2026-03-01", False)
     monkeypatch.setattr(time, "time", lambda: 86400.0 * 2)
-    assert upstream._modified_date([RemoteFile("p", "n", 1)]) == "1970-01-03"
-    assert upstream._modified_date([RemoteFile("p", "n", 1, modified_at=0.0)]) == "1970-01-01"
+    assert upstream._find_modified_date([RemoteFile("p", "n", 1)]) == "1970-01-03"
+    assert upstream._find_modified_date([RemoteFile("p", "n", 1, modified_at=0.0)]) == "1970-01-01"
 
 
 def test_source_that_shows_no_dump_says_why(memory: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(memory, *(f"{letter}.csv" for letter in "abcdefghijkl"))
-    assert why_nothing(source(dated=True)) == (
+    assert explain_absence(source(dated=True)) == (
         "store_a: looked for any file in memory://up: no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)"
     )
-    told = why_nothing(source(files=("*.tar", "x*")))
+    told = explain_absence(source(files=("*.tar", "x*")))
     assert told.startswith("store_a: looked for *.tar or x* in memory://up: no file matches ['*.tar', 'x*']; there are ['a.csv', ")
     assert told.endswith("'j.csv']"), "ten of twelve"
-    assert why_nothing(source()) == "store_a: looked for any file in memory://up: it is there, and was not taken over; the log says why"
+    assert explain_absence(source()) == "store_a: looked for any file in memory://up: it is there, and was not taken over; the log says why"
     empty = Source("store_a", "memory://other")
     MemoryFileSystem().makedirs("/other", exist_ok=True)
-    assert why_nothing(empty).endswith("nothing there: the folder is missing or empty")
-    assert why_nothing(Source("store_a", str(tmp_path))).endswith(f"{tmp_path}: nothing there: the folder is empty")
+    assert explain_absence(empty).endswith("nothing there: the folder is missing or empty")
+    assert explain_absence(Source("store_a", str(tmp_path))).endswith(f"{tmp_path}: nothing there: the folder is empty")
 
     def fail(_source: Source) -> None:
         raise ConnectionError("reset")
 
-    monkeypatch.setattr(upstream, "opened", fail)
-    assert why_nothing(source()).endswith("memory://up: ConnectionError: reset")
+    monkeypatch.setattr(upstream, "open_source", fail)
+    assert explain_absence(source()).endswith("memory://up: ConnectionError: reset")
 
 
 def test_hidden_files_and_folders_are_not_shown(memory: MemoryFileSystem) -> None:
     put(memory, "a.csv", ".DS_Store", "sub/._b.csv", ".cache/c.csv", "sub/d.e.csv")
-    assert list(shown_files(memory, "/up")) == ["a.csv", "sub/d.e.csv"]
+    assert list(list_files(memory, "/up")) == ["a.csv", "sub/d.e.csv"]
 
 
 @pytest.mark.parametrize(
-    ("name", "glob", "is_match"),
+    ("name", "glob", "is_chosen"),
     [
         ("deep/a.csv", "**", True),
         ("deep/a.csv", "*.csv", True),
@@ -188,8 +197,8 @@ def test_hidden_files_and_folders_are_not_shown(memory: MemoryFileSystem) -> Non
         ("deep/a.csv", "*.tar", False),
     ],
 )
-def test_glob_chooses_by_path_or_by_name(name: str, glob: str, is_match: bool) -> None:  # noqa: FBT001
-    assert matches(name, glob) is is_match
+def test_glob_chooses_by_path_or_by_name(name: str, glob: str, is_chosen: bool) -> None:  # noqa: FBT001
+    assert is_match(name, glob) is is_chosen
 
 
 # --- listings over HTTP ---
@@ -203,15 +212,15 @@ def test_web_folders_are_listed_once_and_only_below_the_address() -> None:
             "http://x/up/sub/gone/": None,
         }
     )
-    assert list(shown_files(web, "http://x/up/")) == ["a.csv", "sub/b.csv"]
+    assert list(list_files(web, "http://x/up/")) == ["a.csv", "sub/b.csv"]
     assert web.asked == ["http://x/up/", "http://x/up/sub/", "http://x/up/sub/gone/"]
 
 
 def test_web_address_that_is_not_found_is_told() -> None:
     with pytest.raises(DumpError, match="nothing there: the address is not found"):
-        shown_files(Web({"http://x/up/": None}), "http://x/up")
+        list_files(Web({"http://x/up/": None}), "http://x/up")
     with pytest.raises(DumpError, match="nothing there: the folder is missing or empty"):
-        shown_files(Web({"http://x/up/": []}), "http://x/up")
+        list_files(Web({"http://x/up/": []}), "http://x/up")
 
 
 @pytest.mark.parametrize(("below", "is_refused"), [(3, False), (4, True)])
@@ -220,9 +229,9 @@ def test_web_with_more_folders_than_the_limit_is_refused(monkeypatch: pytest.Mon
     web = Web({"http://x/": [*(f"http://x/{number}/" for number in range(below)), "http://x/a.csv"]})
     if is_refused:
         with pytest.raises(DumpError, match="more than 4 folders below the address"):
-            shown_files(web, "http://x/")
+            list_files(web, "http://x/")
     else:
-        assert list(shown_files(web, "http://x/")) == ["a.csv"]
+        assert list(list_files(web, "http://x/")) == ["a.csv"]
 
 
 # --- local folders ---
@@ -236,7 +245,7 @@ def test_local_folder_that_is_none_is_told(tmp_path: Path) -> None:
         ("file/below", r"file/below: cannot be read \(Not a directory\): give the user"),
     ):
         with pytest.raises(DumpError, match=told):
-            shown_files(LocalFileSystem(), str(tmp_path / path))
+            list_files(LocalFileSystem(), str(tmp_path / path))
 
 
 def test_folder_that_vanishes_while_it_is_listed_is_no_error_and_one_that_cannot_be_read_is() -> None:
@@ -249,15 +258,15 @@ def test_local_file_is_marked_by_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "origin").write_bytes(b"four")
     (tmp_path / "link").symlink_to("origin")
     found = (tmp_path / "origin").stat()
-    file = remote_file(LocalFileSystem(), "a.csv", {"name": str(tmp_path / "link"), "size": 6}, {"md5": MD5}, "l")
+    file = build_remote_file(LocalFileSystem(), "a.csv", {"name": str(tmp_path / "link"), "size": 6}, {"md5": MD5}, "l")
     assert file == RemoteFile(
         str(tmp_path / "link"), "a.csv", 4, (f"mtime_ns={found.st_mtime_ns}", f"inode={found.st_ino}"), found.st_ctime_ns, {"md5": MD5},
         lines="l", modified_at=found.st_mtime,
     )  # fmt: skip
     (tmp_path / "origin").unlink()
     with pytest.raises(DumpError, match=r"link: cannot be read \(No such file or directory\); is it a link that leads nowhere\?"):
-        remote_file(LocalFileSystem(), "a.csv", {"name": str(tmp_path / "link")})
-    assert remote_file(LocalFileSystem(), "a.csv", {"name": __file__}).checksums == {}
+        build_remote_file(LocalFileSystem(), "a.csv", {"name": str(tmp_path / "link")})
+    assert build_remote_file(LocalFileSystem(), "a.csv", {"name": __file__}).checksums == {}
 
 
 # --- files of other machines ---
@@ -287,15 +296,15 @@ def test_local_file_is_marked_by_what_it_leads_to(tmp_path: Path) -> None:
 def test_every_validator_that_a_file_system_names_is_a_mark(
     info: dict[str, object], validators: tuple[str, ...], tag: str | None, modified: str | None, modified_at: float | None
 ) -> None:
-    file = remote_file(Web({}), "a.csv", {"name": "http://x/a.csv", "size": 3, **info}, {"md5": MD5}, "l")
+    file = build_remote_file(Web({}), "a.csv", {"name": "http://x/a.csv", "size": 3, **info}, {"md5": MD5}, "l")
     expected = RemoteFile("http://x/a.csv", "a.csv", 3, validators, None, {"md5": MD5}, tag, modified, modified_at, "l")
     assert file == expected
 
 
 def test_size_that_a_listing_leaves_out_is_asked_for(memory: MemoryFileSystem) -> None:
     put(memory, "a.csv", content=b"four")
-    assert remote_file(memory, "a.csv", {"name": "/up/a.csv"}).size == 4
-    assert remote_file(memory, "a.csv", {"name": "/up/a.csv", "size": 0}).size == 0
+    assert build_remote_file(memory, "a.csv", {"name": "/up/a.csv"}).size == 4
+    assert build_remote_file(memory, "a.csv", {"name": "/up/a.csv", "size": 0}).size == 0
 
 
 def test_checksum_files_speak_of_chosen_files_and_are_marked_by_what_they_say(memory: MemoryFileSystem) -> None:
@@ -303,9 +312,9 @@ def test_checksum_files_speak_of_chosen_files_and_are_marked_by_what_they_say(me
     put(memory, "MD5SUMS", content=f"{MD5} a.csv\n".encode())
     put(memory, "a.csv.sha256", content=b"f" * 64)
     put(memory, "SHA1SUMS", content=b"nothing of use")
-    shown = shown_files(memory, "/up")
+    shown = list_files(memory, "/up")
     chosen = {name: shown[name] for name in ("a.csv", "b.csv", "MD5SUMS", "SHA1SUMS")}
-    found = {file.name: file for file in remote_files(memory, chosen, shown)}
+    found = {file.name: file for file in build_remote_files(memory, chosen, shown)}
     assert {name: dict(file.checksums) for name, file in found.items()} == {
         "a.csv": {"md5": MD5, "sha256": "f" * 64},
         "b.csv": {},
@@ -328,11 +337,11 @@ def test_checksum_file_longer_than_the_limit_says_nothing(
     monkeypatch.setattr(upstream, "LARGEST_LIST_BYTES", len(line))
     put(memory, "a.csv")
     put(memory, "MD5SUMS", content=line + b"\n" * more)
-    shown = shown_files(memory, "/up")
-    [file] = remote_files(memory, {"a.csv": shown["a.csv"]}, shown)
+    shown = list_files(memory, "/up")
+    [file] = build_remote_files(memory, {"a.csv": shown["a.csv"]}, shown)
     assert dict(file.checksums) == ({"md5": MD5} if is_read else {})
 
 
 def test_checksum_file_that_vanishes_is_told(memory: MemoryFileSystem) -> None:
     with pytest.raises(DumpError, match="MD5SUMS vanished while it was read"):
-        remote_files(memory, {}, {"MD5SUMS": {"name": "/up/MD5SUMS", "size": 1}})
+        build_remote_files(memory, {}, {"MD5SUMS": {"name": "/up/MD5SUMS", "size": 1}})

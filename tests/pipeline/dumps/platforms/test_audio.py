@@ -17,7 +17,7 @@ from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
-from pipeline.dumps.platforms.audio.decoding import decoded_files
+from pipeline.dumps.platforms.audio.decoding import decode_files
 from pipeline.quality.invariants import list_staging_invariants
 from simulator.tunes import RATE, make_tune, write_wav
 
@@ -169,6 +169,6 @@ class Deadly:
 
 def test_a_file_that_kills_the_decoder_costs_itself_alone(first_night: Folder) -> None:
     good = first_night.folder / "one.wav"
-    found = decoded_files([good, Deadly()], workers=2)  # type: ignore[list-item]
+    found = decode_files([good, Deadly()], workers=2)  # type: ignore[list-item]
     assert found[0].problem is None
     assert found[1].problem == "the decoder crashed on it"

@@ -17,7 +17,7 @@ from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.platforms import fingerprints
-from pipeline.dumps.platforms.fingerprints.items import fingerprint_keys, unsigned
+from pipeline.dumps.platforms.fingerprints.items import build_fingerprint_keys, to_unsigned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,16 +157,16 @@ FINGERPRINTS = st.lists(st.lists(st.integers(-(2**31), 2**32 - 1), min_size=1, m
 
 @given(FINGERPRINTS)
 def test_items_come_out_modulo_32_bits_in_their_lists(lists: list[list[int]]) -> None:
-    found = unsigned(pl.Series(lists, dtype=pl.List(pl.Int64)))
+    found = to_unsigned(pl.Series(lists, dtype=pl.List(pl.Int64)))
     assert found.to_list() == [[item % 2**32 for item in items] for items in lists]
 
 
 @given(FINGERPRINTS)
 def test_a_key_depends_on_its_own_fingerprint_alone(lists: list[list[int]]) -> None:
-    items = unsigned(pl.Series(lists, dtype=pl.List(pl.Int64)))
+    items = to_unsigned(pl.Series(lists, dtype=pl.List(pl.Int64)))
     ids = pl.Series(range(1, len(lists) + 1), dtype=pl.Int64)
-    together = fingerprint_keys(ids, items)
-    alone = [fingerprint_keys(ids[row : row + 1], items[row : row + 1]).item() for row in range(len(lists))]
+    together = build_fingerprint_keys(ids, items)
+    alone = [build_fingerprint_keys(ids[row : row + 1], items[row : row + 1]).item() for row in range(len(lists))]
     assert together.to_list() == alone
     assert (together >= 0).all()
     assert np.unique(together.to_numpy()).size == len(lists)
@@ -174,4 +174,4 @@ def test_a_key_depends_on_its_own_fingerprint_alone(lists: list[list[int]]) -> N
 
 def test_keys_never_change_because_published_indexes_hold_them() -> None:
     items = pl.Series([[1, 2, 3], [3, 2, 1]], dtype=pl.List(pl.UInt32))
-    assert fingerprint_keys(pl.Series([5, -5], dtype=pl.Int64), items).to_list() == [7459794730569148794, 2188558222851285389]
+    assert build_fingerprint_keys(pl.Series([5, -5], dtype=pl.Int64), items).to_list() == [7459794730569148794, 2188558222851285389]

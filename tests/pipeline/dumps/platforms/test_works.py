@@ -13,7 +13,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.platforms.works.work_tables import duration_ms
+from pipeline.dumps.platforms.works.work_tables import parse_duration_ms
 
 SAMPLES = Path(__file__).parents[3] / "sample_dumps" / "works"
 Row = tuple[str, ...]
@@ -186,7 +186,7 @@ def test_dirty_lines_are_rejects_with_file_and_line_and_the_books_balance(dump: 
     ],
 )
 def test_durations_are_iso_8601(value: str, milliseconds: int | None) -> None:
-    assert pl.select(duration_ms(pl.lit(value))).item() == milliseconds
+    assert pl.select(parse_duration_ms(pl.lit(value))).item() == milliseconds
 
 
 def manifest(dump: Path, *rows: Row, end: str = "EOF\n") -> None:

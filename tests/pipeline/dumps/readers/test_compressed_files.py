@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.compressed_files import DumpFile, blocks
+from pipeline.dumps.readers.compressed_files import DumpFile, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ COMPRESSED = [suffix for suffix in PACK if suffix != ".xml"]
 def test_blocks_give_back_the_content_in_blocks_of_the_size_asked_for(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(PACK[suffix](CONTENT))
-    got = list(blocks(path, 100_000))
+    got = list(read_blocks(path, 100_000))
     assert b"".join(got) == CONTENT
     assert {len(block) for block in got[:-1]} == {100_000}
 
@@ -43,10 +43,10 @@ def test_blocks_give_back_the_content_in_blocks_of_the_size_asked_for(tmp_path: 
 def test_the_content_says_how_it_is_packed_whatever_the_name(tmp_path: Path, packed: str, named: str) -> None:
     path = tmp_path / f"dump{named}"
     path.write_bytes(PACK[packed](CONTENT[:20_000]))
-    assert b"".join(blocks(path)) == CONTENT[:20_000]
+    assert b"".join(read_blocks(path)) == CONTENT[:20_000]
     characters = "ö".encode() * 5000
     path.write_bytes(PACK[packed](b"x" + characters))
-    assert b"".join(blocks(path)) == b"x" + characters, "text is text though a character is cut where looking ends"
+    assert b"".join(read_blocks(path)) == b"x" + characters, "text is text though a character is cut where looking ends"
 
 
 def test_an_archive_that_was_unpacked_on_the_way_is_read(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_archive_that_was_unpacked_on_the_way_is_read(tmp_path: Path) -> None
 def test_several_members_in_one_file_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(PACK[suffix](CONTENT) + PACK[suffix](b"second member\n"))
-    assert b"".join(blocks(path)) == CONTENT + b"second member\n"
+    assert b"".join(read_blocks(path)) == CONTENT + b"second member\n"
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
@@ -71,7 +71,7 @@ def test_a_cut_off_file_names_file_and_place(tmp_path: Path, suffix: str, keep: 
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(packed[: int(len(packed) * keep)])
     with pytest.raises(DumpError, match=rf"dump{suffix}: .* behind byte \d+ .* fetch the file again"):
-        list(blocks(path, 10_000))
+        list(read_blocks(path, 10_000))
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
@@ -81,7 +81,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(packed)
     with pytest.raises(DumpError, match="behind byte"):
-        list(blocks(path))
+        list(read_blocks(path))
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
@@ -89,7 +89,7 @@ def test_an_error_page_saved_under_the_name_of_a_dump_is_no_dump(tmp_path: Path,
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(b"<html>429 Too Many Requests</html>")
     with pytest.raises(DumpError, match="behind byte 0"):
-        list(blocks(path))
+        list(read_blocks(path))
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -97,7 +97,7 @@ def test_an_empty_file_is_an_error(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(b"")
     with pytest.raises(DumpError, match="0 bytes"):
-        list(blocks(path))
+        list(read_blocks(path))
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
@@ -105,13 +105,13 @@ def test_a_file_that_unpacks_to_nothing_is_an_error_unless_allowed(tmp_path: Pat
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(PACK[suffix](b""))
     with pytest.raises(DumpError, match="unpacks to 0 bytes"):
-        list(blocks(path))
-    assert list(blocks(path, may_be_empty=True)) == []
+        list(read_blocks(path))
+    assert list(read_blocks(path, may_be_empty=True)) == []
 
 
 def test_a_missing_file_is_an_error_of_the_dump(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match=r"nothing\.xml\.gz: cannot be opened"):
-        list(blocks(tmp_path / "nothing.xml.gz"))
+        list(read_blocks(tmp_path / "nothing.xml.gz"))
 
 
 def test_a_stream_feeds_tarfile(tmp_path: Path) -> None:

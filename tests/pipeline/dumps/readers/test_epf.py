@@ -24,7 +24,7 @@ def file_of(records: Sequence[bytes], count: int | None = None) -> bytes:
 
 
 def read(data: bytes, *columns: str) -> EpfBlock:
-    blocks = list(EpfFile(io.BytesIO(data), "song").blocks(columns or None))
+    blocks = list(EpfFile(io.BytesIO(data), "song").read_blocks(columns or None))
     return EpfBlock(pl.concat(block.rows for block in blocks), pl.concat(block.rejects for block in blocks))
 
 
@@ -105,4 +105,4 @@ def test_a_file_that_is_not_whole_is_an_error_that_names_it(data: bytes, message
 
 
 def test_a_table_without_records_is_read() -> None:
-    assert list(EpfFile(io.BytesIO(file_of([])), "song").blocks()) == []
+    assert list(EpfFile(io.BytesIO(file_of([])), "song").read_blocks()) == []

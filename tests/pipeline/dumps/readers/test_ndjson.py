@@ -142,7 +142,7 @@ def test_a_field_of_another_type_is_left_out_by_name_and_its_record_stays(
     blocks = dump(lines(neighbour, {"id": 1, **fields}, {"id": 2}))
     (record,) = [row for block in blocks for row in block.frame.filter(id="1").drop("id", "source_file").to_dicts()]
     assert {name: value for name, value in record.items() if value is not None} == {"place": "line 2", **read}
-    misfits = pl.concat(block.rejects("source_recording") for block in blocks).filter(place="line 2")
+    misfits = pl.concat(block.build_rejects("source_recording") for block in blocks).filter(place="line 2")
     assert misfits.select("field", "value").rows() == left_out
     assert set(misfits.select("entity", "severity", "reason", "source_file", "record_id").rows()) <= {
         ("source_recording", "field", "wrong_type", "tracks.ndjson", "1")
@@ -261,9 +261,9 @@ def test_line_numbers_hold_whatever_the_steps_cut(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(ndjson_lines, "STEP_BYTES", step)
         counter = ndjson_lines.LineCounter(path)
         assert counter.take(2).tolist() == [1, 4], step
-        assert counter.position() == (raw.index(b'{"id": 3}'), 6), step
+        assert counter.find_position() == (raw.index(b'{"id": 3}'), 6), step
         assert counter.take(2).tolist() == [6, 8], step
-        assert counter.position() is None, step
+        assert counter.find_position() is None, step
         with pytest.raises(EOFError):
             counter.take(1)
 

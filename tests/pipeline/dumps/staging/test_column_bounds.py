@@ -17,9 +17,9 @@ from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.checks import run_checks, table_checks
 from catalog_store.tables.staging import LONGEST_DURATION_MS, LONGEST_ID, LONGEST_NAME, MOST_ARTISTS, MOST_CODES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.staging.column_bounds import within_bounds
+from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS, VALUE_CHARACTERS, StagingWriter
-from pipeline.engine.duckdb_session import bounded_duckdb
+from pipeline.engine.duckdb_session import open_duckdb
 from tests.pipeline.dumps.conftest import FORMS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def recordings(**columns: object) -> pl.DataFrame:
 def staged(frame: pl.DataFrame, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Stage rows of `source_recording`; return the staged rows and the rejects."""
     with StagingWriter("store_a", folder / "staged") as out:
-        out.read("source_recording", frame.height)
+        out.count_read("source_recording", frame.height)
         out.write("source_recording", frame)
     return tuple(pl.read_parquet(folder / "staged" / name / "*.parquet") for name in ("source_recording", "reject"))  # type: ignore[return-value]
 
@@ -123,11 +123,11 @@ def test_rows_without_a_place_are_named_by_their_id(tmp_path: Path) -> None:
 
 def test_reject_itself_is_cut_to_the_bounds_of_its_table(tmp_path: Path) -> None:
     with StagingWriter("store_a", tmp_path / "staged") as out:
-        out.read("source_recording", 2)
+        out.count_read("source_recording", 2)
         place = {"entity": "source_recording", "severity": "row", "reason": "invalid_id", "source_file": "a", "place": "line 1"}
         out.write_rejects(pl.DataFrame([place | {"record_id": LONG, "value": LONG, "excerpt": LONG, "field": LONG}]))
         out.write("source_recording", recordings().head(1))
-    with bounded_duckdb(tmp_path / "spill") as connection:
+    with open_duckdb(tmp_path / "spill") as connection:
         findings = run_checks(connection, table_checks(TABLES["reject"], lambda name: tmp_path / "staged" / name))
     assert not [str(finding) for finding in findings if finding.rows]
 
@@ -150,7 +150,7 @@ def test_every_text_list_and_number_of_staging_has_a_bound() -> None:
 def test_number_is_staged_or_rejected_whatever_it_is(numbers: list[int | None]) -> None:
     frame = pl.DataFrame({"release_id": ["r"] * len(numbers), "external_id": ["e"] * len(numbers), "track_number": numbers})
     table = TABLES["source_release_track"]
-    kept, rejects = within_bounds(table, frame.cast({"track_number": pl.Int64}))
+    kept, rejects = apply_bounds(table, frame.cast({"track_number": pl.Int64}))
     conformed = table.conform(kept.with_columns(platform=pl.lit("store_a")))
     good = [number if number is not None and 0 <= number < 2**15 else None for number in numbers]
     assert conformed["track_number"].to_list() == good

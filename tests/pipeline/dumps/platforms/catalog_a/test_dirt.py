@@ -111,7 +111,7 @@ def test_blocks_of_any_size_give_the_same_records(tmp_path: Path, monkeypatch: p
     whole = path.read_bytes()
     monkeypatch.setattr(xml_extraction, "TREE_BYTES", 300)
     for size in (20, 333, 4096, 1 << 20):
-        found = list(xml_blocks.record_blocks(path, "releases", size))
+        found = list(xml_blocks.cut_record_blocks(path, "releases", size))
         assert b"".join(block.data for block in found).strip() == whole[len(b"<releases>") : whole.rindex(b"</releases>")].strip()
         assert all(whole[block.offset : block.offset + len(block.data)] == block.data for block in found)
         ids = [xml_extraction.extract(block, [["id", *"abcdefghijklmnopq"], [*"abcdef"]]).frames[0]["id"] for block in found]
@@ -122,7 +122,7 @@ def test_repeated_records_are_rejected_within_and_across_blocks(tmp_path: Path, 
     content = file_of(release(1), release(2, "first"), release(2, "again"), release(3), release(1, "again"))
     for size in (150, 1 << 20):
         monkeypatch.setattr(
-            "pipeline.dumps.platforms.catalog_a.record_blocks", lambda path, root, size=size: xml_blocks.record_blocks(path, root, size)
+            "pipeline.dumps.platforms.catalog_a.record_blocks", lambda path, root, size=size: xml_blocks.cut_record_blocks(path, root, size)
         )
         tables = stage(tmp_path, content)
         assert tables["source_release"].select("release_id", "title").rows() == [("1", "Title"), ("2", "first"), ("3", "Title")]
@@ -132,9 +132,9 @@ def test_repeated_records_are_rejected_within_and_across_blocks(tmp_path: Path, 
 
 def test_seen_ids_are_remembered_over_the_whole_range() -> None:
     seen = SeenIds()
-    assert seen.repeated(pl.Series(["1", "70000", "999999999"])).to_list() == [False, False, False]
-    assert seen.repeated(pl.Series(["2", "999999999", "70000"])).to_list() == [False, True, True]
-    assert seen.repeated(pl.Series([], dtype=pl.String)).to_list() == []
+    assert seen.find_repeated(pl.Series(["1", "70000", "999999999"])).to_list() == [False, False, False]
+    assert seen.find_repeated(pl.Series(["2", "999999999", "70000"])).to_list() == [False, True, True]
+    assert seen.find_repeated(pl.Series([], dtype=pl.String)).to_list() == []
 
 
 def test_records_without_id_or_name_are_rejected(stage_records: StageRecords) -> None:
@@ -195,7 +195,7 @@ def test_a_record_that_never_ends_is_an_error(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "discogs_20260801_releases.xml"
     path.write_bytes(b"<releases>\n" + release(1, "long" * 5000))
     with pytest.raises(DumpError, match="no record starts in"):
-        list(xml_blocks.record_blocks(path, "releases", 1000))
+        list(xml_blocks.cut_record_blocks(path, "releases", 1000))
 
 
 def test_releases_are_required_and_several_files_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
