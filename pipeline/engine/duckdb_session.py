@@ -31,6 +31,7 @@ def open_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[duckd
         "memory_limit": memory_limit,
         "temp_directory": str(spill),
         "threads": count_workers(),
+        # A build needs no network: DuckDB must not fetch an extension because a query names an unknown function.
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
@@ -43,6 +44,7 @@ def open_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[duckd
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
     """Yield the result of `sql` in frames of up to `rows` rows. Each call has its own cursor, so results can be read in turns."""
+    # A second query on one connection would end the stream of the first.
     with connection.cursor() as cursor:
         for batch in cursor.sql(sql).to_arrow_reader(rows):
             yield pl.DataFrame(pl.from_arrow(batch))

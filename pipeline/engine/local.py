@@ -28,6 +28,7 @@ IN_FLIGHT_PER_WORKER = 2
 
 def count_workers() -> int:
     """Return the number of processors that this process may use."""
+    # os.cpu_count() also counts the processors that taskset or a cpuset withholds from this process.
     return len(os.sched_getaffinity(0))
 
 
@@ -46,9 +47,11 @@ def start_workers(workers: int | None = None) -> Iterator[Pool]:
     this process, however it ends, and at once when the block is interrupted.
     """
     workers = workers or count_workers()
+    # Tests and small files stay in this process: a pool costs more than it saves, and a debugger sees the function.
     if workers == 1:
         yield Pool(1, None)
         return
+    # `fork` would copy locks that other threads hold at that moment, and the child would wait for them for ever.
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as processes:
         try:
@@ -67,6 +70,7 @@ def _follow_parent() -> None:
     A worker that outlived it would write into the next build's files. Ctrl-C reaches all processes of a terminal, so workers leave the
     reaction to the build.
     """
+    # The kernel sends the signal, so that SIGKILL of the build ends the workers, too: no handler of Python runs then.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -95,10 +99,12 @@ def map_ordered(
     try:
         for item in items:
             waiting.append(pool.processes.submit(function, item))
+            # Await the oldest result and not the next finished one: the order of the items is the order of the rows on disk.
             if len(waiting) >= pool.workers * IN_FLIGHT_PER_WORKER:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
+        # The consumer may stop early or an item may fail: what has not begun must not run on into the next stage.
         for future in waiting:
             future.cancel()

@@ -30,6 +30,7 @@ def measure_usage() -> Iterator[Usage]:
     """Measure the block. The peak is that of the block where the kernel lets a process reset it, else of the process so far."""
     usage = Usage()
     _reset_peak()
+    # The peak is reset before the clocks start, so that its system call is no part of the measurement.
     wall, cpu = time.perf_counter(), _read_cpu_seconds()
     try:
         yield usage
@@ -46,6 +47,8 @@ def _read_cpu_seconds() -> float:
 
 def _reset_peak() -> None:
     try:
+        # "5" resets VmHWM to the present size (proc_pid_clear_refs(5)). resource.getrusage has no such reset: its peak covers the whole
+        # process.
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
         return  # not Linux, or not allowed: the peak since the process started is the best there is

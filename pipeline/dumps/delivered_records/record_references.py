@@ -48,6 +48,7 @@ def read_linked_blocks(
     connection: duckdb.DuckDBPyConnection, genre_names: dict[str, str], kind: str, condition: str
 ) -> Iterator[pl.DataFrame]:
     """Yield blocks of recordings or releases that meet `condition`, in order, with names filled in and dangling references in `_lost_*`."""
+    # Both streams are sorted by `position`, as `pair_blocks` requires; the joins above lose the order of the files.
     rows = stream(connection, f"SELECT * FROM ({_ROWS[kind]}) WHERE {condition} ORDER BY position")
     credit_rows = stream(
         connection,
@@ -88,8 +89,10 @@ def stage_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) 
 def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), _lost_artists=pl.lit(None, dtype=pl.String))
+    # A credit that is an id alone needs a name from the dump. Without one it cannot be shown or linked.
     lost = rows.filter(pl.col("name").is_null()).group_by("position").agg(_lost_artists=pl.col("artist_id").str.join(","))
     named = rows.filter(pl.col("name").is_not_null())
+    # A credit without a name is dropped here and reported through `_lost_artists`.
     artists = nest_rows(block, named, "position", ["artist_id", "name", "role"])
     return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
 

@@ -70,6 +70,7 @@ SHAPES = {"recording": RECORDING, "release": RELEASE, "artist": ARTIST, "label":
 
 def conform(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     """Return `frame` with exactly the columns of `shape`. Raises ValueError when it has others."""
+    # A misspelled column would otherwise become null without a word.
     unknown = set(frame.columns) - set(shape)
     if unknown:
         raise ValueError(f"columns {sorted(unknown)} are not of the shape")

@@ -76,6 +76,7 @@ def _stage(
     stage: Callable[[pl.DataFrame], None],
 ) -> None:
     """Stage records, then parts whose id no record has: of each id the first part with a title."""
+    # Only repeated ids come into memory. They are few, whatever the size of the dump.
     duplicates = read_frame(
         connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     )

@@ -36,6 +36,7 @@ class DeliveredStore:
         if frame.is_empty():
             return
         first = self.rows[kind]
+        # Ids are normalised before they are joined: `12.0` in one file and `12` in another are the same release.
         ids = [strip_code(pl.col(name)) for name in _IDS if name in frame.columns and frame[name].dtype == pl.String]
         numbered = frame.with_columns(*ids, position=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
         self._waiting[kind].append(conform(numbered, SHAPES[kind]))
@@ -46,12 +47,14 @@ class DeliveredStore:
     def build_source(self, kind: str) -> str:
         """Return all rows of one kind, in order, as a table expression for DuckDB."""
         self._write(kind)
+        # DuckDB refuses to read a folder without files.
         if not self.rows[kind]:
             pl.DataFrame(schema=SHAPES[kind]).write_parquet(self.folder / kind / "part-000000.parquet")
         return sql_source(self.folder / kind)
 
     def _write(self, kind: str) -> None:
         if self._waiting[kind]:
+            # lz4, because the files live for minutes: writing must be cheap and the size does not matter.
             pl.concat(self._waiting[kind]).write_parquet(self.folder / kind / f"part-{self._parts[kind]:06d}.parquet", compression="lz4")
             self._parts[kind] += 1
             self._waiting[kind] = []

@@ -43,6 +43,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
+    # A video is rejected as such before its id is judged: an operator need not mend it.
     block, rejects = split_rows(block, entity, "id", [is_other, *_build_identity_rules(number=True)])
     out.write_rejects(rejects)
     block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")
@@ -88,6 +89,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
             popularity=share,
         ),
     )
+    # A place that the release lists has disc and number; the one that the recording names would double it.
     stands = nullify_blank("release_id").is_not_null() & ~pl.col("_is_placed")
     places = block.filter(stands).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
     out.write("source_release_track", places)
@@ -127,7 +129,9 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
             gtin=gtin,
             release_date=date.struct.field("date"),
             release_date_precision=date.struct.field("precision"),
+            # A word that we do not know is still a type: `other`, and null only where none was delivered.
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
+            # What the layout says goes before what the type or the credit suggests.
             is_compilation=pl.coalesce(
                 "is_compilation", (kind == "compilation") | list_credit_names().list.contains(VARIOUS_ARTISTS)
             ).fill_null(value=False),
@@ -182,6 +186,7 @@ def _build_identity_rules(*, number: bool = False) -> list[RowRule]:
     return [
         RowRule(Reason.MISSING_ID, nullify_blank("id").is_null()),
         *([RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id")] if number else []),
+        # After the id was judged: a repeated wrong id is reported as wrong.
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
         RowRule(Reason.MISSING_TITLE, nullify_blank("title").is_null()),
     ]
@@ -189,6 +194,7 @@ def _build_identity_rules(*, number: bool = False) -> list[RowRule]:
 
 def _build_reference_rules(columns: list[str]) -> list[ValueRule]:
     """Return rules for references to records that the dump does not hold, and for genres with an id but no name."""
+    # A genre that has an id and no name cannot be mapped. The operator learns which id is missing in the dump.
     nameless = (
         pl.col("genres")
         .list.filter(_is_blank("genre") & ~_is_blank("genre_id"))
@@ -211,6 +217,7 @@ def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
         block.filter(pl.col("genres").list.len() > 0)
         .select(*WHERE, "id", pl.col("genres").list.filter(~_is_blank("genre")))
         .filter(pl.col("genres").list.len() > 0)
+        # Positions are given before the explosion, so that the first genre of a record stays its primary one.
         .with_columns(position=pl.int_ranges(pl.col("genres").list.len()))
         .explode("genres", "position")
         .unnest("genres")

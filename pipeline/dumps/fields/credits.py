@@ -14,6 +14,7 @@ PLACEHOLDER_NAMES = (VARIOUS_ARTISTS, "Unknown Artist", "Unknown", "[unknown]")
 
 def select_named_credits(column: str = "artists") -> pl.Expr:
     """Return an expression for the credits that have a name; a null list becomes empty."""
+    # A null name compares as null, and `filter` drops it with the blank ones.
     named = pl.col(column).list.filter(pl.element().struct.field("name").str.strip_chars() != "")
     return named.fill_null(pl.lit([], dtype=CREDITS))
 

@@ -40,8 +40,10 @@ def build_date(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
     """Return year, month, day (null or 0 = unknown) as struct(date: `YYYY-MM-DD` padded with 01, precision: day|month|year)."""
     has_year = year.is_between(EARLIEST_YEAR, LATEST_YEAR)
     has_month = has_year & month.is_between(1, 12).fill_null(value=False)
+    # `clip`, because pl.date raises on month 13; `has_month` has decided already.
     full = pl.date(year, month.clip(1, 12), 1).dt.month_end().dt.day()
     has_day = has_month & (day.is_between(1, 31) & (day <= full)).fill_null(value=False)
+    # The catalog keeps whole dates, so unknown parts become 01 and `precision` says how much of it is known.
     padded_month = pl.when(has_month).then(month).otherwise(1).cast(pl.String).str.zfill(2)
     padded_day = pl.when(has_day).then(day).otherwise(1).cast(pl.String).str.zfill(2)
     date = pl.when(has_year).then(pl.concat_str(year.cast(pl.String).str.zfill(4), padded_month, padded_day, separator="-"))

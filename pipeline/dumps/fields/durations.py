@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 _ISO_SHAPE = r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$"
+# Months and years have no fixed length and do not occur.
 _ISO_UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
 _CLOCK_SHAPE = r"^(?:(\d+):)?(\d{1,3}):(\d{2}(?:\.\d+)?)$"
 _CLOCK_UNITS_MS = (3_600_000, 60_000, 1000)
@@ -22,6 +23,7 @@ def parse_clock_ms(value: pl.Expr) -> pl.Expr:
 
 def parse_seconds_ms(value: pl.Expr) -> pl.Expr:
     """Return seconds as text, with or without a fraction, as Int64 milliseconds, else null."""
+    # Round before the cast, which truncates: 64.1 * 1000 is 64099.99999999999 in binary.
     return (value.str.strip_chars().cast(pl.Float64, strict=False) * 1000).round().cast(pl.Int64, strict=False)
 
 

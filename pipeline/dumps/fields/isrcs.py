@@ -30,17 +30,21 @@ def read_isrc(value: str) -> str | None:
     code = normalise_isrc(value)
     if code is not None:
         return code
+    # NFKC turns the wide letters of CJK fonts into ASCII ones. Noise goes afterwards, because NFKC leaves invisible characters.
     text = _NOISE.sub("", unicodedata.normalize("NFKC", value).strip()).upper()
     found = _DIGITS.match(text)
+    # The letters are replaced last: `O` is a legal letter in the first five places, and a code that is right as it is stays.
     return normalise_isrc(text) or (normalise_isrc(found[1] + found[2].translate(_AS_DIGITS)) if found else None)
 
 
 def read_isrcs(value: str) -> tuple[list[str], list[str]]:
     """Return the codes in a value, in order, and the parts that are no code. A value has one code, or several with separators."""
+    # First as one code: `GB-EMI-03-00013` and `GB EMI 03 00013` hold separators themselves.
     whole = read_isrc(value)
     if whole:
         return [whole], []
     parts = [part for part in _SEPARATOR.split(value.strip(_BRACKETS)) if part]
+    # A blank separates codes only if each word is a whole code.
     if len(parts) == 1 and all(read_isrc(word) for word in parts[0].split()):
         parts = parts[0].split()
     codes = [read_isrc(part) for part in parts]
@@ -54,12 +58,14 @@ def read_isrc_lists(values: pl.Series) -> pl.DataFrame:
 
     Only values that are no plain code are read one by one.
     """
+    # Nearly all values are plain codes and are read as a column; Python sees the rest.
     codes = pl.select(isrc_expr(pl.lit(values))).to_series()
     doubtful = (codes.is_null() & (values.str.strip_chars() != "")).fill_null(value=False).arg_true().to_list()
     found = [read_isrcs(value) for value in values.gather(doubtful)]
     plain = codes.is_not_null().arg_true()
     rows = np.concatenate([plain.to_numpy(), np.repeat(np.array(doubtful, dtype=np.int64), [len(several) for several, _ in found])])
     every = pl.concat([codes.drop_nulls(), pl.Series([code for several, _ in found for code in several], dtype=pl.String)])
+    # Lists as offsets into one array of codes: rows without a code get an empty list, and no object per row is made.
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows.astype(np.int64), minlength=len(values)))])
     in_order = every.gather(np.argsort(rows, kind="stable")).to_arrow()
     strange = dict(zip(doubtful, ("; ".join(rest) or None for _, rest in found), strict=True))

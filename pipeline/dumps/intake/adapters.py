@@ -67,14 +67,17 @@ def stage_dump(
     """
     known = read_profile(before or folder, platform)
     watched = nullcontext() if platform in READ_IN_PLACE else guard_reading(platform, dump, folder)
+    # The order matters: the guard ends first and may still fail the writer, whose own errors are translated outside of it.
     with translate_errors(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
         find_adapter(platform)(dump, out)
+        # A file of an unknown layout gives rejects only. Publishing it would empty the platform in the catalog.
         if out.is_fruitless and platform not in MAY_BE_EMPTY:
             why = out.first_reject or "the files hold none"
             raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")
         main = MAIN_TABLES.get(platform)
         if main and not out.profile.rows[main]:
             why = f"no row of {main} can be staged although there are others ({out.first_reject or 'a table came empty'})"
+            # A first dump may lack the main table, which is a warning. A dump that lost it is broken.
             if known and known.rows[main]:
                 raise DumpError(f"{dump}: {why}; fetch the dump again")
             out.warn(why)
@@ -82,6 +85,7 @@ def stage_dump(
             reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
         for line in find_layout_warnings(known, out.profile):
             out.warn(line)
+        # After the warnings: what is remembered is not reported again.
         remember_unknown(known, out.profile)
         require_no_losses(platform, known, out.profile, limits or DriftLimits())
     return out.profile

@@ -78,6 +78,7 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
         if not days:
             raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
         fetched, files, staged = 0, [], list_staged_days(staging)
+        # Oldest first and at most `most`: a first start has thousands of days, and each night takes its share.
         for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
             dump = RemoteDump(day, True, _list_day_files(file_system, days[day], shown))
             landing = land_files(file_system, source, zone, dump, partial(_list_again, file_system, days[day], shown), report)
@@ -98,6 +99,7 @@ def _list_day_files(file_system: Any, paths: list[str], shown: Mapping[str, Info
 def _list_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
     """Return the files as `_list_day_files` does, from a new listing."""
     file_system.invalidate_cache()
+    # Only the folders of these files are listed again: the whole tree has thousands of days.
     names = {info["name"]: path for path, info in shown.items()}
     folders = {shown[path]["name"].rpartition("/")[0] for path in paths}
     now = {names[info["name"]]: info for folder in folders for info in file_system.ls(folder, detail=True) if info["name"] in names}
@@ -123,6 +125,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
         raise DumpError(f"{platform}: nothing staged before, and {problem}")
     if not staged and not done:
         return Intake(platform, "missing", None)
+    # Read once more, because a day between others may have been removed by hand.
     problem = problem or _describe_hole(list_staged_days(folder))
     through = max([*staged, *done])
     status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
@@ -150,6 +153,7 @@ def _find_next_day(day: str) -> str:
 def _stage_day(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
     """Stage a day. Return what is wrong with it, or None."""
     before = [other for other in list_staged_days(folder) if other < day]
+    # Later days update rows of earlier ones by id, so a gap would stay in the tables for good.
     if before and _find_next_day(before[-1]) != day:
         missing = _find_next_day(before[-1])
         return (
@@ -162,6 +166,7 @@ def _stage_day(platform: str, day: str, dump: Path, folder: Path, report: Callab
         folder.mkdir(parents=True, exist_ok=True)
         stage_dump(platform, dump, folder / day, report, limits=DAY_LIMITS, before=folder / before[-1] if before else None)
     except DumpError as error:
+        # A full disk says nothing about the day: it is tried again next time.
         if not isinstance(error, UnblamedError):
             mark_broken(dump, str(error), hash_code(), is_damaged=isinstance(error, DamagedDumpError))
         return f"{dump.name}: {error}"

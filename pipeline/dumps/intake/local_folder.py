@@ -49,6 +49,7 @@ def stage_in_place(
         problem = landing.problem if landing else None
         return Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
     listing = _hash_listing(landing.folder)
+    # The listing stands for the name of the dump, which a folder does not have.
     if is_stamped(folder, listing):
         staged = read_profile(folder, platform)
         return Intake(platform, "unchanged", str(landing.folder), None, tuple(staged.warnings) if staged else ())
@@ -57,6 +58,7 @@ def stage_in_place(
     except DumpError as error:
         if not folder.is_dir():
             raise
+        # The folder itself is not marked broken: the operator mends it in place, and the next build reads it again.
         staged_at = (read_stamp(folder) or {}).get("staged_at", "before")
         return Intake(platform, "kept_last_good", None, f"{error}; the tables staged last ({staged_at}) stay in use")
     write_stamp(folder, listing)

@@ -70,6 +70,7 @@ def stage_newest(
     forgive_broken(zone, hash_code(), limits.to_note())
     restore_staging(folder)
     is_new = False
+    # Each broken dump is marked and the one before it tried, until one is readable or is the one already staged.
     while (dump := find_last_good(zone)) is not None and not is_stamped(folder, dump.name):
         try:
             require_whole(dump)
@@ -82,6 +83,7 @@ def stage_newest(
             refused_by = limits.to_note() if isinstance(error, ShrunkenDumpError) else None
             mark_broken(dump, str(error), hash_code(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
             continue
+        # After the tables: a run killed before the stamp stages again, and a stamp without tables cannot exist.
         write_stamp(folder, dump.name)
         is_new = True
         break
@@ -133,6 +135,7 @@ def hash_code() -> str:
     """Return a hash of the adapters, the staging schema and the record keys. Another hash means that dumps are staged again."""
     digest = hashlib.sha256()
     here, keys = Path(pipeline.dumps.__file__).parent, Path(catalog_store.record_keys.__file__).parent
+    # A stylesheet is code as well. Too much is hashed rather than too little: staging again is slow, stale tables are wrong.
     sources = [*here.rglob("*.py"), *here.rglob("*.xslt"), *keys.glob("*.py")]
     for source in [*sorted(sources), Path(catalog_store.tables.staging.__file__)]:
         digest.update(source.read_bytes())

@@ -67,6 +67,7 @@ def guard_reading(platform: str, dump: Path, staging: Path) -> Iterator[None]:
     An error in `staging`, or in a folder beside it whose name begins the same (`.scratch`, `.pending`), is not blamed on the dump.
     """
     with translate_errors(platform, dump, staging):
+        # Times of change and sizes, not hashes: `require_whole` has hashed the files just before.
         before = _list_files(dump)
         yield
         after = _list_files(dump)
@@ -82,9 +83,11 @@ def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]
         yield
     except DumpError:
         raise
+    # A panic of Rust derives from BaseException. Ctrl-C must still pass.
     except (Exception, pl.exceptions.PanicException) as error:
         place = getattr(error, "filename", None) or dump
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
+        # Only what a library raises about its input is blamed on the dump; a KeyError is a bug of ours.
         if isinstance(error, _READING) and not _is_of_this_machine(error, staging):
             raise DumpError(f"{place}: {platform} cannot be read ({said}); {_MEND}") from error
         raise UnblamedError(f"{place}: {platform} could not be staged ({said}{_find_raising_line(error)}); {_LOOK}") from error
@@ -105,6 +108,7 @@ def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
             if not S_ISREG(stat.st_mode):
                 raise DumpError(f"{path}: a pipe, a device or a socket, which would be read for ever; {_MEND}")
             found[str(path)] = stat.st_size, stat.st_mtime_ns
+        # A folder called `tracks.parquet` is how Spark writes a table. An empty one lost its parts.
         elif path.suffix and not any(path.iterdir()):
             raise DumpError(f"{path}: an empty folder under the name of a file; {_MEND}")
     return found

@@ -62,6 +62,7 @@ def is_companion(platform: str, name: str) -> bool:
     """Return whether no adapter has to read the file at this path below the dump. Hidden files are notes of an operating system."""
     low = name.lower()
     base = low.rpartition("/")[2]
+    # By name or by path: an export may put parts called `part-0001` into a folder named after the table.
     known = (*EVERYWHERE, *OF_PLATFORM.get(platform, ()))
     return base.startswith(".") or any(fnmatch(base, glob) or fnmatch(low, glob) for glob in known)
 
@@ -70,6 +71,7 @@ def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWri
     """Reject the files of the dump that are neither among `used` nor companions, as records of `entity`, and name them in one warning."""
     read = set(used)
     files = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
+    # A reject and not an error: an unknown file beside a good dump should not cost the dump.
     unread = [path for path in files if path not in read and not is_companion(out.platform, str(path.relative_to(dump)))]
     for path in unread:
         name = str(path.relative_to(dump))

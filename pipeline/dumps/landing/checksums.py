@@ -23,6 +23,7 @@ _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 
 _KIND = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
 _LIST_NAME = re.compile(rf"(?i)(?:^|[._-])(?:{_KIND}sums?|checksums?)(?:\.txt|\.{_KIND}(?:sums?)?)?$")
 _SINGLE_NAME = re.compile(rf"(?i)^(?P<file>.+)\.{_KIND}(?:sums?)?(?:\.txt)?$")
+# A leading backslash is how coreutils marks a line whose file name is escaped. One blank as separator is what catalog_a writes.
 _LINE = re.compile(r"^\\?([0-9a-fA-F]{32,128})\s+\*?(\S.*?)\s*$")
 _TAGGED_LINE = re.compile(r"^(?i:MD5|SHA1|SHA224|SHA256|SHA384|SHA512)\s*\((.+)\)\s*=\s*([0-9a-fA-F]{32,128})\s*$")
 _BARE_LINE = re.compile(r"^\s*([0-9a-fA-F]{32,128})\s*$")
@@ -53,6 +54,7 @@ def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
         algorithm = _ALGORITHMS.get(len(digest))
         if algorithm:
             path = PurePosixPath(file)
+            # Lists are often made on the server by absolute path. Taken literally, such a path would lead out of the landing folder.
             inside = path.name if path.is_absolute() or ".." in path.parts else path
             found.setdefault(str(folder / inside), {})[algorithm] = digest.lower()
     return found
@@ -75,6 +77,7 @@ def hash_file(path: Path, algorithm: str) -> str:
 
 def compute_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
     """Return hex digests of a file by several algorithms, read once."""
+    # usedforsecurity=False: a system in FIPS mode refuses MD5 otherwise, and upstreams publish it.
     digests = {algorithm: hashlib.new(algorithm, usedforsecurity=False) for algorithm in algorithms}
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):

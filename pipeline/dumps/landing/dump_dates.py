@@ -29,6 +29,7 @@ def _find_last_date(name: str) -> tuple[re.Match[str], str] | None:
     for match in reversed(list(_TOKEN.finditer(name))):
         try:
             return match, date(int(match[1]), int(match[2]), int(match[3])).isoformat()
+        # Eight digits that are no date, such as a sender id or a release number.
         except ValueError:
             continue
     return None
@@ -45,10 +46,12 @@ def find_superseded(names: Iterable[str]) -> list[str]:
     newest: dict[str, str] = {}
     for name in names:
         parts = name.split("/")
+        # The first dated part of the path decides: files inside a dated folder belong to the date of the folder.
         place = next((place for place, part in enumerate(parts) if (day := find_date(part)) and day >= _FIRST_YEAR), None)
         if place is None:
             continue
         match, day = _find_last_date(parts[place]) or (None, "")
+        # Without its date the name is the same for all versions. Part numbers go only from files, because a folder `disc2` is no part.
         called = parts[place][: match.start()] + "*" + parts[place][match.end() :] if match else parts[place]
         series = "/".join([*parts[:place], _NUMBER.sub("", called) if place == len(parts) - 1 else called + "/"])
         dated[name] = series, day

@@ -94,6 +94,7 @@ def find_last_good(zone: Path) -> Path | None:
 
 def list_landed_dumps(zone: Path) -> list[Path]:
     """Return all landed dumps, oldest first."""
+    # A folder without its note was being renamed, or deleted, when a run was killed.
     folders = [path for path in zone.glob("*") if path.is_dir() and _name_note(path, "landed").exists()]
     return sorted(folders, key=_build_sort_key)
 
@@ -120,6 +121,7 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
     """
     for note in zone.glob("*.broken.json"):
         said = _read_json(note) or {}
+        # New code may read what the old could not. A note without limits tells of another fault, which no limit mends.
         if said.get("code") != code or (said.get("limits") is not None and said["limits"] != limits):
             note.unlink()
 
@@ -146,6 +148,7 @@ def require_whole(dump: Path) -> None:
         path = dump / file["name"]
         if not path.is_file():
             raise DamagedDumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
+        # Size first: it is free, and a file cut short needs no hash.
         if (size := path.stat().st_size) != file["bytes"]:
             raise DamagedDumpError(
                 f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?"
@@ -159,10 +162,12 @@ def require_whole(dump: Path) -> None:
 def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
     """Delete landed dumps except the newest `keep`. The last good one always stays; with `through`, later dates stay, too."""
     good = find_last_good(zone)
+    # The last good dump stays however old it is: newer ones may all be broken.
     doomed = [
         folder for folder in list_landed_dumps(zone)[:-keep] if folder != good and (through is None or read_landed_date(folder) <= through)
     ]
     for folder in doomed:
+        # The note goes first: without it a half deleted folder is no landed dump, and the next landing removes it.
         _name_note(folder, "landed").unlink()
         _name_note(folder, "broken").unlink(missing_ok=True)
         flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
@@ -171,6 +176,7 @@ def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Pa
 
 
 def _build_sort_key(folder: Path) -> tuple[str, int]:
+    # `2026-08-01.10` comes after `2026-08-01.9`, so the number is compared as a number.
     return read_landed_date(folder), int(folder.name.partition(".")[2] or 0)
 
 
@@ -219,6 +225,8 @@ def land_files(
     `list_again` says what upstream shows of the same dump when all is fetched.
     """
     files, listing = dump.files, _hash_listing(dump, dump.files)
+    # The listing alone proves that nothing is new only if every file has a validator or a checksum. Otherwise the content is fetched and
+    # compared.
     known = next(
         (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder) and _read_landed_note(folder)["listing"] == listing),
         None,
@@ -227,6 +235,7 @@ def land_files(
         return _reuse_landed(source, known)
     if untold := [file.name for file in files if not file.is_telling]:
         report(f"{source.platform}: neither time of change, entity tag nor checksum tells whether {untold[:3]} changed: fetched each night")
+    # On the same file system as the landed dumps, so that the last step is one rename.
     incoming = zone / ".incoming"
     _discard_other_dump(incoming, listing, files)
     fetched = 0
@@ -239,9 +248,11 @@ def land_files(
             shutil.rmtree(incoming)  # the build needs the room more than the next attempt needs a part
         raise
     after = list_again()
+    # The list is read again after the last byte: a dump that upstream replaced meanwhile would be a mixture of two.
     records = _verify(incoming, files, after)
     if source.link:
         listing = _hash_listing(dump, after)  # linking has moved the time of change of the inode
+    # A mirror that was rebuilt, or a changed time stamp, shows another listing of the same content. Landing it again would stage it again.
     if same := _find_same_content(zone, dump, records):
         shutil.rmtree(incoming)
         after = list_again() if source.link else after
@@ -256,6 +267,7 @@ def land_files(
 
 
 def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:
+    # Without this error the build would report `unchanged`, and nobody would learn that a newer dump is unusable.
     if is_broken(folder):
         raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
     return Landing(source.platform, "unchanged", folder, None, fetched)
@@ -263,6 +275,7 @@ def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:
 
 def _hash_listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
     """Return a hash of the listing of a dump."""
+    # A date that is only a time of change is in the marks of the files already, and today would differ each night.
     shown = (dump.date if dump.is_dated else "", sorted((file.marks for file in files), key=repr))
     return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -287,10 +300,12 @@ def _find_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any
 def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -> None:
     """Keep the files of a killed run only if it was fetching this dump and none of them can be of another."""
     marker, boot = incoming / ".listing", incoming / ".boot"
+    # The listing of another dump: none of these files can be trusted, not even by size.
     if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir(parents=True)
         _write_text(boot, _read_boot_id())
+        # The marker is written last: a run killed before it starts again from an empty folder.
         _write_text(marker, listing)
     elif boot.exists() and boot.read_text(encoding="utf-8") != _read_boot_id():
         for partial in incoming.rglob("*.part"):
@@ -318,6 +333,7 @@ def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> No
     if source.link:
         return
     places = (place for file in files for place in (incoming / file.name, _name_partial(incoming / file.name)))
+    # What a killed run has fetched needs no more room.
     here = sum(place.stat().st_size for place in places if place.is_file())
     needed, free = sum(file.size or 0 for file in files) - here, shutil.disk_usage(incoming).free
     if needed > free:
@@ -327,6 +343,7 @@ def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> No
 def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, report: Callable[[str], None]) -> int:  # noqa: ANN401
     """Fetch one file, continuing a partial one. Return the bytes that were transferred."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Only a whole file has this name: a partial one is called `.part`.
     if target.exists():
         return 0
     if source.link and is_local(file_system) and link_file(Path(file.path), target):
@@ -339,6 +356,7 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
         except FileNotFoundError:
             raise DumpError(f"{file.name} vanished while it was fetched") from None
         except Exception as error:
+            # A full disk is not retried: the pause would change nothing.
             if attempt == ATTEMPTS or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise
             report(f"{source.platform}: {file.name}: {str(error) or type(error).__name__}; trying again in {pause:.0f} s")
@@ -356,11 +374,13 @@ def _verify(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -
     records, complaints = [], []
     was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
     changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    # A changed upstream costs the dump anyway, so hashing gigabytes would be in vain.
     for file in before if not changed else ():
         path = incoming / file.name
         hashes = compute_hashes(path, {"sha256", *file.checksums})
         complaints += compare_checksums(file.name, hashes, file.checksums)
         records.append({"name": file.name, "bytes": path.stat().st_size, "sha256": hashes["sha256"]})
+    # Nothing is kept for the next attempt: a file with a wrong byte would be taken for a fetched one.
     if changed or complaints:
         shutil.rmtree(incoming)
     if changed:
@@ -385,6 +405,7 @@ def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[s
     _remove_leftovers(zone)
     folder = _find_free_name(zone, str(note["date"]))
     _name_note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
+    # The note before the rename: a folder with its final name always has one.
     _write_json(_name_note(folder, "landed"), {**note, "files": records})
     flush(incoming)  # linked files too: nobody else may have flushed them
     for marker in (".listing", ".boot"):
@@ -413,6 +434,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _write_text(path: Path, text: str) -> None:
     """Replace a small file as a whole, durably."""
+    # Written aside and renamed, because a note that was half written when power failed reads as no note.
     aside = path.with_name(path.name + ".part")
     with aside.open("w", encoding="utf-8") as file:
         file.write(text)

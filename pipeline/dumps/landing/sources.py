@@ -71,6 +71,7 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
         fields["location"].refuse(
             f"no file system is called {protocol!r}{nearest(protocol, available_protocols())}; a path, http(s)://, s3://"
         )
+    # Relative to the file and not to the working folder: Dagster and cron start in folders of their own.
     if "://" not in location:
         location = str((path.parent / Path(location).expanduser()).resolve())
     return Source(
@@ -116,6 +117,7 @@ def find_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
 
 def find_sources_below(dumps: Path) -> dict[str, Source]:
     """Return a source for every folder of `dumps` that is named after a platform. Raises SourcesError when there is none."""
+    # Linked and not copied: the folder is on this machine, and a copy would need its room again.
     found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
     if not dumps.is_dir():
         raise SourcesError(f"{dumps}: {'it is no folder' if dumps.exists() else 'there is no such folder'}; name one with dumps below it")

@@ -47,8 +47,10 @@ def download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa:
     Raises DumpError when the number of bytes differs from the announced one, FileNotFoundError when the file is gone.
     """
     start = partial.stat().st_size if partial.exists() else 0
+    # Without a validator the first part may be of another version of the file.
     if not file.is_telling or (file.size is not None and start > file.size):
         start = 0
+    # `r+b` keeps the first part. Append mode would ignore the `seek` below.
     with partial.open("r+b" if start else "wb") as local:
         if start and start == file.size:
             fetched = 0
@@ -80,24 +82,29 @@ def _read(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> in
 async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> int:  # noqa: ANN401
     """Send one GET from `start` on, or from the beginning if the server cannot promise that the rest is of the same file."""
     options = dict(file_system.kwargs)
+    # Without `identity` a server may pack the file on the way: sizes, ranges and checksums are those of the plain file.
     headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
     condition = _choose_validator(file)
+    # A checksum proves the whole file afterwards, so a range is safe even without a validator.
     if start and (condition or file.checksums):
         headers["Range"] = f"bytes={start}-"
         headers |= {"If-Range": condition} if condition else {}
     else:
         start = 0
+    # No limit in total: a large dump takes hours. Silence is what shows a dead server.
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
     session = await file_system.set_session()
     request = session.get(file_system.encode_url(file.path), headers=headers, timeout=timeout, auto_decompress=False, **options)
     async with request as answer:
         if answer.status in _NOT_FOUND:
             raise FileNotFoundError(file.path)
+        # The file has become shorter, so what lies here is of an older one. The next attempt begins anew.
         if answer.status == _RANGE_REFUSED:
             local.truncate(0)
             raise DumpError(f"{file.name}: the server has no bytes from {start:,} on, of which some were fetched before")
         answer.raise_for_status()
         encoding = answer.headers.get("Content-Encoding", "identity")
+        # Servers declare `.gz` files as content encoding gzip, though the file itself is the packed one. It is taken as it is.
         if encoding not in ("identity", "") and not file.name.endswith(_COMPRESSED_NAMES):
             raise DumpError(f"{file.name}: the server sends it as {encoding}, which nobody asked for")
         if start and answer.status != _PARTIAL:
@@ -116,11 +123,13 @@ async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryI
 
 def _is_rest(content_range: str, start: int, size: int | None) -> bool:
     match = _CONTENT_RANGE.fullmatch(content_range.strip())
+    # A proxy may answer 206 with another range. Its bytes would be glued to the wrong place.
     return bool(match and int(match[1]) == start and (size is None or match[2] in ("*", str(size))))
 
 
 def _choose_validator(file: RemoteFile) -> str | None:
     """Return the validator that a server compares byte for byte (RFC 9110, 13.1.5); None when it gave none."""
+    # A weak tag promises the same meaning, not the same bytes, and If-Range must not carry one.
     if file.entity_tag and not file.entity_tag.startswith("W/"):
         return file.entity_tag
     return file.modified

@@ -73,6 +73,7 @@ class RemoteFile:
     @property
     def marks(self) -> tuple[object, ...]:
         """Marks that are equal when upstream shows the same delivery again."""
+        # Some upstreams write the lines of a checksum file in another order each time.
         if self.lines:
             return self.name, self.lines
         return self.name, self.size, self.validators, self.changed_ns, sorted(self.checksums.items())
@@ -102,6 +103,7 @@ class RemoteDump:
 
 def open_source(source: Source) -> tuple[Any, str]:
     """Return the file system of a source and the folder in it. Clears the file system's cache of listings."""
+    # fsspec caches listings per process, and a Dagster daemon lives for weeks.
     file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
     file_system.invalidate_cache()
     return file_system, root
@@ -116,7 +118,9 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     shown = list_files(file_system, root)
     folders = {name: date for name in shown if "/" in name and (date := find_date(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]
+    # All folders of the newest date count: a feed may deliver `itunes20261008` and `match20261008` side by side.
     newest = {name.split("/")[0] for name, date in folders.items() if date == max(folders.values())}
+    # Loose files beside a dated folder do not make it flat: a `LATEST` note of a mirror did that once.
     dated = source.dated if source.dated is not None else len(newest) == 1 and not any("/" in name for name in beside)
     if dated:
         if not folders:
@@ -156,12 +160,15 @@ def _select_dump(shown: dict[str, Info], date: str, folder: str) -> dict[str, In
     if folder:
         found = {name.removeprefix(folder + "/"): info for name, info in shown.items() if name.startswith(folder + "/")}
     else:
+        # Files without a date belong to every date: a README or a mapping file is not dated.
         found = {name: info for name, info in shown.items() if find_date(PurePosixPath(name).name) in (None, date or None)}
+    # A flat folder that is never cleaned holds last week beside this one. Read together they would give every record twice.
     older = set(find_superseded(found))
     return {name: info for name, info in found.items() if name not in older}
 
 
 def _choose_files(file_system: Any, source: Source, shown: dict[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    # Checksum files count even if `files` does not choose them, so the whole listing is handed on.
     chosen = {name: info for name, info in shown.items() if any(is_match(name, glob) for glob in source.files)}
     if not chosen:
         raise DumpError(f"no file matches {list(source.files)}; there are {sorted(shown)[:10]}")
@@ -288,6 +295,7 @@ def build_remote_file(
     """Return a listed file that is to land as `name`."""
     if is_local(file_system):
         return _build_local_file(name, info["name"], checksums or {}, lines)
+    # HTML indexes show no sizes: one HEAD per chosen file asks for them.
     if info.get("size") is None:
         info = {**info, **file_system.info(info["name"])}
     validators = tuple(f"{key}={info[key]}" for key in (*_ENTITY_TAGS, *_MODIFIED, *_OTHER_VALIDATORS) if info.get(key))
@@ -325,6 +333,7 @@ def _find_modified_date(files: Iterable[RemoteFile]) -> str:
 
 
 def _read_modified_at(info: Info) -> float | None:
+    # Each file system has its own name and type: datetime (S3), seconds (local, SFTP), an HTTP date.
     for moment in (info[key] for key in _MODIFIED if info.get(key)):
         if isinstance(moment, datetime):
             return moment.timestamp()

@@ -45,6 +45,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     if not files:
         raise DumpError(f"{dump}: no *.csv file; deliver one with the columns {','.join(COLUMNS)},genre, even if it has no rows")
     nodes = load_book().taxonomy.nodes
+    # Numbers and names share one mapping: no node is called by a number.
     known = {str(node.id): node.id for node in nodes} | {node.name.casefold(): node.id for node in nodes}
     seen: set[str] = set()
     rows: list[dict[str, object]] = []
@@ -97,4 +98,5 @@ def _normalise_id(row: dict[str, str]) -> str | None:
     value = row["entity_id"]
     if row["entity_kind"] == "isrc":
         return normalise_isrc(value)
+    # `isdecimal` alone also takes digits of other scripts, which no id has.
     return str(int(value)) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_ID and int(value) else None

@@ -43,6 +43,7 @@ _FORMATS = {
 }
 _BEGINNINGS = {
     "gzip": re.compile(rb"\x1f\x8b\x08"),
+    # bzip2 continues with the magic of its first block, or of the end of an empty stream. `BZh` and a digit alone may begin a text.
     "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"),
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
     "xz": re.compile(rb"\xfd7zXZ\x00"),
@@ -68,6 +69,7 @@ class DumpFile(io.RawIOBase):
         try:
             if path.stat().st_size == 0:
                 raise DumpError(f"{path}: the file is empty (0 bytes); {_MEND}")
+            # The name is not asked first: HTTP clients unpack `.gz` on the way and keep the name.
             self._format = detect_packing(path)
             self._stream = _open_stream(path, self._format)
         except OSError as error:
@@ -96,6 +98,7 @@ class DumpFile(io.RawIOBase):
         if self._format == "plain":
             self._stream.seek(size, io.SEEK_CUR)
             self.position += size
+        # Compressed data cannot be entered in the middle. `or size` ends the loop at the end of the file.
         while self._format != "plain" and size > 0:
             size -= len(self.read(min(size, BLOCK_BYTES))) or size
 
@@ -108,6 +111,7 @@ class DumpFile(io.RawIOBase):
 
     def close(self) -> None:
         """Close the underlying file."""
+        # A constructor that raised has no stream, and `close` runs when the object is collected.
         if not self.closed and hasattr(self, "_stream"):
             self._stream.close()
         super().close()
@@ -132,6 +136,7 @@ def detect_packing(path: Path) -> str:
     """
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
+    # A tar begins with names and zeros, which are no text: its magic is at byte 257.
     found = next((packing for packing, beginning in _BEGINNINGS.items() if beginning.match(head)), None)
     return found or ("plain" if _is_text(head) or head[_TAR] == b"ustar" else _FORMATS.get(path.suffix.lower(), "plain"))
 
@@ -145,6 +150,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _open_stream(path: Path, form: str) -> BinaryIO:
+    # igzip checks length and CRC of each member, as zlib does.
     if form == "gzip":
         return cast("BinaryIO", igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
     if form == "bzip2":
@@ -171,10 +177,12 @@ class _ZstdStream(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
+        # Parallel compressors write several frames. A frame may also unpack to nothing, so this is a loop.
         while not self._unpacked:
             packed = self._rest or self._file.read(zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE)
             self._rest = b""
             if not packed:
+                # The file ends inside a frame. Passing on what was unpacked would make a cut dump look whole.
                 if self._frame is not None:
                     raise EOFError("the last frame has no end")
                 return 0

@@ -40,6 +40,7 @@ def read_copy_text(
     with another number of cells, with bytes that are no UTF-8 or with a cell that does not fit its type is left out and stands in `faults`.
     DumpError naming `source` when the stream is no table at all. Memory is bounded by `block_bytes`, not by the file.
     """
+    # COPY ends every row with a line feed, so a last line without one is a cut.
     for block in read_rows(stream, len(columns), source, is_ended=True, block_bytes=block_bytes):
         yield _parse(block, columns, wanted)
 
@@ -48,6 +49,7 @@ def _parse(block: RowBlock, columns: Mapping[str, pl.DataType], wanted: Sequence
     if not block.content:
         return CopyBlock(pl.DataFrame(schema={"line": pl.Int64, **{name: columns[name] for name in wanted}}), block.faults)
     try:
+        # Booleans are `t` and `f` here, which the parser does not take for booleans.
         frame = _read_frame(block, {name: pl.String() if dtype == pl.Boolean else dtype for name, dtype in columns.items()}, wanted)
         faults = block.faults
     except pl.exceptions.ComputeError:
@@ -64,8 +66,10 @@ def _read_frame(block: RowBlock, schema: Mapping[str, pl.DataType], wanted: Sequ
         block.content,
         separator="\t",
         has_header=False,
+        # Quoting off: `"` is a letter in COPY text, and a lone one would swallow the lines after it.
         quote_char=None,
         null_values=[r"\N"],
+        # An empty cell is the empty text and not NULL: a barcode of \N is unknown, an empty one says that there is none.
         empty_string_is_null=False,
         schema=schema,
         columns=places,
@@ -74,6 +78,7 @@ def _read_frame(block: RowBlock, schema: Mapping[str, pl.DataType], wanted: Sequ
 
 
 def _cast(texts: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    # Only numbers can lose a value by the cast; texts and booleans take anything.
     numbers = [name for name in texts.columns if name != "line" and columns[name].is_integer()]
     cast = texts.with_columns(pl.col(name).cast(columns[name], strict=False) for name in numbers)
     lost = pl.any_horizontal(pl.col(name).is_not_null() & cast[name].is_null() for name in numbers)
@@ -88,6 +93,7 @@ def _convert_booleans(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -
 
 
 def _unescape(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
+    # Hardly any column of a block has a backslash. Those that have one are replaced only in the rows concerned.
     escaped = frame.select(pl.col(name).str.contains("\\", literal=True).any() for name in texts).row(0) if texts else ()
     found = [name for name, has_escape in zip(texts, escaped, strict=True) if has_escape]
     return frame.with_columns(

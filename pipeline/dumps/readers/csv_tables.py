@@ -45,6 +45,7 @@ class CsvTable:
     def locate_rows(self, block: pl.DataFrame) -> pl.DataFrame:
         """Rows of the table with `source_file` and `place` instead of `position`: the record number in the file, rejected ones counted."""
         position = block["position"].to_numpy()
+        # `position` counts good records only. Each rejected record before it shifts the number in the file by one.
         numbers = position + np.searchsorted(self.gaps, position - 1, side="right")
         place = pl.format("record {}", pl.Series("number", numbers))
         return block.drop("position").with_columns(source_file=pl.lit(self.source_file), place=place)
@@ -72,6 +73,7 @@ class CsvForm:
     def expected(self) -> Expected:
         """Return the columns with which the heading is compared, under the names of the file."""
         wanted = [column for column in self.columns if column not in self.required]
+        # A column that few exports have is known without being missed.
         told = wanted if self.optional is None else self.optional
         others = [name for column in wanted if column not in told for name in self.columns[column]]
         required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, told))
@@ -94,6 +96,7 @@ def load_table(
     """
     delimiter, quote = ("\t", "") if ".tsv" in path.suffixes else (",", '"')
     plain, header = _unpack(path, scratch), _read_header(path, delimiter)
+    # Reversed, so that the first of two equal headings wins.
     place = {name.lower(): index for index, name in reversed(list(enumerate(header)))}
     chosen = {
         column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
@@ -101,6 +104,7 @@ def load_table(
     }
     out.use(path)
     out.expect(form.part or f"table {name}", header, form.expected, place=path)
+    # The `.0` goes here and not later, because tables are joined by these columns.
     read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
     picked = ", ".join(
         f"{read[column].format(_quote_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items()
@@ -124,16 +128,19 @@ def _reject_errors(
 ) -> NDArray[np.int64]:
     """Reject each record that DuckDB could not read. Its line counts records, the header being the first."""
     rows = connection.execute(
+        # DuckDB may report one line several times, once per fault: one record is one reject.
         f"SELECT line, min(error_type::VARCHAR), any_value(csv_line) FROM {name}_errors GROUP BY line ORDER BY line"
     ).fetchall()
     out.count_read(entity, len(rows))
     for line, error, text in rows:
         reason = _REASONS.get(error, Reason.BROKEN_RECORD)
         out.reject(entity, reason, source_file=source_file, place=f"record {line - 1}", excerpt=text)
+    # Line 1 is the heading. Taking away the faults before it leaves how many good records stand before each.
     return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
 
 
 def _unpack(path: Path, scratch: Path) -> Path:
+    # DuckDB can unpack gzip itself but does not compare its checksum: a damaged file would lose its end silently.
     if detect_packing(path) == "plain":
         return path
     plain = scratch / path.stem
@@ -146,6 +153,7 @@ def _unpack(path: Path, scratch: Path) -> Path:
 def _read_header(path: Path, delimiter: str) -> list[str]:
     with DumpFile(path) as file:
         line = file.read(1 << 20).split(b"\n", 1)[0]
+    # `utf-8-sig`, because spreadsheets write a byte order mark, which would become part of the first name.
     return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
 
 

@@ -69,11 +69,14 @@ class EpfFile:
         """Read the header of `file`; `name` is how errors call it. DumpError when it is no EPF file or no full export."""
         self.name = name
         self._rest = file.read(1 << 16).removeprefix(_BYTE_ORDER_MARK)
+        # The first record end decides for the whole file.
         mark = self._rest.find(RECORD[:1])
         is_windows = self._rest.startswith(_WINDOWS_RECORD, mark) if mark >= 0 else False
         self._file = _UnixEnds(self._rest, file) if is_windows else file
+        # The wrapper hands out the head again, so it must not be held here, too.
         self._rest = b"" if is_windows else self._rest
         self.header = self._read_header()
+        # A daily export has only what changed. Read as a dump it would remove all other records from the catalog.
         if self.header.export_mode != FULL:
             raise DumpError(f"{name}: an export of mode {self.header.export_mode}, not {FULL}; deliver the full export of the week")
 
@@ -81,6 +84,7 @@ class EpfFile:
         while RECORD not in self._rest and len(self._rest) < _LONGEST_HEADER_BYTES and (data := self._file.read(1 << 16)):
             self._rest += data
         lines: list[bytes] = []
+        # A table without records has its count right behind the header, and that line begins with # as well.
         while self._rest.startswith(b"#") and not self._rest.startswith(_COUNT_LINE):
             line, found, rest = self._rest.partition(RECORD)
             if not found:
@@ -108,6 +112,7 @@ class EpfFile:
         stated: int | None = None
         rest = b""
         for piece in cut_lines(self._read_rest(), LONGEST_RECORD_BYTES, RECORD):
+            # It counts as a record: the number at the end of the file includes it.
             if isinstance(piece, LongLine) and piece.has_end:
                 seen += 1
                 yield _reject_long_record(piece.head, wanted, seen)
@@ -121,6 +126,8 @@ class EpfFile:
                     parsed, records = _parse(block, self.header.columns, wanted, seen)
                     seen += records
                     yield parsed
+        # The count is the last line, so a file without it lost at least its end. Without this check a cut between records would go
+        # unnoticed.
         if rest.strip(b"\n") or stated is None:
             raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
         if stated != seen:
@@ -146,6 +153,7 @@ class _UnixEnds:
             data, self._held = self._held + more, b""
             if not more:
                 return data.replace(_WINDOWS_RECORD, RECORD)
+            # A record end may lie across two reads: hold back its beginning until the rest has come.
             cut = next((end for end in (_WINDOWS_RECORD[:2], _WINDOWS_RECORD[:1]) if data.endswith(end)), b"")
             data, self._held = data.removesuffix(cut), cut
         return data.replace(_WINDOWS_RECORD, RECORD)
@@ -154,6 +162,7 @@ class _UnixEnds:
 def _split_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:
     """Return the block without a `#recordsWritten` line at its end, and the number in that line."""
     start = block.rfind(_COUNT_LINE)
+    # A title may contain the words. Only a whole line at the end of the block is the count.
     if start < 0 or (start > 0 and block[start - len(RECORD) : start] != RECORD) or block.find(RECORD, start) + len(RECORD) != len(block):
         return block, stated
     number = block[start + len(_COUNT_LINE) : -len(RECORD)].strip()
@@ -170,8 +179,10 @@ def _reject_long_record(head: bytes, wanted: tuple[str, ...], number: int) -> Ep
 def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen: int) -> tuple[EpfBlock, int]:
     """Parse whole records into the `wanted` columns. Return the block and the number of records, rejected ones included."""
     raw = np.frombuffer(block, dtype=np.uint8)
+    # `\x02` stands nowhere but behind a record, so counting bytes counts records without parsing.
     records = int(np.count_nonzero(raw == RECORD[0]))
     rejects = REJECT_SCHEMA.to_frame()
+    # The exporter writes this text for a number that it cannot name; such a record is rejected as a whole.
     rows = None if EXPORTER_ERROR.encode() in block else _read_regular(block, columns, wanted)
     # No record has too many cells (that would be an error), so the right number of separators says that none has too few.
     if rows is None or rows.height != records or int(np.count_nonzero(raw == CELL[0])) != records * (len(columns) - 1):
@@ -198,6 +209,7 @@ def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes,
             reason = Reason.INVALID_UTF8
         if reason is not None:
             out.append((reason.value, number, value, _cut_excerpt(record)))
+        # A rejected record stays as an empty row, so that rows and record numbers keep in step. The join by `record` removes it.
         kept.append(CELL.join(cells[: len(columns)]) if reason is None else CELL * (len(columns) - 1))
     return RECORD.join([*kept, b""]), pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row")
 
@@ -211,6 +223,7 @@ def _read_regular(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...
 
 def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...]) -> pl.DataFrame:
     rows = pl.read_csv(
+        # Without the last `\n`, which would parse as one more record of one cell.
         block[:-1],
         has_header=False,
         schema=dict.fromkeys(columns, pl.String),

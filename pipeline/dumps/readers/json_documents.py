@@ -25,9 +25,11 @@ def split_document(document: bytes | memoryview, members: Sequence[str] = ()) ->
     there, an object or a list of them, in the order of `members`; any other object is a record.
     msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
     """
+    # Only the first bytes are copied: a document may have 256 MB.
     if bytes(document[:64]).lstrip()[:1] == b"[":
         return [to_one_line(element) for element in _decode(_ARRAY, document)]
     fields = _decode(_OBJECT, document)
+    # A record may have a member of such a name itself: an album has `tracks`. Envelopes have no id.
     if "id" in fields:
         return None
     found = [value for member in _select_deepest(fields, members) for value in _find_values(fields, member.split("."))]
@@ -42,6 +44,7 @@ def _select_deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> l
 
 def to_one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
     """Return the same JSON without line breaks."""
+    # Line feeds inside texts are escapes in JSON, so only those between tokens go.
     return msgspec.json.format(bytes(value), indent=-1)
 
 

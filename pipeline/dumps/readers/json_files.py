@@ -23,6 +23,7 @@ def find_json_files(dump: Path) -> list[Path]:
 
 def guess_entity(path: Path) -> str:
     """Return the staging table for the records of a file, by the words in its name: recordings unless it names another kind."""
+    # Before the other words: `album_tracks.json` and `artist_tracks.json` hold tracks.
     if "track" in path.name.lower():
         return "source_recording"
     return next((entity for word, entity in _ENTITY_OF_WORD.items() if word in path.name.lower()), "source_recording")

@@ -35,9 +35,11 @@ def cut_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iter
     parts: list[bytes] = []
     held = 0
     long: bytes | None = None
+    # Invariant: `parts` hold a line without its end, of `held` bytes. `long` holds the beginning of a line that is already too long.
     for block in _keep_ends_whole(blocks, end):
         rest = block
         first = rest.find(end) + len(end) if end in rest else 0
+        # Decided before the line is complete: that is what bounds the memory.
         if long is None and held + (first or len(rest)) > longest:
             long = b"".join([*parts, rest])[:HEAD_BYTES]
             parts, held = [], 0
@@ -46,6 +48,7 @@ def cut_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iter
                 continue
             yield LongLine(long)
             rest, long = rest[first:], None
+        # Cut at the last end only: the caller gets few large pieces and splits them itself.
         cut = rest.rfind(end) + len(end) if end in rest else 0
         if cut:
             yield b"".join([*parts, rest[:cut]])
@@ -75,6 +78,7 @@ class LineSample:
     def look_at(self, block: bytes | bytearray, size: int) -> None:
         """Take lines from the first `size` bytes of `block`, which are the next ones of the file."""
         while self._skipped < size:
+            # The step ends within a line, so the sample takes the next whole one.
             start = block.find(b"\n", self._skipped, size) + 1
             end = block.find(b"\n", start, size) if start else -1
             if end < 0:
@@ -90,6 +94,7 @@ def _keep_ends_whole(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
     begun = b""
     for block in blocks:
         text = begun + block if begun else block
+        # A block that ends in `\x02` may be continued by `\n`: searched apart, neither block would show the record end.
         begun = next((end[:size] for size in range(len(end) - 1, 0, -1) if text.endswith(end[:size])), b"")
         if len(text) > len(begun):
             yield text[: len(text) - len(begun)] if begun else text

@@ -121,6 +121,7 @@ def read_json_chunks(
     census: MemberCensus | None = None,
 ) -> Iterator[Block]:
     """Yield blocks as `read_json_stream` does, of bytes that come in pieces."""
+    # The census looks into the first records once more at the end; a stream cannot be read twice.
     head = b""
 
     def kept() -> Iterator[bytes]:
@@ -144,6 +145,7 @@ def _read_block_wise(
     """Yield the content of consecutive bytes from line `line` on, in order. Several blocks are read at the same time."""
     workers = count_workers()
     waiting: deque[Future[BlockContent]] = deque()
+    # Threads and not processes: DuckDB parses outside the lock of Python, and blocks need no copy.
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
         for raw in cut_lines(chunks, RECORD_BYTES):
             if isinstance(raw, LongLine):
@@ -154,6 +156,7 @@ def _read_block_wise(
                     sample.look_at(raw, len(raw))
                 waiting.append(pool.submit(reader.read, raw, line))
                 line += raw.count(b"\n")
+            # Results in the order of the file, and no more blocks in memory than processors and one.
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -213,6 +216,7 @@ class _Reader:
         if self.is_document:
             return self._read_document()
         compression = _STREAMED.get(detect_packing(self.path))
+        # DuckDB refuses a file with a byte order mark.
         if compression is None or self.head.startswith(_BYTE_ORDER_MARK):
             return self._read_block_wise(0, 1)
         return self._stream_file(compression)
@@ -224,6 +228,7 @@ class _Reader:
             yield _build_block(
                 BlockContent(self.layout.select_columns(frame, format_line_places(counter.take(frame.height)))), self.source_file
             )
+        # None means that DuckDB read the file to its end. Otherwise the blocks begin right behind the last record that was yielded.
         behind = counter.find_position()
         if behind is not None:
             yield from self._read_block_wise(*behind)
@@ -231,9 +236,11 @@ class _Reader:
     def _read_clean_frames(self, compression: str) -> Iterator[pl.DataFrame]:
         """Yield frames until DuckDB meets an error. Its Arrow reader raises OSError for any of them."""
         with suppress(duckdb.Error, OSError), self.path.open("rb") as file, connect() as connection:
+            # By descriptor and not by path: a file that is replaced meanwhile stays the same for both readers.
             query = self.layout.build_sql(f"/proc/self/fd/{file.fileno()}", object_size=STREAMED_RECORD_BYTES, compression=compression)
             for batch in connection.sql(query).to_arrow_reader(FRAME_ROWS):
                 frame = pl.DataFrame(batch)
+                # The frame is dropped as a whole: its records are read again with places and rejects.
                 if not self.layout.is_clean(frame):
                     return
                 yield frame
@@ -251,6 +258,7 @@ class _Reader:
 
     def _read_document(self) -> Iterator[Block]:
         with DumpFile(self.path) as file:
+            # One byte more than allowed shows that there is more, without reading it.
             raw = file.read(DOCUMENT_BYTES + 1)
         if len(raw) > DOCUMENT_BYTES:
             raise DumpError(f"{self.path}: one JSON document of more than {DOCUMENT_BYTES} bytes; deliver it as one record per line")
@@ -272,7 +280,9 @@ def is_document(head: bytes) -> bool:
     lines = [line for line in head.removeprefix(_BYTE_ORDER_MARK).split(b"\n") if line.strip()][:2]
     if not lines or lines[0].lstrip()[:1] not in (b"{", b"["):
         return False
+    # One line that begins with a brace may be a record or an envelope; reading it as a record takes envelopes apart, too.
     if len(lines) == 1:
         return lines[0].lstrip().startswith(b"[")
+    # A broken first line does not make a document of a file whose second line is a whole record.
     is_whole = lines[0].rstrip().endswith(b"}") or is_json(lines[0])
     return not is_whole and not (lines[1].lstrip().startswith(b"{") and is_json(lines[1]))

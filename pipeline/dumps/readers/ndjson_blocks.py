@@ -67,6 +67,7 @@ class Layout:
         self.members = tuple(members)
         roots = [member.split(".")[0] for member in members]
         self._roots = [root for root in dict.fromkeys(roots) if root not in columns]
+        # An envelope is recognised by the lack of an id, so `id` is read even if the adapter does not want it.
         self._id = ["id"] if members and "id" not in columns else []
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
         self.shape = Shape(self._typed)
@@ -82,6 +83,8 @@ class Layout:
 
     def is_clean(self, frame: pl.DataFrame) -> bool:
         """Return whether all rows are records: no document, no row that could not be read at all, no list or object read as text."""
+        # DuckDB reads an envelope or an object of another layout as a row of nulls. An empty object looks the same and gets a second
+        # reading.
         suspect = pl.all_horizontal(pl.all().is_null())
         if self.members:
             suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
@@ -100,6 +103,7 @@ class BlockReader:
         self.layout = layout
         self.source_file = source_file
         self._connection = connect(threads=1)
+        # A cursor and a memory file per thread: DuckDB cursors of one connection run side by side, one cursor does not.
         self._of_thread = threading.local()
         self._memory: list[FileIO] = []
 
@@ -118,6 +122,7 @@ class BlockReader:
                 return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
         except duckdb.Error:
             pass
+        # The strict reading does not say which record failed, so the lines are taken one by one.
         named = [
             record for index in range(len(lines)) for record in self._split_line(f"line {lines.numbers[index]}", lines.get_line(index))
         ]
@@ -132,11 +137,14 @@ class BlockReader:
     def read_again(self, records: Records) -> BlockContent:
         """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
         texts = [text for _, text in records.named]
+        # DuckDB without strictness skips nothing: it makes rows of nulls, so rows and records stay aligned.
         lenient = self._parse(b"\n".join(texts), strict=False)
         unread = lenient.select(pl.all_horizontal(pl.all().is_null())).to_series()
         shape = self.layout.shape
+        # Only records that DuckDB could not read, or read as another type, are parsed in Python.
         mended = {row: _mend(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.can_hold(text)}
         broken = {row: found for row, found in mended.items() if isinstance(found, Reason)}
+        # The same fault has two names: a broken line inside a file, a cut at its end.
         if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
             broken[len(texts) - 1] = Reason.TRUNCATED_FILE
         whole = {row: found for row, found in mended.items() if isinstance(found, Mended)}
@@ -187,6 +195,7 @@ class BlockReader:
             frame = self._parse(b"\n".join(records.named[row][1] for row in rows))
         except duckdb.Error as error:
             if len(rows) > 1:
+                # Halving finds one bad record of n in about 2 log n readings, and DuckDB does not say which one it was.
                 half = len(rows) // 2
                 self._fit(records, rows[:half], frames, refused)
                 self._fit(records, rows[half:], frames, refused)
@@ -211,7 +220,9 @@ class BlockReader:
             of_thread.memory = os.fdopen(os.memfd_create("block"), "wb", buffering=0)
             self._memory.append(of_thread.memory)
         descriptor = of_thread.memory.fileno()
+        # The file is reused: what is left of a longer block would be read as more records.
         os.ftruncate(descriptor, 0)
+        # Linux writes at most 2 GiB in one call and then returns a short count.
         for start in range(0, len(raw), _WRITE_BYTES):
             os.pwrite(descriptor, raw[start : start + _WRITE_BYTES], start)
         query = self.layout.build_sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
@@ -227,6 +238,7 @@ def format_line_places(numbers: NDArray[np.int64]) -> pl.Series:
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB that hands text over to Polars without copying it."""
     connection = duckdb.connect(config={"threads": threads} if threads else {})
+    # String views let Polars take the text as it is; they exist since version 1.4 of the Arrow format.
     connection.execute("SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true; SET enable_progress_bar = false")
     return connection
 

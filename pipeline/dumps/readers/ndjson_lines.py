@@ -30,6 +30,7 @@ STEP_BYTES = 512 << 10
 
 def cut_excerpt(record: bytes) -> str:
     """Return the beginning of a raw record as text; bytes that are not UTF-8 are shown by their numbers."""
+    # `backslashreplace` shows the very bytes, which an operator can search for in the file.
     return record[:HEAD_BYTES].strip().decode("utf-8", "backslashreplace")[:EXCERPT_CHARACTERS]
 
 
@@ -55,6 +56,7 @@ class Lines:
         starts = np.append(0, ends[:-1] + 1)[: len(ends)]
         numbers = np.arange(self.first_line, self.first_line + len(ends))
         first_bytes = data[np.minimum(starts, len(data) - 1)]
+        # Lines of JSON begin with a brace. Only lines that begin with a blank are looked at one by one.
         if not (first_bytes <= ord(" ")).any():
             return starts, ends, numbers
         keep = first_bytes > ord(" ")
@@ -125,12 +127,14 @@ def _find_line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[N
             starts = np.flatnonzero(data == ord("\n")) + 1
             if is_at_start:
                 starts = np.append(0, starts)
+            # A line feed at the very end of a step starts a line in the next one.
             is_at_start = len(starts) > 0 and starts[-1] == size
             if is_at_start:
                 starts = starts[:-1]
             numbers = np.arange(line, line + len(starts))
             line += len(starts)
             keep = data[starts] > ord(" ")
+            # A line of blanks may go on in the next step: it is held until its first other byte is seen.
             held = [] if undecided is None or _find_first_text(buffer, 0, size) in (b"", b"\n") else [undecided]
             undecided = undecided if _find_first_text(buffer, 0, size) == b"" else None
             for index in np.flatnonzero(~keep):

@@ -72,6 +72,7 @@ class Shape:
         control characters, which JSON forbids in texts, are kept; lone surrogates become U+FFFD.
         """
         try:
+            # The standard library shows names that stand twice, and `strict=False` takes raw control characters.
             record = json.loads(text, strict=False, parse_constant=str, object_pairs_hook=_build_object)
         except (ValueError, RecursionError):
             return None
@@ -104,10 +105,12 @@ def _build_decoder_type(kind: Any) -> Any:  # noqa: ANN401 - types of two librar
         return list[_build_decoder_type(kind.children[0][1]) | None]  # type: ignore[misc]
     if kind.id == "struct":
         return _build_struct_type(dict(kind.children))
+    # DuckDB casts any scalar to text, so texts take numbers and flags.
     return int if kind.id in _WHOLE_NUMBERS else str | int | float | bool
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    # A dict keeps the last of two equal names, but nobody can say which one was meant.
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a field stands twice")
@@ -120,6 +123,7 @@ def _fit(value: object, kind: Any, path: str, misfits: list[Misfit]) -> object: 
         return value
     if kind.id == "list":
         return _fit_list(value if isinstance(value, list) else [value], kind.children[0][1], path, misfits)
+    # Some writers put a list of one where others put the value.
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if kind.id == "struct" and isinstance(value, dict):
@@ -138,6 +142,7 @@ def _fit_list(values: list[object], kind: Any, path: str, misfits: list[Misfit])
     """Return the list without entries that do not fit. A list of numbers is one value, good or bad as a whole."""
     before = len(misfits)
     entries = [(entry, _fit(entry, kind, f"{path}[{index}]", misfits)) for index, entry in enumerate(values)]
+    # A fingerprint without one of its items is another fingerprint.
     if kind.id in _WHOLE_NUMBERS and len(misfits) > before:
         return None
     return [fitted for entry, fitted in entries if entry is None or fitted is not None]
@@ -169,5 +174,6 @@ def _find_bracketed(texts: pl.Series) -> list[str]:
     views = np.frombuffer(cast("memoryview", array.buffers()[1]), dtype=np.uint8).reshape(-1, _VIEW_BYTES)[
         array.offset : array.offset + len(array)
     ]
+    # `[` is 0x5B and `{` is 0x7B: setting the bit in which they differ tests for both at once.
     found = np.flatnonzero((views[:, _PREFIX] | (ord("[") ^ ord("{"))) == ord("{"))
     return texts.gather(found).drop_nulls().to_list() if len(found) else []

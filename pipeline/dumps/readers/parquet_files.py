@@ -41,6 +41,7 @@ def require_bounded(path: Path, columns: set[str] | None = None) -> None:
             chunk = row_group.column(number)
             if columns is not None and chunk.path_in_schema.split(".")[0].lower() not in columns:
                 continue
+            # The footer is written by whoever wrote the file: the larger of both sizes counts.
             if max(chunk.total_uncompressed_size, chunk.total_compressed_size) > LARGEST_CHUNK_BYTES:
                 raise DumpError(
                     f"{path}: column {chunk.path_in_schema} of row group {group} unpacks to {chunk.total_uncompressed_size:,} bytes, "
@@ -58,6 +59,7 @@ def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFram
     held, size = 0, 0
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
+            # A row may take as much as the longest dictionary value, so it decides how many rows fit into a batch.
             longest = _find_longest_repeated(path, file, group)
             for batch in file.iter_batches(max(1, min(rows, BATCH_BYTES // max(longest, 1))), row_groups=[group]):
                 frame = _cut(pl.DataFrame(pl.from_arrow(batch)))
@@ -78,6 +80,7 @@ def _find_longest_repeated(path: Path, file: pq.ParquetFile, group: int) -> int:
     if not names or not row_group.num_rows:
         return 0
     with pq.ParquetFile(path, read_dictionary=names) as encoded:
+        # One row is enough: pyarrow hands over the whole dictionary with it.
         first = next(encoded.iter_batches(1, row_groups=[group], columns=names))
     return max((_measure_longest(column) for column in first.columns), default=0)
 

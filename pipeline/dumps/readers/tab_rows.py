@@ -48,6 +48,7 @@ def read_rows(
     `is_ended`: then a file without one was cut off, and a DumpError names `source`. A line of more than LONGEST_LINE_BYTES is a fault.
     """
     first_line = 1
+    # Line numbers come from counting good lines and faults, so every line must be one or the other.
     for piece in cut_lines(iter(lambda: stream.read(block_bytes), b""), LONGEST_LINE_BYTES):
         if is_ended:
             _refuse_cut(piece, source)
@@ -73,6 +74,7 @@ def _refuse_cut(piece: bytes | LongLine, source: str) -> None:
 
 def _check(content: bytes, cells: int, first_line: int) -> RowBlock:
     text = np.frombuffer(content, np.uint8)
+    # All rows of a block are checked at once on its separators, without splitting it.
     separators = text[(text == _TAB) | (text == _LINE_END)]
     row_count, remainder = divmod(separators.size, cells)
     fits = remainder == 0
@@ -98,6 +100,7 @@ def _is_utf8(content: bytes) -> bool:
 
 def _take_out_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.uint8]], cells: int, first_line: int) -> RowBlock:
     ends = np.flatnonzero(text == _LINE_END)
+    # Tabs before each line end; their differences are the tabs of each line.
     tabs = np.searchsorted(np.flatnonzero(text == _TAB), ends)
     tab_counts = np.diff(tabs, prepend=0)
     good: list[bytes] = []
@@ -109,6 +112,7 @@ def _take_out_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.ui
         start = end + 1
         if tab_count != cells - 1:
             faults.append((number, Reason.WRONG_COLUMN_COUNT.value, _cut_excerpt(line)))
+        # `isascii` first: most lines are ASCII, and it needs no Arrow array.
         elif not line.isascii() and not _is_utf8(line):
             faults.append((number, Reason.INVALID_UTF8.value, _cut_excerpt(line)))
         else:

@@ -21,6 +21,7 @@ class WholeMember(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """Parse a header. Raises ReadError for an extended header that would fill the memory, and for sparse files."""
         member = super().frombuf(buf, encoding, errors)
+        # The library unpacks holes as zeros: a few bytes could become terabytes.
         if member.type == tarfile.GNUTYPE_SPARSE:
             raise ReadError(f"{member.name[:100]} is a sparse file, which an export never is")
         if member.type in _HEADERS and member.size > LARGEST_HEADER_BYTES:

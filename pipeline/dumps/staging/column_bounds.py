@@ -45,6 +45,7 @@ class _Rows:
 
     def __init__(self, table: Table, frame: pl.DataFrame) -> None:
         self._table = table
+        # A staged column may itself be called `place`: then it is a value and not the place of the row.
         self._where = frame.select(name for name in (*WHERE, "line") if name in frame.columns and name not in table.polars_schema)
         self._frame = frame.drop(self._where.columns)
         self._out: pl.Series | None = None
@@ -52,6 +53,8 @@ class _Rows:
 
     @property
     def kept(self) -> pl.DataFrame:
+        # Rows leave at the end and not at each column: a row that breaks two bounds gives one reject for each value, and every mask keeps
+        # the same length.
         return self._frame if self._out is None else self._frame.filter(~self._out)
 
     def bound(self, column: Column) -> None:
@@ -65,10 +68,12 @@ class _Rows:
             self._bound_number(column, values)
 
     def _bound_text(self, column: Column, values: pl.Series) -> None:
+        # Bytes are never fewer than characters, so ordinary columns pass here. Counting characters would read every text.
         if column.longest is not None and _measure_longest(values) > column.longest:
             self._leave_out(column, values.str.len_chars() > column.longest, Reason.TOO_LONG)
 
     def _bound_number(self, column: Column, values: pl.Series) -> None:
+        # Nulls compare as null, which `all` skips. `_leave_out` treats them as within bounds.
         within = values.is_between(*_find_range(column))
         if within.all():
             return
@@ -84,22 +89,26 @@ class _Rows:
         longest = column.longest
         if longest is None or all(_measure_longest(texts) <= longest for texts in _list_texts(values)):
             return
+        # An entry of structs is too long if any of its texts is. The credit would be half a credit without its name or its id.
         entry = pl.element()
         texts = [entry.struct.field(field.name) for field in _list_fields(values)] or [entry]
         is_long = pl.any_horizontal((text.str.len_chars() > longest).fill_null(value=False) for text in texts)
         long = self._frame.select(pl.col(column.name).list.filter(is_long)).to_series()
+        # Reject before filtering: the excerpt shows the row as delivered.
         self._reject(column, (long.list.len() > 0).fill_null(value=False), Reason.TOO_LONG, "field", long)
         self._frame = self._frame.with_columns(pl.col(column.name).list.filter(~is_long))
 
     def _leave_out(self, column: Column, over: pl.Series, reason: Reason) -> None:
         """Replace the values that are `over` by null or an empty list; reject their rows if the column may not be null."""
         over = over.fill_null(value=False)
+        # A row that is out already has its reject. A second one would unbalance rows read against rows staged and rejected.
         if self._out is not None:
             over &= ~self._out
         if not over.any():
             return
         values = self._frame[column.name]
         is_list = isinstance(values.dtype, pl.List)
+        # A list that is left out becomes empty and not null, so it never costs its row.
         is_row = not column.nullable and not is_list
         self._reject(column, over, reason, "row" if is_row else "field", values)
         if is_row:
@@ -111,6 +120,7 @@ class _Rows:
     def _reject(self, column: Column, over: pl.Series, reason: Reason, severity: str, values: pl.Series) -> None:
         """Add rows of `reject` for the rows that are `over`; `values` has the faulty value of each."""
         bad = self._frame.filter(over)
+        # The sort order of a table begins with its key, which names the record best.
         name = next((name for name in self._table.order if name not in _NO_NAME), self._table.column_names[0])
         record_id = bad[name].cast(pl.String).str.head(SHOWN_CHARACTERS)
         where = {name: column.filter(over) for name, column in self._where.to_dict().items()}
@@ -153,6 +163,7 @@ def _find_range(column: Column) -> tuple[float, float]:
     if pa.types.is_floating(column.type):
         least, largest = -sys.float_info.max, sys.float_info.max
     else:
+        # Without declared bounds the type is the bound: a cast of a larger number would fail the whole frame.
         bits = column.type.bit_width - pa.types.is_signed_integer(column.type)
         least, largest = -(1 << bits) if pa.types.is_signed_integer(column.type) else 0, (1 << bits) - 1
     return (

@@ -58,6 +58,7 @@ class Loss:
 
 def is_short(now: float, was: float, share: float) -> bool:
     """Return whether `now` is less than `share` of `was`, beyond chance."""
+    # Counts vary like a Poisson variable, whose standard error is the square root: small tables may shrink by chance, large ones may not.
     return now < was * share - STANDARD_ERRORS * sqrt(was) - LEAST
 
 
@@ -71,12 +72,14 @@ def find_losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss
         for table, was in before.rows.items()
         if is_short(now.rows[table], was, limits.lowest_rows)
     ]
+    # A table that lost its rows lost values in all its columns. Only the first cause is reported.
     shrunken = {loss.what for loss in rows}
     values = []
     for name, was in before.filled.items():
         table = name.partition(".")[0]
         if table in shrunken or not before.rows[table]:
             continue
+        # A grown table may not lose values, but its new rows need not have any.
         expected = was * min(1.0, now.rows[table] / before.rows[table])
         if is_short(now.filled[name], expected, 1 - limits.largest_loss):
             values.append(Loss(name, was, now.filled[name], "CATALOG_LARGEST_LOSS=1"))

@@ -84,6 +84,7 @@ def require_columns(profile: Profile, part: str, delivered: Iterable[str], colum
     missing = [name for name, others in columns.required.items() if not found & {name.lower(), *(other.lower() for other in others)}]
     if missing:
         raise DumpError(f"{place}: no column {', '.join(missing)} among {', '.join(names)} ({part}); see {notes}")
+    # Required columns are not counted: their absence has raised already.
     counts = {name: int(bool(found & {name.lower(), *(other.lower() for other in others)})) for name, others in columns.optional.items()}
     _add(profile, part, {FILES: 1, **counts}, [name for name in names if not columns.has_name(name.lower())])
 
@@ -111,11 +112,13 @@ class MemberCensus:
 
     def count(self, frame: pl.DataFrame) -> None:
         """Count the known members in a sample of a block of records."""
+        # The head of each block and not a random sample: the same dump must give the same counts on every run.
         sample = frame.head(SAMPLED_ROWS)
         counts: Counter[str] = Counter({RECORDS: sample.height})
         for name in self._columns:
             if name in sample.columns:
                 _count(sample[name].to_arrow(), name, counts)
+        # The first block shows the whole shape of the layout, inner members included, because DuckDB fills absent ones with null.
         if self._known is None:
             self._known = {name.lower() for name in counts}
         _add(self._profile, self._part, counts, ())
@@ -123,6 +126,7 @@ class MemberCensus:
     def look_into(self, records: Iterable[bytes]) -> None:
         """Record the members of some raw records."""
         for record in records:
+            # Broken records are counted as rejects elsewhere. Here they only have no members to show.
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 _collect_paths(msgspec.json.decode(record), "", self._paths, 0)
 
@@ -137,6 +141,7 @@ class MemberCensus:
             for low, path in sorted(self._paths.items())
             if low not in names
             and not any(_is_like(low, other) for other in (*self._passed_over, *read_whole))
+            # A member below an unknown one is not news of its own: `owner` is reported, `owner.id` is not.
             and (self._known is None or "." not in low or low.rpartition(".")[0] in names)
         ]
         _add(self._profile, self._part, {}, new)
@@ -161,6 +166,7 @@ def _count(values: pa.Array[Any], path: str, counts: Counter[str]) -> None:
 
 def _collect_paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
     if isinstance(value, list):
+        # One record may hold a list of millions; its first entries show the members.
         for entry in value[:SAMPLED_LINES]:
             _collect_paths(entry, path, found, depth)
     elif isinstance(value, dict) and depth < DEEPEST:
@@ -173,6 +179,7 @@ def _collect_paths(value: object, path: str, found: dict[str, str], depth: int) 
 def count_tags(profile: Profile, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str]) -> None:
     """Count the elements of each name in a sample of XML; `record` is how a record begins."""
     names = Counter(name.decode() for name in _TAG.findall(sample))
+    # A tag that stands several times in a record counts once per record at most. The sample is cut anywhere, so the share is approximate.
     records = sample.count(record)
     profile.usual.setdefault(part, set()).update(usual)
     _add(profile, part, {RECORDS: records, **{name: min(records, names[name]) for name in known}}, sorted(names.keys() - set(known)))
@@ -194,8 +201,10 @@ def find_layout_warnings(before: Profile | None, now: Profile) -> list[str]:
         for name, count in members.items():
             if name in (FILES, RECORDS):
                 continue
+            # A part with headings counts files and not records: a column is there or it is not.
             if FILES in members:
                 told = _describe_missing_column(name, count, members[FILES], were)
+            # Without a dump before, only members that every dump of the format has can be missed.
             elif were is None:
                 told = _describe_missing_usual(name, members) if name in now.usual.get(part, ()) else ""
             else:
@@ -234,6 +243,7 @@ def _describe_missing_usual(name: str, members: Mapping[str, int]) -> str:
 def _describe_missing_member(name: str, count: int, records: int, were: Mapping[str, int]) -> str:
     """Return a message when a member is rarer than before, or gone, beyond chance."""
     had, was = were.get(RECORDS, 0), were.get(name, 0)
+    # Scale to the size of this dump: half as many records may hold half as many values.
     likely = was * min(1.0, records / had) if had else 0.0
     if is_short(count, likely, KEPT_SHARE) or (not count and likely >= LEAST_RECORDS):
         return f"{name} in {count:,} of {records:,} records, in {was:,} of {had:,} of the dump before"

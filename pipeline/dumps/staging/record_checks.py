@@ -16,9 +16,6 @@ from pipeline.dumps.staging.reject_reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.dumps.staging.staging_writer import StagingWriter
-
-
 WHERE = ("source_file", "place")
 
 
@@ -45,13 +42,16 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
     """Return `block` without the records that fail a rule, and these as rows of `reject`. The first rule that fails is the reason."""
     reason = pl.lit(None, dtype=pl.String)
     value = pl.lit(None, dtype=pl.String)
+    # Each step overrides the one before, so the first rule of the list is applied last and wins.
     for rule in reversed(rules):
+        # A comparison with an absent value is null, which is no failure: absence has rules of its own.
         fails = rule.fails.fill_null(value=False)
         shown = pl.col(rule.value).cast(pl.String, strict=False) if rule.value else pl.lit(None, dtype=pl.String)
         value = pl.when(fails).then(shown).otherwise(value)
         reason = pl.when(fails).then(pl.lit(rule.reason.value)).otherwise(reason)
     marked = block.with_columns(_reason=reason, _value=value)
     out = marked.filter(pl.col("_reason").is_not_null())
+    # Most blocks have no reject: filtering them would copy every column for nothing.
     kept = block if out.is_empty() else block.filter(marked["_reason"].is_null())
     return kept, out.select(
         entity=pl.lit(entity),
@@ -67,6 +67,7 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
 
 def find_value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[ValueRule]) -> pl.DataFrame:
     """Return a row of `reject` per value of `block` that was delivered but cannot be read, rule by rule."""
+    # One pass marks all rules. Excerpts, which encode whole rows as JSON, are built only for the few rows that fail.
     flags = block.select((rule.raw.is_not_null() & rule.clean.is_null()).alias(f"{index}") for index, rule in enumerate(rules))
     found = []
     for index, rule in enumerate(rules):
@@ -101,12 +102,6 @@ def build_unknown_rejects(block: pl.DataFrame, entity: str) -> pl.DataFrame:
     )
 
 
-def reject_doubled(entity: str, table: str, rows: int, out: StagingWriter) -> None:
-    """Reject `rows` repeated rows of a table of relations as one reject, because such rows have no id."""
-    if rows:
-        out.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
-
-
 def build_excerpt(columns: Sequence[str]) -> pl.Expr:
     """Return an expression for the record as JSON, without its place and without columns of adapters (leading underscore)."""
     return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
@@ -120,6 +115,7 @@ def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
     """
     if duplicates.is_empty():
         return block.with_columns(_later=pl.lit(value=False))
+    # `duplicates` has only repeated ids, so the join is small; rows without an id match nothing and are never later ones.
     joined = block.join(duplicates, on="id", how="left", maintain_order="left")
     return joined.with_columns(_later=(pl.col("position") != pl.col("first")).fill_null(value=False)).drop("first")
 
@@ -137,5 +133,7 @@ def strip_code(value: pl.Expr) -> pl.Expr:
 
 def parse_whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:
     """Return text or number (`12`, `12.0`, `[12]`) as Int64 if it is within the bounds, else null."""
+    # Through a float, because data frames write 12 as `12.0`, and EPF at times as `[12]`. A float is exact up to 2**53, which all bounds
+    # keep.
     number = value.cast(pl.String).str.strip_chars(" []").cast(pl.Float64, strict=False)
     return pl.when(number.is_between(minimum, maximum)).then(number).round().cast(pl.Int64)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 @contextmanager
 def open_scratch_folder(out: StagingWriter) -> Iterator[Path]:
     """Yield an empty folder on the disk of the staging tables. Files of a killed run are removed first."""
+    # Beside the staging tables and not in /tmp: that is often memory, and a scratch folder holds as much as a dump.
     folder = out.folder.with_name(out.folder.name + ".scratch")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

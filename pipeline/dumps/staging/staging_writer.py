@@ -25,6 +25,7 @@ from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.fields.texts import clean_texts
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
+from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.staging_profile import Profile
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pipeline.dumps.staging.layout_expectations import Expected
-    from pipeline.dumps.staging.reject_reasons import Reason
 
 VERSION_FILE = "version.txt"
 """File beside the tables with a text that is new each time they are written."""
@@ -75,7 +75,9 @@ class StagingWriter:
     def __enter__(self) -> Self:
         """Open a writer per staging table in a pending folder."""
         self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
+        # A killed run leaves its pending folder; nothing in it was published.
         shutil.rmtree(self._pending, ignore_errors=True)
+        # Before NewRecords looks at the tables staged last: it compares this dump with them.
         restore_staging(self.folder)
         self._new_records = NewRecords(self.folder)
         for table in STAGED_TABLES[self.platform]:
@@ -122,9 +124,11 @@ class StagingWriter:
 
         `frame` should have `source_file` and `place` (where each row stands): values beyond the bounds of the table are rejected here.
         """
+        # Bounds come before `conform`: its casts fail for the whole frame on the first number that is too large.
         frame, rejects = apply_bounds(TABLES[entity], frame)
         for found in rejects:
             self.write_rejects(found)
+        # Texts are cleaned before they are hashed: a control character that comes or goes is no change of a record.
         frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
         if entity == "source_recording":
             frame = frame.with_columns(content_hash=content_hash())
@@ -164,14 +168,21 @@ class StagingWriter:
                 "excerpt": None if excerpt is None else excerpt[:EXCERPT_CHARACTERS],
             }
         )
+        # Rejects wait as Python dicts, which take more memory than rows of a frame.
         if len(self._rejects) >= ROWS_PER_PART // 10:
             self._flush_rejects()
+
+    def reject_doubled(self, entity: str, table: str, rows: int) -> None:
+        """Reject `rows` repeated rows of a table of relations as one reject, because such rows have no id."""
+        if rows:
+            self.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
 
     def write_rejects(self, frame: pl.DataFrame) -> None:
         """Record many rejects at once: columns of `reject` except `platform`; absent nullable ones become null."""
         if frame.is_empty():
             return
         frame = frame.with_columns(platform=pl.lit(self.platform))
+        # Cut first: an id of a megabyte would break the bound of the reject that reports it.
         frame = TABLES["reject"].conform(_cut_texts(frame))
         self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
         for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
@@ -197,6 +208,8 @@ class StagingWriter:
         if frames:
             rows = pl.concat(frames)
             with self._translate_write_errors():
+                # The numbers are written while the rows are in memory: a night then finds changed places without reading and joining all
+                # tracks.
                 if (part := self._writers[entity].write(rows)) is not None:
                     write_place_numbers(self._pending, entity, part, rows)
             if entity == "source_recording":
@@ -205,6 +218,7 @@ class StagingWriter:
     @property
     def is_fruitless(self) -> bool:
         """Return whether no counted record was staged, or no recording although some were counted."""
+        # Placeholders are staged without being read. They must not make an empty dump look fruitful.
         staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
         return not any(staged.values()) or staged.get("source_recording") == 0
 
@@ -226,6 +240,7 @@ class StagingWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Publish all tables of the platform at once. Raises UnbalancedIntakeError when records were lost."""
         if kind is not None:
+            # Writers learn of the error, so that none of them completes its table.
             self._stack.__exit__(kind, error, trace)
             shutil.rmtree(self._pending, ignore_errors=True)
             return
@@ -235,6 +250,7 @@ class StagingWriter:
                 self._stack.close()
                 self._swap()
         except BaseException:
+            # The block itself went well, but its tables must not be completed now.
             self._stack.__exit__(RuntimeError, RuntimeError("staging failed"), None)
             restore_staging(self.folder)
             shutil.rmtree(self._pending, ignore_errors=True)
@@ -254,6 +270,8 @@ class StagingWriter:
         shutil.rmtree(retired, ignore_errors=True)
         # The stamp beside the tables says that the dump need not be read again. So the tables must survive a loss of power.
         flush(self._pending)
+        # Two renames, because a folder that is not empty cannot be replaced by one. A run killed between them is repaired by
+        # `restore_staging`.
         if self.folder.exists():
             self.folder.rename(retired)
         self._pending.rename(self.folder)
@@ -265,6 +283,7 @@ class StagingWriter:
         for entity in list(self._waiting):
             self._write_waiting(entity)
         books = self.intake()
+        # The books are closed before the tables get their name: an adapter that loses records must not publish.
         lost = books.filter(pl.col("rows_read") != pl.col("rows_staged") + pl.col("rows_rejected"))
         if lost.height:
             message = f"{self.platform}: rows read are not rows staged + rows rejected: {lost.to_dicts()}"

@@ -33,6 +33,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         staged = [entry for entry in entries if _is_whole(entry, known.get(entry.path), out)]
         if staged:
             out.write(FILE, _build_file_rows(staged, known))
+        # Copies of one file share a fingerprint, which is staged once.
         ids = sorted({known[entry.path].fingerprint_id for entry in staged})
         for start in range(0, len(ids), ROWS_PER_FRAME):
             rows = cache.read_fingerprints(ids[start : start + ROWS_PER_FRAME])

@@ -46,6 +46,7 @@ def decode_files(paths: Sequence[Path], *, workers: int | None = None) -> list[D
     """Return the fingerprint of each file, in order."""
     try:
         return list(map_ordered(fingerprint_file, paths, workers=workers))
+    # The pool does not say which file killed it, so each is tried in a process of its own.
     except BrokenProcessPool:
         return [_decode_alone(path) for path in paths]
 
@@ -57,6 +58,7 @@ def fingerprint_file(path: Path) -> Decoded:
         for piece in decode(path):
             samples += len(piece)
             pieces.append(phase.feed(piece))
+    # What the file is worth is an answer. Any other error is a bug and must be seen.
     except (UnsupportedAudioError, UndecodableAudioError, OSError) as error:
         return Decoded(_NOTHING, 0, f"{type(error).__name__}: {error}")
     items, seconds = np.concatenate(pieces), round(samples / SAMPLE_RATE)
@@ -79,6 +81,7 @@ def hash_code() -> str:
 
 
 def _decode_alone(path: Path) -> Decoded:
+    # A crash of the decoder ends this process alone.
     with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as process:
         try:
             return process.submit(fingerprint_file, path).result()

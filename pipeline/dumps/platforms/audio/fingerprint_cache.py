@@ -58,6 +58,7 @@ class AudioCache:
 
     def fingerprint(self, folder: Path, paths: Sequence[str], report: Callable[[str], None]) -> dict[str, Known]:
         """Return the entry of each of these files below `folder`. Unknown files are decoded; missing files are left out."""
+        # A file of equal content is decoded once, whatever its name: a renamed folder costs hashing alone.
         contents = {path: sha256 for path in paths if (sha256 := self._hash_content(folder, path)) is not None}
         first = {sha256: path for path, sha256 in reversed(contents.items())}
         waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._find_known(sha256) is None])
@@ -79,6 +80,7 @@ class AudioCache:
             list(ids),
         ).fetchall()
         items = [np.frombuffer(row[2], dtype="<u4") for row in rows]
+        # Lists as offsets into one array: a Python list of a million items per file would take far more memory.
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in items], dtype=np.int64)])
         frame = pl.DataFrame([row[:2] for row in rows], schema={"fingerprint_id": pl.Int64, "duration_seconds": pl.Int32}, orient="row")
         return frame.with_columns(build_lists(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
@@ -88,6 +90,7 @@ class AudioCache:
         try:
             stat = (folder / path).stat()
             row = self._connection.execute("SELECT size, changed_ns, sha256 FROM file WHERE path = ?", (path,)).fetchone()
+            # ctime and not mtime: tools that copy audio set mtime back, nobody can set ctime.
             if row and row[:2] == (stat.st_size, stat.st_ctime_ns):
                 return str(row[2])
             with (folder / path).open("rb") as file:

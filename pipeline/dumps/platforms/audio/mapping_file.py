@@ -74,6 +74,7 @@ def _find_trouble(row: dict[str, str], folder: Path, seen: set[str]) -> tuple[Re
         return Reason.MISSING_ID, "path"
     if path in seen:
         return Reason.DUPLICATE_ID, path
+    # A mapping must not lead out of the folder (`../`, links): the file would be read with the rights of the build.
     if not (folder / path).resolve().is_relative_to(folder.resolve()):
         return Reason.MISSING_FILE, path
     return _find_recording_trouble(row)

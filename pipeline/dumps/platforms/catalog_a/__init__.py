@@ -91,6 +91,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     files = _find_files(dump)
     if not files["releases"]:
         raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
+    # The checksum file is written last upstream, so it lists all files of a complete month.
     _require_listed(dump)
     for root, kind in _KINDS.items():
         if files[root]:
@@ -127,9 +128,11 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
     placeholders: list[pl.Series] = []
     for path in paths:
         out.use(path)
+        # A file of one block has no work for a second process, whose start costs half a second.
         workers = 1 if path.stat().st_size < BLOCK_BYTES else None
         blocks = _count_sampled_tags(cut_record_blocks(path, root), root, out)
         for batch in map_ordered(partial(kind.read, path.name), blocks, workers=workers):
+            # Here and not in the workers: only this process sees all blocks in file order.
             fresh = drop_repeated(batch, kind.entity, seen, kind.keys)
             for entity, rows in fresh.read.items():
                 out.count_read(entity, rows)
@@ -138,6 +141,7 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
             for rejects in fresh.rejects:
                 out.write_rejects(rejects)
             if kind.entity != "source_release":
+                # The file may hold a placeholder itself; then it is not added once more at the end.
                 placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
         out.report(f"{path.name} staged")
     if placeholders:

@@ -68,6 +68,7 @@ def select_sound_records(
         place=pl.Series([f"byte {offset}" for offset in extraction.offsets], dtype=pl.String),
     )
     rules = (
+        # The order matters: a faulty record leaves before repeated ids are looked for, so it does not reject a sound one.
         (Reason.MISSING_ID, pl.col(id_column).is_in(["", "0"]), pl.col(name_column)),
         (Reason.INVALID_ID, ~pl.col(id_column).str.contains(ID_SHAPE), pl.col(id_column)),
         (Reason.MISSING_TITLE, pl.col(name_column).str.strip_chars() == "", pl.lit(None, dtype=pl.String)),

@@ -51,6 +51,7 @@ class Misfit(NamedTuple):
 
 def find_barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Identifier rows (owner and IDENTIFIER_PARTS) -> the first good GTIN of each owner (owner, gtin), and the rows that hold none."""
+    # Barcodes come with blanks, dashes and a trailing ` >`; gtin_expr takes their digits.
     codes = identifiers.filter((pl.col("type") == "Barcode") & (pl.col("value").str.strip_chars() != "")).with_columns(
         gtin=gtin_expr(pl.col("value"))
     )
@@ -68,6 +69,7 @@ def assign_isrcs(value: str, description: str, tracks: TrackList) -> tuple[list[
     if not codes:
         return [], misfits
     by_position = tracks.index_by_position()
+    # First as a description of one track, then as a list of positions, one per code. A code without a track is worth nothing.
     row = _find_described_track(description, tracks, by_position)
     if row is not None:
         return [(row, code) for code in codes], misfits
@@ -78,6 +80,7 @@ def assign_isrcs(value: str, description: str, tracks: TrackList) -> tuple[list[
 
 
 def _find_described_track(description: str, tracks: TrackList, by_position: Mapping[str, int]) -> int | None:
+    # A single has one track, so its code needs no description.
     if len(tracks.rows) == 1:
         return tracks.rows[0]
     row = find_described_position(description, by_position)

@@ -35,6 +35,7 @@ def resolve_limited_extras(extras: pl.DataFrame, tracks: pl.DataFrame) -> tuple[
             owners, strange = resolve_positions(named, track_list.index_by_position())
             unknown += [(release, position) for position in strange]
         else:
+            # A remixer of a release of ten tracks may have mixed one or all. A wrong credit would separate recordings that are one.
             owners = list(track_list.rows) if len(track_list.rows) == 1 else []
         rows += [(owner, artist_id, name, role) for owner in owners]
     return (

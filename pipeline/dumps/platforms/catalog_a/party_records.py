@@ -55,6 +55,7 @@ def read_labels(source_file: str, block: Block) -> Batch:
 def build_absent_placeholders(entity: str, seen: pl.Series) -> pl.DataFrame:
     """Return rows of `entity` for placeholders that releases refer to and the file lacks (the artist file always does)."""
     key, known = ("artist_id", PLACEHOLDER_ARTISTS) if entity == "source_artist" else ("label_id", PLACEHOLDER_LABELS)
+    # Releases refer to artist 194 (Various), and the artist file lacks it: names would be lost otherwise.
     missing = [(number, name) for number, name in known.items() if number not in set(seen)]
     frame = pl.DataFrame(missing, schema={key: pl.String, "name": pl.String}, orient="row").with_columns(is_placeholder=pl.lit(True))
     if entity == "source_artist":

@@ -33,11 +33,13 @@ def number_tracks(tracks: pl.DataFrame) -> pl.DataFrame:
     pair = position.str.extract_groups(_MEDIUM_AND_NUMBER)
     side = position.str.extract(_SIDE).str.to_uppercase()
     tracks = tracks.with_columns(
+        # Sides A and B are medium 1, C and D medium 2.
         _side=side.replace_strict(_MEDIUM_OF_SIDE, default=None, return_dtype=pl.Int16),
         _medium=pair.struct.field("1").cast(pl.Int16),
         _number=pl.coalesce(pair.struct.field("2"), position.str.extract(_PLAIN)).cast(pl.Int16),
     )
     on_medium = pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("release", "_side").cast(pl.Int16, strict=False)
+    # A plain number says nothing about the medium; only a release of one medium makes it certain.
     only_medium = pl.when(pl.col("is_single_medium") & pl.col("_number").is_not_null()).then(pl.lit(1, dtype=pl.Int16))
     return tracks.with_columns(
         disc_number=pl.coalesce("_side", pl.when(pl.col("_medium") > 0).then("_medium"), only_medium),
@@ -57,6 +59,7 @@ def resolve_positions(text: str, positions: Mapping[str, int]) -> tuple[list[int
     found: list[int] = []
     unknown: list[str] = []
     for part in filter(None, _SEPARATOR.split(text.strip().lower())):
+        # As a position first: `1-2` is a position on box sets and a range elsewhere.
         numbers = [positions[part]] if part in positions else _resolve_range(part, positions)
         found += numbers
         if not numbers:

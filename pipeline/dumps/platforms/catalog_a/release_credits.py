@@ -32,10 +32,12 @@ def read_credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
     rows = rows.select("owner", read_known_id(pl.col("artist_id")), _choose_shown_name(), join=pl.col("join").str.strip_chars())
     rows = rows.filter(pl.col("name").is_not_null())
     joins_guest = pl.col("join").str.contains(_FEATURING_JOIN).cast(pl.UInt32)
+    # The join stands behind its artist, so it makes guests of those after it and not of the artist itself.
     guest_joins_before = (joins_guest.cum_sum() - joins_guest).over("owner")
     is_last = pl.col("owner") != pl.col("owner").shift(-1)
     return rows.with_columns(
         role=pl.when(guest_joins_before > 0).then(pl.lit("featured")).otherwise(pl.lit("primary")),
+        # What joins an artist to the next one has no place behind the last.
         glue=pl.when(is_last.fill_null(value=True)).then(pl.lit("")).otherwise(_build_glue(pl.col("join"))),
     ).select(*CREDITED, "glue")
 
@@ -49,6 +51,7 @@ def _build_glue(join: pl.Expr) -> pl.Expr:
 def read_extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` (owner, extras as delivered) -> CREDITED and `tracks`, the positions a credit is limited to: guests first, then remixers."""
     rows = list_items(frame.select("owner", "extras"), "extras", _EXTRA_PARTS)
+    # Details in brackets are prose (`Written-By [All Tracks By]`) and must not be read as roles.
     plain = pl.col("role").str.replace_all(_ROLE_DETAIL, "")
     rows = rows.select(
         "owner",
@@ -58,6 +61,7 @@ def read_extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
         featured=plain.str.contains(_FEATURING_ROLE) | pl.col("role").str.contains(_FEATURING_DETAIL),
         remixer=plain.str.contains(_REMIX_ROLE),
     ).filter(pl.col("name").is_not_null())
+    # One credit may have both roles and is two rows then.
     by_role = [rows.filter(role).with_columns(role=pl.lit(role)) for role in ("featured", "remixer")]
     return pl.concat(by_role).select(*CREDITED, "tracks")
 
@@ -70,8 +74,10 @@ def _choose_shown_name() -> pl.Expr:
 
 def add_extras(credited: pl.DataFrame, extras: pl.DataFrame) -> pl.DataFrame:
     """Return both as CREDITED, an owner's artists before its extras, without repeated roles and without guests of the credit itself."""
+    # Artists without a page have no id. The printed name is the best there is.
     identity = pl.coalesce("artist_id", "name")
     in_credit = credited.select("owner", identity=identity)
+    # A guest who is in the credit already is not added; a remixer is, because that is another role.
     guests = extras.filter(pl.col("role") == "featured").with_columns(identity=identity)
     guests = guests.join(in_credit, on=["owner", "identity"], how="anti", maintain_order="left")
     remixers = extras.filter(pl.col("role") == "remixer").with_columns(identity=identity)

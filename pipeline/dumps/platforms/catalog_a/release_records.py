@@ -45,10 +45,13 @@ def read_releases(source_file: str, block: Block) -> Batch:
     batch = Batch(source_file)
     batch.reject_broken("source_release", extraction.broken)
     releases, rows = extraction.frames
+    # Track rows follow their release in document order. The stylesheet counts them, so no key is repeated in the text.
     owners = np.repeat(np.arange(releases.height, dtype=np.uint32), releases["row_count"].cast(pl.Int64).to_numpy())
     releases = select_sound_records(releases, "source_release", "release_id", "title", extraction, batch)
     releases = releases.with_columns(
+        # `quantity` stays text: one release has a quantity of 64 digits. Files count as one medium, whatever their number.
         is_single_medium=(pl.col("quantity") == "1") | pl.col("formats").str.contains(f"^(?:File{ITEM})+$"),
+        # DVD and Blu-ray also carry sound alone, and only the description says so.
         is_video_release=pl.col("formats").str.contains(f"^(?:(?:{_VIDEO_FORMATS}){ITEM})+$") & ~_is_described_as(*_AUDIO_DISCS),
     )
     rows = rows.with_columns(pl.Series("release", owners))
@@ -75,6 +78,7 @@ def _is_described_as(*descriptions: str) -> pl.Expr:
 def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
     date = parse_date(pl.col("released"))
     release_type = pl.lit(None, dtype=pl.String)
+    # Reversed, because the last condition wins: the first type of the table goes before the others.
     for name, descriptions in reversed(_TYPES.items()):
         release_type = pl.when(_is_described_as(*descriptions)).then(pl.lit(name)).otherwise(release_type)
     is_various = pl.col("artists").list.first().struct.field("artist_id") == VARIOUS
@@ -95,6 +99,7 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
         release_date_precision="release_date_precision",
         release_type=release_type,
         is_compilation=_is_described_as(*_TYPES["compilation"]) | is_various.fill_null(value=False),
+        # Dumps of 2026 have no `status` any more; an absent one means accepted.
         is_official=~_is_described_as(*_UNOFFICIAL) & pl.col("status").is_in(["", "Accepted"]),
         track_count=pl.col("track_count").fill_null(0),
         group_id=read_known_id(pl.col("master_id")),
@@ -106,6 +111,7 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
 def _has_lost_date_part() -> pl.Expr:
     """A delivered year, month or day (zeros say unknown) that `parse_date` could not take."""
     raw, precision = pl.col("released").str.strip_chars(), pl.col("release_date_precision")
+    # `1999-00-00` says that month and day are unknown, which is no fault. `1999-13-00` has a month that no year has.
     no_year = precision.is_null() & ~raw.str.contains(r"^[0\-]*$")
     no_month = (precision == "year") & raw.str.contains(r"^\d{4}\D0*[1-9]")
     no_day = precision.is_in(["year", "month"]) & raw.str.contains(r"^\d{4}\D\d{1,2}\D0*[1-9]")
@@ -115,6 +121,7 @@ def _has_lost_date_part() -> pl.Expr:
 def _stage_genres(releases: pl.DataFrame, batch: Batch) -> None:
     keys = releases.select("owner", "release_id", "place", "genres", "styles")
     genres = list_items(keys.drop("styles"), "genres", ("genre",))
+    # Styles stand beside genres without saying which is above. Only with a single genre is the parent certain.
     only = genres.group_by("owner").agg(parent=pl.when(pl.len() == 1).then(pl.col("genre").first()))
     styles = list_items(keys.drop("genres"), "styles", ("genre",)).join(only, on="owner", how="left", maintain_order="left")
     both = pl.concat([genres.with_columns(parent=pl.lit(None, dtype=pl.String)), styles]).filter(pl.col("genre").str.strip_chars() != "")

@@ -42,6 +42,7 @@ def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFr
     Rows of releases that are not among `releases` are left out with them. `credited` are the artists of the releases.
     """
     keys = releases.select("release_id", "place", "is_single_medium", "is_video_release", release="owner")
+    # The inner join drops the tracks of rejected releases.
     rows = rows.with_row_index("row").join(keys, on="release", how="inner", maintain_order="left")
     batch.read["source_recording"] = rows.height
     tracks = _select_tracks(rows, batch).with_columns(owner=(pl.col("row") + FIRST_TRACK_OWNER).cast(pl.UInt32))
@@ -53,12 +54,14 @@ def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFr
 
 def _select_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     """Return the rows that are tracks, with `external_id`. Rejects headings, index rows (their sub tracks follow) and untitled tracks."""
+    # The dump does not mark headings. A sub track may lack position and duration and is a track all the same.
     is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
     what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
     rows = rows.with_columns(pl.col("position", "duration").str.strip_chars()).with_columns(what=what)
     others = rows.filter(pl.col("what").is_not_null())
     batch.reject_rows("source_recording", Reason.NOT_AUDIO, others, "release_id", pl.concat_str("what", "title", separator=": "))
     tracks = rows.filter(pl.col("what").is_null())
+    # Numbers are given before untitled tracks leave: they are the ids of the neighbours.
     number = pl.int_range(1, pl.len() + 1).over("release")
     tracks = tracks.with_columns(external_id=pl.concat_str("release_id", pl.lit("-"), number))
     is_untitled = pl.col("title").str.strip_chars() == ""
@@ -83,6 +86,7 @@ def _add_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.Data
     unknown = unknown.join(releases.select("owner", "release_id", "place"), on="owner", maintain_order="left")
     batch.reject_values("source_release", Reason.DANGLING_REFERENCE, unknown, "release_id", "extraartists/tracks", pl.col("value"))
     extras = pl.concat([read_extra_artists(tracks).drop("tracks"), limited])
+    # A track with a remixer and no artists of its own has those of the release, and then needs a list of its own for the remixer.
     borrowers = tracks.join(extras.select("owner"), on="owner", how="semi", maintain_order="left").join(own, on="owner", how="anti")
     borrowed = borrowers.select("owner", "release").join(credited, left_on="release", right_on="owner", maintain_order="left")
     named = pl.concat([own, borrowed.select(own.columns)])

@@ -47,6 +47,7 @@ class Block:
     def find_record_offsets(self) -> list[int]:
         """Return the starts of the records in `data`. The first one need not begin a line."""
         anchor = ANCHORS[self.root]
+        # The first record may follow the root element on the same line.
         first = len(self.data) - len(self.data.lstrip())
         # Ten times faster than searching for the anchor itself, whose parts are all over the text.
         raw = np.frombuffer(self.data, dtype=np.uint8)
@@ -66,9 +67,11 @@ def cut_record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterato
     anchor = b"\n" + ANCHORS[root]
     is_empty = True
     for more in chain((b"",), source):
+        # Only the new bytes are searched, and as many before them as an anchor across the border needs.
         searched = max(len(data) - len(anchor), 0) if more else 0
         data += more
         cut = data.rfind(anchor, searched) + 1
+        # The last record of the block stays: its end is not known before the next one starts.
         if cut > 1 and not data[:cut].isspace():
             yield Block(root, offset, data[:cut])
             is_empty = False
@@ -81,6 +84,7 @@ def cut_record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterato
     end = f"</{root}>".encode()
     place = offset + len(data)
     data = data.rstrip(_PADDING)
+    # A gzip of half a file is valid gzip. Only the closing root proves that nothing is missing.
     if not data.endswith(end):
         raise DumpError(f"{path}: cut off at byte {place}: the closing </{root}> is missing; fetch the file again and compare its checksum")
     data = data.removesuffix(end)

@@ -44,6 +44,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         with open_duckdb(work / "spill") as connection:
             relations = open_relations(connection, work, out, located=delivery is None)
             reject_lost_relationships(relations)
+            # Before recordings and releases, which join their credits.
             nest_credits(relations, work / "credit")
             stage_recordings(relations)
             stage_releases(relations)

@@ -63,6 +63,7 @@ class Metadata:
             return
         value = content.read(_METADATA_BYTES).decode("utf-8", errors="replace").strip()
         self.values[name] = value
+        # The columns have no names in the files. With another schema every cell could be another column.
         if self.known[name] and value not in self.known[name]:
             raise DumpError(
                 f"{self.source}: {name} is {value!r}, but only {' and '.join(self.known[name])} can be read; "
@@ -82,6 +83,7 @@ def find_delivery(dump: Path) -> Delivery | None:
     if core is not None:
         return Delivery(archives=(core,) if derived is None else (core, derived))
     folder = dump if dump.name == "mbdump" else dump / "mbdump"
+    # JSON archives unpack into `mbdump/` as well, with the same names.
     return Delivery(folder=folder.parent) if folder.is_dir() and not any(is_document_file(path) for path in folder.iterdir()) else None
 
 
@@ -117,6 +119,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
         if metadata.values["SCHEMA_SEQUENCE"] != str(SCHEMA_SEQUENCE):
             report(f"{source.name}: schema {metadata.values['SCHEMA_SEQUENCE']}, read with the columns of schema {SCHEMA_SEQUENCE}")
         for name in _TABLES:
+            # Tables of two exports refer to each other by row numbers that may have changed meanwhile.
             if metadata.values[name] != seen[0].values[name]:
                 raise DumpError(
                     f"{source}: {name} is {metadata.values[name]!r}, but {seen[0].values[name]!r} in {seen[0].source.name}: "
@@ -132,6 +135,7 @@ def _read_unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], boo
                 metadata.note(name, file)
     metadata.require()
     for path in sorted((folder / "mbdump").iterdir()):
+        # An empty file is a table without rows, which an archive would leave out.
         if wanted(path.name) and path.stat().st_size > 0:
             with DumpFile(path) as file:
                 yield path.name, cast("BinaryIO", file), f"{_TABLE_PREFIX}{path.name}"
@@ -147,6 +151,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
             if member is None:
                 break
             last = f"member {member.name}"
+            # A link would have to be followed to a member that has passed already.
             if not member.isfile():
                 if not member.isdir() and wanted(member.name.removeprefix(_TABLE_PREFIX)):
                     raise DumpError(f"{path}: {last} is a link, not a file: its rows are not in the archive; fetch it again")
@@ -164,6 +169,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
 
 def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
     with _add_place_to_errors(path, "at the begin of the archive", file):
+        # `r|`: the archive is a stream of 7 GB packed, in which nothing may seek.
         return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=WholeMember)
 
 

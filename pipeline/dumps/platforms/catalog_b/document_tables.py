@@ -32,12 +32,14 @@ STEPS = {
         UNION ALL SELECT n, id, unnest(medium.tracks), false, generate_subscripts(medium.tracks, 1) FROM disc
         UNION ALL SELECT n, id, unnest(medium."data-tracks"), true, generate_subscripts(medium."data-tracks", 1) FROM disc
     """,
+    # `UNION ALL BY NAME`, because a recording of its own has its columns in another order than one inside a track.
     "heard": f"""
         SELECT n, false AS is_part, {_HEARD} FROM document WHERE kind = 'recording'
         UNION ALL BY NAME SELECT n, true AS is_part, unnest(track.recording) FROM song WHERE track.recording IS NOT NULL
         UNION ALL BY NAME SELECT n, true AS is_part, * EXCLUDE (n, code) REPLACE ([code] AS isrcs)
             FROM (SELECT n, code, unnest(r) FROM (SELECT n, isrc AS code, unnest(recordings) AS r FROM document WHERE kind = 'isrc'))
     """,
+    # Only relationships that some table below uses: a document may hold hundreds of them.
     "relation": f"""
         SELECT * FROM (
             SELECT n, 'recording' AS kind, id, NULL AS page, unnest(relations) AS x FROM heard
@@ -69,6 +71,7 @@ STEPS = {
         SELECT n, id AS release, unnest("label-info") AS info, generate_subscripts("label-info", 1) AS nth
         FROM document WHERE kind = 'release'
     """,
+    # Without events the release has one date, or none.
     "event": """
         SELECT n, id AS release, unnest(coalesce([e.date FOR e IN "release-events"], [date])) AS date FROM document WHERE kind = 'release'
     """,
@@ -117,6 +120,7 @@ TABLES = {
             "release-group".id AS release_group, "status-id" AS status, barcode
         FROM document WHERE kind = 'release'
     """,
+    # `{:04d}` keeps the labels of a release in order when ids are compared as texts.
     "release_label": """
         SELECT n, format('{} {:04d}', release, nth) AS id, release, info.label.id AS label, info."catalog-number" AS catalog_number
         FROM imprint_of
@@ -159,6 +163,7 @@ TABLES = {
         SELECT n, relation_id(x, id) AS id, link_id(x) AS link, x.artist.id AS entity0, id AS entity1, x."target-credit" AS entity0_credit
         FROM relation WHERE kind = 'recording' AND x."type-id" = '{REMIXER}'
     """,
+    # A relationship is written from either side; `backward` means that the other record is entity0.
     "l_recording_recording": """
         SELECT n, relation_id(x, id) AS id, link_id(x) AS link, CASE x.direction WHEN 'backward' THEN x.recording.id ELSE id END AS entity0,
             CASE x.direction WHEN 'backward' THEN id ELSE x.recording.id END AS entity1

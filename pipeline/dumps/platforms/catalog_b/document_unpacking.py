@@ -71,6 +71,7 @@ def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {step} AS {sql}")
     for table, sql in TABLES.items():
         said = _add_places(read_frame(connection, sql), documents)
+        # Line numbers of our own: they give the rows of all documents one order and one name for rejects.
         first = rows[table] + 1
         rows[table] += said.height
         present = {
@@ -109,6 +110,8 @@ def _keep_one(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, wo
     """Keep one of several equal rows. DuckDB groups by key and spills."""
     keys = ", ".join(KEYS.get(table, ("id",)))
     source = f"read_parquet('{_quote(loose / table)}/part-*.parquet')"
+    # A record of its own always stays, so that a repeated one is found and rejected. Of parts the first counts, and only if no record of
+    # its own has the id.
     if table in RECORDS:
         kept = f"""
             NOT is_part OR id IS NULL OR line IN (

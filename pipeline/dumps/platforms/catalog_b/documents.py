@@ -114,6 +114,7 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
             entity = guess_entity(path)
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
+            # An artist and a label without further fields look alike.
             marked = block.frame.with_columns(kind=_detect_kind("label" if "label" in path.name else "artist"))
             unknown = marked.filter(pl.col("kind").is_null())
             out.count_read(entity, unknown.height)
@@ -129,6 +130,7 @@ def _read_blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator
     metadata = Metadata(path, _METADATA)
     for _, stream, member in read_archive(path, metadata, ENTITIES.__contains__):
         yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census)
+    # Only after the last member: that is where the file of the schema number stands.
     metadata.require()
 
 
@@ -144,4 +146,5 @@ def _detect_kind(named: str) -> pl.Expr:
         "label": ("label-code",),
         named: ("life-span", "sort-name"),
     }
+    # The first sign that a document shows decides. Artists and labels come last, because they share their fields.
     return pl.coalesce(pl.when(pl.any_horizontal(pl.col(*fields).is_not_null())).then(pl.lit(kind)) for kind, fields in signs.items())

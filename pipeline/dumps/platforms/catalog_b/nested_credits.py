@@ -40,12 +40,14 @@ def nest_credits(relations: Relations, folder: Path) -> None:
 
 
 def _nest_block(relations: Relations) -> pl.DataFrame:
+    # `unique`, because a table that is delivered twice would double every credit.
     names = relations.read_all(f"""
         SELECT n.artist_credit AS id, n.position, a.gid AS artist_id, coalesce(nullif(n.name, ''), a.name) AS name, n.join_phrase
         FROM artist_credit_name n JOIN {BLOCK} b ON n.artist_credit = b.id LEFT JOIN artist a ON n.artist = a.id
         ORDER BY n.artist_credit, n.position, n.line
     """).unique(["id", "position"], keep="first", maintain_order=True)
     guest = pl.col("join_phrase").str.contains(GUEST_PHRASE).fill_null(value=False)
+    # A join phrase stands behind its name, so it speaks of the next one.
     is_featured = guest.shift(1, fill_value=False).cum_max().over("id")
     return (
         names.with_columns(role=pl.when(is_featured).then(pl.lit("featured")).otherwise(pl.lit("primary")))

@@ -35,6 +35,7 @@ def _relate_codes(relations: Relations) -> None:
         SELECT i.line, i.work, w.gid AS record_id, i.iswc AS value FROM iswc i JOIN work w ON i.work = w.id
         WHERE i.iswc IS NOT NULL ORDER BY i.line
     """).with_columns(iswc=iswc_expr(pl.col("value")))
+    # The source checks the pattern of a code and not its check digit.
     bad = delivered.filter(pl.col("iswc").is_null()).select("line", "record_id", "value")
     relations.reject_rows(ENTITY, "iswc", "iswc", Reason.INVALID_ISWC, bad)
     relations.create("code", delivered.drop_nulls("iswc").select("work", "iswc").unique().sort("work", "iswc"))

@@ -91,6 +91,7 @@ _LOSSLESS_SITES = {
 def parse_urls(urls: pl.Series, templates: Mapping[str, str] = URL_TEMPLATES) -> pl.DataFrame:
     """Return a row (TARGET_SCHEMA) per URL, nulls where no rule fits. `templates` decide which service streamsvc_c is."""
     rules = _select_rules(templates[STREAMSVC_C])
+    # One pass per rule over the whole column. Callers keep other sites away by HOST_HINT first.
     ids = pl.DataFrame({str(index): urls.str.extract(rule.pattern, 1) for index, rule in enumerate(rules)})
     which = pl.coalesce(pl.when(pl.col(str(index)).is_not_null()).then(index) for index in range(len(rules)))
     return ids.select(
@@ -104,5 +105,6 @@ def parse_urls(urls: pl.Series, templates: Mapping[str, str] = URL_TEMPLATES) ->
 
 @cache
 def _select_rules(template: str) -> tuple[_Rule, ...]:
+    # The last two labels of the host: `tidal.com` of `https://tidal.com/browse/track/{id}`.
     host = ".".join((urlsplit(template).hostname or "").split(".")[-2:])
     return (*_RULES, *_LOSSLESS_SITES.get(host, ()))

@@ -77,6 +77,7 @@ class Relations:
         The count is taken before anything is joined, so that a join that loses or repeats records unbalances the books.
         """
         last = self.read_number(f"SELECT max(line) FROM {table}")
+        # By line and not by OFFSET, which would read all rows before it again for each block.
         for start in range(1, last + 1, lines):
             self.run(f"CREATE OR REPLACE VIEW {BLOCK} AS SELECT * FROM {table} WHERE line >= {start} AND line < {start + lines}")
             yield self.read_number(f"SELECT count(*) FROM {BLOCK}")
@@ -151,6 +152,7 @@ def _keep_first(relations: Relations, table: str, entity: str) -> None:
             (SELECT id FROM delivered_{table} GROUP BY id HAVING count(*) > 1) USING (id)
         QUALIFY line > min(line) OVER (PARTITION BY id)
     """
+    # A table and not a view: it is asked several times, and finding repeated ids groups all rows.
     relations.run(f"CREATE TABLE repeated_{table} AS {repeated} ORDER BY line")
     relations.reject_values(entity, table, f"{table}.id", Reason.DUPLICATE_ID, f"SELECT * FROM repeated_{table} ORDER BY line")
     kept = f"ANTI JOIN repeated_{table} USING (line)" if relations.read_number(f"SELECT count(*) FROM repeated_{table}") else ""
@@ -182,6 +184,7 @@ def _leave_out(relations: Relations, table: str, entity: str) -> None:
             OR line IN (SELECT line FROM later)
         ORDER BY line
     """)
+    # Rejected records come into memory; they are few in any dump that is worth staging.
     rows = relations.read_all(f"SELECT * FROM out_{table} ORDER BY line")
     relations.reject_records(entity, table, rows)
     kept = delivered if rows.is_empty() else f"(SELECT * FROM {delivered} ANTI JOIN out_{table} USING (line))"

@@ -40,6 +40,7 @@ def stage_releases(relations: Relations) -> None:
     relations.run(f"""
         CREATE TABLE unofficial AS SELECT id FROM release_status WHERE gid NOT IN ({build_sql_list(OFFICIAL_STATUSES)})
     """)
+    # The track count stands on media and not on the release.
     relations.run("CREATE TABLE track_total AS SELECT release, sum(track_count)::INTEGER AS tracks FROM medium GROUP BY release")
     for column, target in (("artist_credit", "artist_credit"), ("release_group", "release_group")):
         relations.reject_dangling(ENTITY, "release", column, target)
@@ -109,6 +110,7 @@ def _stage_block(relations: Relations) -> None:
             LEFT JOIN track_total n ON n.release = r.id LEFT JOIN unofficial u ON r.status = u.id
         ORDER BY r.line
     """).with_columns(gtin=gtin_expr(pl.col("barcode")))
+    # An empty barcode says that the release has none; that is no fault.
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
     relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))
     relations.write(ENTITY, "release", _conform(records))
@@ -135,6 +137,7 @@ def _conform(records: pl.DataFrame) -> pl.DataFrame:
         release_type=pl.when(is_compilation)
         .then(pl.lit("compilation"))
         .otherwise(pl.coalesce(pl.col("primary_type").replace_strict(RELEASE_TYPES, default=None, return_dtype=pl.String), other_type)),
+        # A DJ mix collects recordings as a compilation does. Its date says nothing about the first release of a track.
         is_compilation=is_compilation | pl.col("is_mix").fill_null(value=False) | is_various.fill_null(value=False),
         is_official="is_official",
         track_count=pl.when(pl.col("tracks") > 0).then(pl.col("tracks")),
@@ -152,6 +155,7 @@ def stage_release_tracks(relations: Relations) -> None:
         relations.out.count_read(
             TRACK_ENTITY, relations.read_number(f"SELECT count(*) FROM {BLOCK} WHERE NOT coalesce(is_data_track, false)")
         )
+        # Left joins: a track whose medium or recording is missing must reach the rejects, and not vanish.
         tracks = relations.read_rows(f"""
             SELECT t.line, d.gid AS release_id, r.gid AS external_id, d.position AS disc_number, t.position AS track_number,
                 t.medium, t.recording

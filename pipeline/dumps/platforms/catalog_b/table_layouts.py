@@ -58,6 +58,7 @@ _CORE = (
         "source_recording",
         is_record=True,
     ),
+    # `isrc` and `barcode` are read as text: what they hold is judged in staging, where it can be rejected with its record.
     Member("isrc", "id:i recording:i* isrc:t* edits_pending:i created:t", "source_recording"),
     Member("artist_credit", "id:i* name:t* artist_count:s ref_count:i created:t edits_pending:i gid:t", "source_recording"),
     Member("artist_credit_name", "artist_credit:i* position:s* artist:i* name:t* join_phrase:t*", "source_recording"),
@@ -81,6 +82,7 @@ _CORE = (
         is_record=True,
     ),
     Member("release_label", "id:i* release:i* label:i* catalog_number:t* last_updated:t", "source_release"),
+    # Dates come from both tables: a release has dozens of countries, or none and one date.
     Member("release_country", f"release:i* country:i {_EVENT_DATE}", "source_release"),
     Member("release_unknown_country", f"release:i* {_EVENT_DATE}", "source_release"),
     Member(
@@ -137,6 +139,7 @@ _CORE = (
         for kind in ("recording", "release", "artist", "label")
     ),
 )
+# Tags are in the derived archive, which has another licence and may be absent.
 _DERIVED = (
     Member("tag", "id:i* name:t* ref_count:i", "source_genre"),
     *(

@@ -28,12 +28,14 @@ def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> No
     """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, also empty ones. Raises DumpError for an unusable dump."""
     done: dict[str, int] = {}
     for table, stream, source in read_delivery(delivery, MEMBERS.__contains__, out.report):
+        # An archive may hold a name twice. The second would overwrite parts of the first.
         if table in done:
             raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
         done[table] = _unpack_member(MEMBERS[table], stream, source, work / table, out)
         out.report(f"{source}: {done[table]:,} rows")
     out.use(*delivery.files)
     out.expect_tables("tables", done, MEMBERS)
+    # The exporter leaves out tables without rows, so an absent table is no error by itself.
     empty = [table for table in REQUIRED if not done.get(table)]
     if empty:
         raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; no export is without, fetch it again")
@@ -46,6 +48,7 @@ def _unpack_member(member: Member, stream: BinaryIO, source: str, folder: Path, 
     rows = waiting_rows = parts = faults = 0
     for block in read_copy_text(stream, member.columns, member.wanted, source):
         faults += block.faults.height
+        # Faults before the first good row only: later ones are dirt and become rejects.
         if rows == 0 and waiting_rows == 0 and block.frame.is_empty() and faults >= _LAYOUT_SAMPLE:
             raise DumpError(
                 f"{source}: none of the first {faults} lines has {len(member.columns)} cells ({block.faults['excerpt'][0]!r}): "

@@ -64,12 +64,14 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         out.count_read(stream.table, block.rows)
         out.write_rejects(block.build_rejects(stream.table))
         rows = stream.values(block.frame)
+        # Within the day only: across days a later row of an id replaces the earlier one, which is no fault.
         rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
         kept, rejected = split_rows(rows, stream.table, "id", stream.build_rules())
         out.write_rejects(rejected)
         seen = seen.append(kept["_id"])
         staged += kept.height
         out.write(stream.table, stream.staged(kept).hstack(kept.select(WHERE)).with_columns(day=pl.lit(day)))
+    # Every row failed, so the layout has changed. An empty table would void the day for good, because days are read once.
     if not staged:
         why = out.first_reject or "only blank lines"
         raise DumpError(f"{path}: none of {read} rows can be used ({why}); the layout has changed: compare the format notes")

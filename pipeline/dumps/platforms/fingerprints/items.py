@@ -30,6 +30,7 @@ def flatten_lists(lists: pl.Series) -> tuple[NDArray[np.generic], NDArray[np.int
     lengths = lists.list.len().to_numpy()
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
+    # empty_as_null=False: a null for each empty list would shift all later values.
     return lists.explode(empty_as_null=False).to_numpy(), starts
 
 
@@ -42,9 +43,11 @@ def build_lists(values: NDArray[np.uint32], starts: NDArray[np.int64]) -> pl.Ser
 def build_fingerprint_keys(ids: pl.Series, items: pl.Series) -> pl.Series:
     """Return a 63-bit hash of each id and its items, equal on every machine and in every version."""
     values, starts = flatten_lists(items)
+    # The place of an item goes into its hash, so that another order gives another key although the hashes are summed.
     place = np.arange(len(values), dtype=np.uint64) - np.repeat(starts[:-1], np.diff(starts)).astype(np.uint64)
     mixed = _mix(values.astype(np.uint64) + (place << np.uint64(32)))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    # Unsigned sums wrap around. Differences stay right modulo 2**64, so one running sum serves all lists.
     total = sums[starts[1:]] - sums[starts[:-1]]
     key = _mix(_mix(ids.to_numpy().astype(np.int64).view(np.uint64)) + total)
     return pl.Series("fingerprint_key", (key & _POSITIVE).astype(np.int64))

@@ -88,6 +88,7 @@ def _is_flag(name: str) -> pl.Expr:
 
 def _cast_fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
     items = pl.col("fingerprint")
+    # The dump writes signed numbers. The same bits written unsigned are accepted, too.
     fits = (items.list.min() >= -(2**31)) & (items.list.max() < 2**32) & ~items.list.eval(pl.element().is_null()).list.any()
     return rows.with_columns(_id=_parse_id("id"), _length=parse_whole_number(pl.col("length"), 1, LONGEST_SECONDS), _fits=fits)
 
@@ -104,9 +105,11 @@ STREAMS = (
         "track",
         "source_fingerprint_track",
         {"id": "VARCHAR", "gid": "VARCHAR", "new_id": "VARCHAR"},
+        # A merged track names its successor; an absent `new_id` is null and no fault.
         _build_cast(gid=_parse_uuid("gid"), new_id=_parse_id("new_id")),
         (
             _build_missing_rule("_gid", "gid", Reason.INVALID_ID),
+            # Without this rule a damaged successor would bring a merged track back to life.
             RowRule(Reason.INVALID_ID, pl.col("new_id").is_not_null() & pl.col("_new_id").is_null(), "new_id"),
         ),
         _build_renaming(fingerprint_track_id="_id", public_id="_gid", merged_into="_new_id"),
@@ -136,6 +139,7 @@ STREAMS = (
         "source_fingerprint_member",
         {"id": "VARCHAR", "track_id": "VARCHAR", "fingerprint_id": "VARCHAR", "submission_count": "VARCHAR"},
         _build_cast(
+            # Both fields hold the same id upstream.
             fingerprint=pl.coalesce(_parse_id("fingerprint_id"), _parse_id("id")),
             track=_parse_id("track_id"),
             count=_parse_count("submission_count"),
@@ -151,7 +155,11 @@ STREAMS = (
         "source_fingerprint_link",
         {"id": "VARCHAR", "track_id": "VARCHAR", "mbid": "VARCHAR", "submission_count": "VARCHAR", "disabled": "VARCHAR"},
         _build_cast(
-            track=_parse_id("track_id"), mbid=_parse_uuid("mbid"), count=_parse_count("submission_count"), disabled=_is_flag("disabled")
+            track=_parse_id("track_id"),
+            mbid=_parse_uuid("mbid"),
+            count=_parse_count("submission_count"),
+            # Upstream writes the field only when it is true.
+            disabled=_is_flag("disabled"),
         ),
         (
             _build_missing_rule("_track", "track_id", Reason.INVALID_ID),

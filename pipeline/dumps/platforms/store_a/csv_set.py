@@ -89,6 +89,7 @@ def find_csv_tables(dump: Path) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for path in [dump] if dump.is_file() else sorted(dump.rglob("bp_*.csv*")):
+        # Exports carry a month in their names (`bp_genre_2023-09.csv`).
         match = re.match(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv", path.name)
         if match and match[1] in TABLES:
             if match[1] in found:
@@ -102,6 +103,7 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
     missing = [name for name in REQUIRED_TABLES if name not in tables]
     if missing:
         raise DumpError(f"{dump}: no {', '.join(f'{name}.csv' for name in missing)} beside {', '.join(sorted(tables))}; deliver them")
+    # The tables name artists by id alone.
     store.has_references = True
     with open_duckdb(scratch / "csv_spill") as connection:
         loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
@@ -140,6 +142,7 @@ def _read_nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, cre
         "bp_release": "LEFT JOIN (SELECT label_id AS l, any_value(label_name) AS label_name FROM bp_label GROUP BY 1) ON l = t.label_id",
     }
     rows = stream(connection, f"SELECT * FROM {name} t {joined[name]} ORDER BY position")
+    # A column of flags with gaps becomes `1.0` in data frames.
     remixer = "lower(trim(c.is_remixer)) IN ('1', '1.0', 't', 'true', 'yes')" if credit_table == "bp_artist_track" else "false"
     credit_rows = stream(
         connection,
@@ -148,6 +151,7 @@ def _read_nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, cre
         FROM {credit_table} c JOIN {name} t USING ({key}) GROUP BY t.position, c.artist_id, role ORDER BY t.position, role, min(c.position)
         """,
     )
+    # The names of the artists are filled in from `bp_artist` when the store is staged.
     for block, credit in pair_blocks(rows, credit_rows, "position"):
         artists = nest_rows(block, credit, "position", ["artist_id", "name", "role"]) if credit.height else pl.lit([], dtype=CREDITS)
         yield block.with_columns(artists=artists)

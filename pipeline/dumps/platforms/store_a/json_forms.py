@@ -122,6 +122,7 @@ FORMS = (VERSION_3, SITE_SEARCH, TRACK_LIST, VERSION_4)
 def detect_form(path: Path) -> Form:
     """Return the form of a JSON file; version 4 without another mark. Raises DumpError when the file cannot be read."""
     with DumpFile(path) as file:
+        # Documents name their fields in the first records, so the file is not parsed for this.
         head = file.read(SNIFF_BYTES)
     return next((form for form in FORMS if any(marker in head for marker in form.markers)), VERSION_4)
 
@@ -134,8 +135,10 @@ def detect_kind(form: Form, entity: str) -> pl.Expr:
     if form is VERSION_3:
         known = pl.col("type").is_in(["track", "release", "artist", "label"])
         return pl.when(known).then(pl.col("type")).when(has["mixName"] | has["lengthMs"]).then(pl.lit("track")).otherwise(pl.lit("unknown"))
+    # An object with an id and a name only may be an artist or a label: the file name decides.
     bare = pl.lit(entity.removeprefix("source_").replace("recording", "track"))
     return (
+        # Tracks before releases: a track names its release, and a release has none of these.
         pl.when(has["mix_name"] | has["length_ms"] | has["genre"] | has["release"] | has["isrc"])
         .then(pl.lit("track"))
         .when(has["upc"] | has["track_count"] | has["label"] | has["type"])

@@ -21,6 +21,7 @@ _NO_TEXT = pl.lit(None, dtype=pl.String)
 
 def unescape_html(value: pl.Expr) -> pl.Expr:
     """Return texts with HTML entities replaced by their characters. Only texts with an ampersand are touched."""
+    # `map_elements` calls Python for each text, so only texts with an ampersand take that way.
     return pl.when(value.str.contains("&", literal=True)).then(value.map_elements(html.unescape, return_dtype=pl.String)).otherwise(value)
 
 

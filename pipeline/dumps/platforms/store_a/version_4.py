@@ -24,6 +24,7 @@ _NO_TEXT = pl.lit(None, dtype=pl.String)
 
 def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, and the release that each names as a part."""
+    # Items of a list inside a release have no more than an id and a name. They give way to a full record of the same id.
     has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "genre", "release", "length_ms", "isrc"))
     store.add("recording", rows.select(*_map_tracks(), is_part=~has_detail))
     release = pl.col("release").struct
@@ -50,6 +51,7 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add releases. Those with no more than a name (items of a list) are parts."""
     kind = pl.col("type").struct.field("name").str.to_lowercase()
     artists = pl.col("artists").list.len()
+    # An EP of two tracks with six remixers is no compilation, so the tracks must be as many.
     many = (artists >= COMPILATION_ARTISTS) & (pl.col("track_count").cast(pl.Int64, strict=False).fill_null(artists) >= COMPILATION_ARTISTS)
     has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "label", "upc", "type", "track_count"))
     store.add(
@@ -98,6 +100,7 @@ def read_release_type(kind: pl.Expr) -> pl.Expr:
 def split_catalog_number(upc: pl.Expr) -> list[pl.Expr]:
     """Return `upc` and `catalog_number`: some labels write a barcode in place of the catalogue number."""
     number = nullify_blank("catalog_number").str.strip_chars()
+    # The check digit keeps catalogue numbers of 12 to 14 digits from being taken for barcodes.
     is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
     said = pl.when(upc.str.strip_chars() != "").then(upc)
     return [
@@ -117,6 +120,7 @@ def pair_genres(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr
 
 def _map_tracks() -> list[pl.Expr]:
     genre, sub_genre = pl.col("genre").struct, pl.col("sub_genre").struct
+    # A length of 0 means unknown; the text `length` may still have it.
     has_length = nullify_blank("length_ms").is_not_null() & (parse_whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
     duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(nullify_blank("length"), nullify_blank("length_ms")))
     flags = [pl.when(pl.col(name) == "true").then(pl.lit(name.removeprefix("is_"))) for name in ("is_dj_edit", "is_ugc_remix")]

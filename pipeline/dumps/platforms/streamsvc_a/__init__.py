@@ -29,6 +29,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         tables = find_parquet_tables(dump)
         answers = find_json_files(dump)
         playlists = find_playlist_files(dump)
+        # The layouts in order of how much they hold. Files of another one beside them become rejects.
         if tables:
             stage_tables(tables, dump, scratch, out)
         elif databases:

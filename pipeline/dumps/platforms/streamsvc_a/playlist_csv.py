@@ -123,6 +123,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
     entries.mkdir()
     position = 0
     with open_duckdb(scratch / "spill") as connection:
+        # File by file into Parquet, so that no more than one CSV lies in memory.
         for number, path in enumerate(files):
             table = load_table(connection, f"file_{number}", FORM, path, str(path.relative_to(dump)), scratch, out)
             for part, rows in enumerate(stream(connection, f"SELECT * FROM {table.name} ORDER BY position")):
@@ -138,6 +139,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
             raise DumpError(f"{dump}: no whole row in {len(files)} CSV files; see {FORM.notes}")
         quoted = str(entries).replace("'", "''")
         connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet('{quoted}/part-*.parquet')")
+        # The queries return each id once, so no row is a repeated one.
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
         for block in stream(connection, _TRACKS):
             out.count_read(FORM.entity, block.height)
@@ -149,6 +151,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
 
 
 def _is_shifted() -> pl.Expr:
+    # A cell with an unquoted comma moves all later cells. Numbers and dates show it, texts do not.
     misplaced = [
         nullify_blank(name).is_not_null() & nullify_blank(name).str.strip_chars().cast(pl.Float64, strict=False).is_null()
         for name in _NUMBERS

@@ -22,7 +22,6 @@ from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS, require_bounded
 from pipeline.dumps.staging.layout_expectations import Expected, split_names
-from pipeline.dumps.staging.record_checks import reject_doubled
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
@@ -160,7 +159,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         for block in _read_genres(connection):
             stage_genres(block, out)
             doubled += int(block["doubled"].sum())
-        reject_doubled("source_genre", "artist_genres", doubled, out)
+        out.reject_doubled("source_genre", "artist_genres", doubled)
         out.report("artists are staged")
 
 
@@ -172,6 +171,7 @@ def _name_damaged_file(tables: dict[str, SourceTable]) -> Iterator[None]:
     """
     try:
         yield
+    # That is a fault of this machine. Reading all files once more would only delay the report.
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
@@ -199,6 +199,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         connection.execute(f"CREATE VIEW {name} AS SELECT {columns}, 0::BIGINT AS place_in_file, '' AS source_file WHERE false")
         return
     files = ", ".join(_quote(str(path)) for path in table.files)
+    # union_by_name: parts of a re-export may list their columns in different orders.
     scan = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = true)"
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
@@ -225,6 +226,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
             value = types[known][:_SHOWN_CHARACTERS]
             out.reject(_ENTITIES[name], Reason.WRONG_TYPE, source_file=source_file, place="whole column", field=known, value=value)
             known = None
+        # Everything as text: one reading serves numbers stored as text, as in re-exports, and numbers.
         text = f'CAST("{known}" AS VARCHAR)'
         cut = f"CASE WHEN strlen({text}) > {KEPT_CHARACTERS} THEN left({text}, {KEPT_CHARACTERS}) ELSE {text} END"
         taken.append(f'{cut if known else "NULL::VARCHAR"} AS "{column}"')
@@ -251,6 +253,7 @@ _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
     """Ids that stand more than once with where the first stands."""
+    # The key of the first row is a struct of row id, file and place, because a row id repeats when a file is delivered twice.
     first = f"SELECT id, min({_FIRST}) AS f FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     return read_frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")
 
@@ -285,6 +288,7 @@ def _read_tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame
         """,
     )
     for block, rows in pair_blocks(tracks, credit_rows, "position"):
+        # `name` holds title and version in one text. The side table has them apart, but not for every track.
         kept_apart = (pl.col("original_title").str.strip_chars() != "") & (pl.col("version_title").str.strip_chars() != "")
         titled = block.with_columns(
             name=pl.when(kept_apart).then(pl.col("original_title")).otherwise(pl.col("full_name")),
@@ -320,6 +324,7 @@ def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     if rows.is_empty():
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), lost_artists=pl.lit(None, dtype=pl.String))
     lost = rows.filter(pl.col("artist_id").is_null()).group_by("position").agg(lost_artists=pl.col("artist_rowid").str.join(","))
+    # An artist who is credited twice on a track counts once.
     rows = rows.filter(pl.col("artist_id").is_not_null()).unique(["position", "artist_id"], keep="first", maintain_order=True)
     rows = rows.with_columns(role=pl.lit("primary"))
     if "artist_roles" in block.columns:
@@ -330,6 +335,7 @@ def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _add_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
     """Roles out of `artist_roles`, where it names a remixer or a featured artist: a JSON array beside the credits, or one of objects."""
+    # Roles are JSON, read one by one in Python. The filter leaves the few tracks that have a guest or a remixer.
     worded = block.filter(pl.col("artist_roles").str.contains("(?i)remix|featur")).select("position", "artist_roles")
     if worded.is_empty():
         return rows
@@ -346,6 +352,7 @@ def _add_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
         rows.with_columns(index=pl.int_range(pl.len()).over("position"))
         .join(by_place, on=["position", "index"], how="left", maintain_order="left")
         .join(by_name, on=["position", "artist_id"], how="left", maintain_order="left")
+        # A role that names its artist is certain; one by place depends on the order of the credits.
         .with_columns(role=pl.coalesce("by_name", "by_place", "role"))
         .drop("index", "by_place", "by_name")
     )

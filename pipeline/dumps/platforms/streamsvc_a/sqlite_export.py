@@ -83,8 +83,10 @@ def _require_settled(database: Path) -> None:
 
 
 def _connect(database: Path) -> sqlite3.Connection:
+    # immutable: SQLite neither locks nor looks for a journal, so the dump may lie on a read-only disk. `_require_settled` has looked.
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE_BYTES)
+    # A schema from outside could call functions with side effects in defaults or generated columns.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -96,6 +98,7 @@ def _cut_blocks(database: Path, scratch: Path, out: StagingWriter) -> Iterator[_
             present = {row[1].lower() for row in connection.execute(f"PRAGMA table_info({table})")}
             if not present:
                 continue
+            # A view could run any query over the file, and a virtual table runs a module.
             kinds = [row[0] for row in connection.execute("SELECT coalesce(sql, '') FROM sqlite_master WHERE lower(name) = ?", (table,))]
             if not any(_IS_TABLE.match(sql) for sql in kinds):
                 raise DumpError(f"{database}: {table} is a view or a virtual table; deliver a table of rows")
@@ -117,6 +120,7 @@ def _cut_ranges(connection: sqlite3.Connection, table: str, first: int, last: in
         for start in range(first, last + 1, ROWS_PER_BLOCK):
             yield start, min(start + ROWS_PER_BLOCK - 1, last)
         return
+    # OFFSET within one block only: walking from the last id found, not from the first row.
     following = f"SELECT rowid FROM {table} WHERE rowid >= ? ORDER BY rowid LIMIT 1 OFFSET {ROWS_PER_BLOCK}"
     while found := connection.execute(following, (first,)).fetchone():
         yield first, found[0] - 1
@@ -147,6 +151,7 @@ def _write(database: Path, block: _Block) -> Path:
         try:
             rows = _fetch(connection.execute(sql, (block.first, block.last)), database, block)
         except sqlite3.OperationalError as error:
+            # A text that is no UTF-8. The second reading replaces its bytes, and `track_conforming` reports such a name.
             if "decode" not in str(error):
                 raise
             connection.text_factory = lambda raw: raw.decode(errors="replace")

@@ -52,6 +52,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     """Stage one block of tracks, which the caller has counted as read; returns those that were not rejected."""
     entity = "source_recording"
     block = mark_later(block, duplicates)
+    # Local files come before missing ids: they have none, and that is no fault of the platform.
     local = RowRule(Reason.LOCAL_FILE, _is_true(pl.col("is_local")))
     block, rejects = split_rows(block, entity, "id", [local, *_build_identity_rules()])
     out.write_rejects(rejects)
@@ -112,6 +113,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     block = add_dates(block, pl.col("release_date")).with_columns(
         _gtin=gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
     )
+    # Answers of recommendations write `ALBUM`, all others `album`.
     kind = nullify_blank("album_type").str.to_lowercase()
     out.write_rejects(
         find_value_rejects(
@@ -127,6 +129,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         )
     )
     parsed = pl.col("_precision")
+    # The stated precision counts only where it is coarser: `2009-01-01` may mean the year, but `2009` is never a day.
     stated = pl.col("release_date_precision").str.to_lowercase()
     coarser = pl.when(stated.is_in(["year"]) | ((stated == "month") & (parsed == "day"))).then(stated).otherwise(parsed)
     out.write(

@@ -87,6 +87,7 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         tracks = _select_tracks(block).with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
         rows += tracks.height
         out.count_read("source_recording", tracks.height)
+        # Laid down per block: the fullest form of an album is known only at the end of the dump.
         tracks.drop("album").write_parquet(scratch / f"tracks-{number:06d}.parquet", compression="lz4")
         _select_albums(block, tracks).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
         _select_artists(block, tracks).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
@@ -107,6 +108,7 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
             kept = stage_tracks(pl.read_parquet(path), repeated, out)
             redirects.append(kept.filter(pl.col("linked_id") != pl.col("id")).select(old_id="linked_id", new_id="id"))
         _stage_redirects(connection, pl.concat(redirects), out)
+        # The queries return each id once, so no row is a repeated one.
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
         for block in stream(connection, _build_fullest_query("albums")):
             stage_albums(block, once, out)
@@ -132,6 +134,7 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
             out.write_rejects(block.build_rejects(entity))
             kind = pl.col("type").str.to_lowercase()
             marked = block.frame.with_columns(
+                # Objects inside answers may lack `type`. Then fields that only one kind has decide.
                 _kind=pl.when(kind.is_not_null())
                 .then(kind)
                 .when(pl.any_horizontal(pl.col("duration_ms", "album", "is_local").is_not_null()))
@@ -181,6 +184,7 @@ def _select_tracks(block: pl.DataFrame) -> pl.DataFrame:
         album_id=pl.when(album.field("name").str.strip_chars() != "").then(album.field("id")),
         artists=_build_credits(pl.col("artists")),
         lost_artists=pl.lit(None, dtype=pl.String),
+        # A relinked track carries the id of the substitute; `linked_from` has the id that was asked for.
         linked_id=pl.col("linked_from").struct.field("id"),
     )
 
@@ -192,6 +196,7 @@ def _select_albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
         "place",
         album=pl.struct(*_ALBUM, "external_ids", "artists"),
         rank=pl.lit(0),
+        # Whole albums stand where the first track of their block does: only the order of the dump matters.
         position=pl.lit(tracks["position"].min(), dtype=pl.Int64),
     )
     inside = tracks.select("source_file", "place", "album", "position", rank=pl.lit(1)).select(own.columns)
@@ -207,6 +212,7 @@ def _select_albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
             *(album.field(name) for name in _ALBUM),
             upc=pl.coalesce(codes.field("upc"), codes.field("ean")),
             artists=_build_credits(album.field("artists")),
+            # Without a name an album cannot be staged, so any named form goes before it.
             rank=pl.col("rank") + 2 * (album.field("name").fill_null("").str.strip_chars() == ""),
         )
         .sort("rank", maintain_order=True)
@@ -244,6 +250,7 @@ def _stage_redirects(connection: duckdb.DuckDBPyConnection, redirects: pl.DataFr
     connection.register(
         "redirects", redirects.filter(nullify_blank("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
     )
+    # An id that has a track of its own in the dump is no redirect: the platform answered with a substitute for one market.
     alive = read_frame(connection, "SELECT old_id FROM redirects SEMI JOIN tracks ON tracks.id = redirects.old_id")
     connection.unregister("redirects")
     lasting = (

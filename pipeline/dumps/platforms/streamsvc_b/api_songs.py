@@ -88,6 +88,7 @@ def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         _select_artists(placed).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
         raise DumpError(f"{dump}: no song in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/streamsvc_b.md")
+    # The queries return each id once, so no row is a repeated one.
     once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     with open_duckdb(scratch / "spill") as connection:
         for table in ("songs", "albums", "artists"):
@@ -123,6 +124,7 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
             said = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))
+            # Lookup answers call a song `track` with a `kind`, since videos are tracks as well.
             marked = block.frame.with_columns(id=pl.coalesce("id", "trackId"), _said=said).with_columns(
                 _kind=pl.col("_said").replace_strict(_KINDS, default=None)
             )
@@ -205,7 +207,9 @@ def _select_albums(block: pl.DataFrame) -> pl.DataFrame:
         "collectionArtistName",
         pl.when(pl.col("collectionId").is_not_null()).then("artistName"),
     )
+    # `artistId` belongs to the song. An album with artists of its own (`collectionArtistName`) gets no id from it.
     artist_id = pl.when(own | pl.col("collectionArtistName").is_null()).then(_find_only_artist_id())
+    # `trackCount` of a song is that of its disc, which is the album only if there is one disc.
     whole = own | (pl.col("discCount") == "1")
     count = pl.coalesce(_get_attribute("trackCount"), pl.when(whole).then("trackCount"))
     albums = block.filter(pl.col("_kind") != "artist").select(
@@ -245,6 +249,7 @@ def _select_artists(block: pl.DataFrame) -> pl.DataFrame:
         kind=pl.lit(None, dtype=pl.String),
         rank=pl.when(own).then(0).otherwise(1),
     )
+    # `Earth, Wind & Fire` looks like several artists, too. Losing its name here is better than inventing artists.
     alone = ~pl.col("name").str.contains(SEVERAL)
     known = artists.filter((pl.col("rank") == 0) | (nullify_blank("id").is_not_null() & alone))
     return known.sort("rank", maintain_order=True).unique("id", keep="first", maintain_order=True)

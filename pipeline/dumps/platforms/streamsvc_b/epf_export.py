@@ -130,6 +130,7 @@ def _read_members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
                             yield path, f"{name}/{member.filename}", cast("BinaryIO", file)
             except _DAMAGE as error:
                 raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
+        # `song.bz2` is a packed table, `itunes20261001.tbz` an archive of tables.
         elif path.suffix in _ARCHIVES and find_table_name(path.stem) is None:
             yield from ((path, inner, file) for inner, file in _read_tar_members(path, name))
         elif path.suffix in ("", *_ARCHIVES) and find_table_name(path.stem):
@@ -154,11 +155,13 @@ def _read_tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
 def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: int, out: StagingWriter) -> None:
     epf = EpfFile(file, name)
     wanted = COLUMNS[table]
+    # Column 0 is always export_date.
     delivered = list(epf.header.columns[1 : len(wanted) + 1]) if table in READ_BY_PLACE else wanted
     if len(delivered) < len(wanted):
         raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/reference/formats/streamsvc_b.md")
     needed = delivered[:2] if table in READ_BY_PLACE else wanted
     out.expect(f"table {table}", epf.header.columns, expect_names(needed, (), PASSED_OVER), place=name)
+    # The writer needs the schema before the first block, and a table without records is a file, too.
     schema = (
         pl.Schema({**dict.fromkeys(wanted, pl.String), "record": pl.Int64, "source_file": pl.String, "position": pl.Int64})
         .to_frame()

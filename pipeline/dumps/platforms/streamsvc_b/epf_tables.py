@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.dumps.fields.credits import CREDITS, join_names
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
-from pipeline.dumps.staging.record_checks import RowRule, reject_doubled, split_rows
+from pipeline.dumps.staging.record_checks import RowRule, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
@@ -37,12 +37,15 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
     """Stage an EPF delivery. Raises DumpError when it has no songs, is incremental or is cut off."""
     files = export(dump, scratch, out)
     with open_duckdb(scratch / "spill") as connection:
+        # EPF writes ids in square brackets at times; joins must not depend on that.
         connection.execute("CREATE MACRO key(x) AS TRY_CAST(trim(x, '[] ') AS BIGINT)")
+        # Tables that were not delivered become empty views, so that every join below can name them.
         for table in COLUMNS:
             _create_view(connection, table, files.get(table, []))
         connection.execute(
             f"CREATE VIEW music AS SELECT * FROM collection WHERE coalesce(trim(media_type_id, '[] '), '1') = '{MUSIC_MEDIA}'"
         )
+        # The first row of an id in file order counts, as for every platform.
         duplicates = _find_duplicates(connection, "song")
         for block in _read_songs(connection):
             out.count_read("source_recording", block.height)
@@ -62,7 +65,7 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
             for block in _read_genres(connection, kind):
                 stage_genres(block, out)
                 doubled += int(block["doubled"].sum())
-            reject_doubled("source_genre", f"genre_{kind}", doubled, out)
+            out.reject_doubled("source_genre", f"genre_{kind}", doubled)
         out.report("collections, artists and genres are staged")
 
 
@@ -154,6 +157,7 @@ def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame
 def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """`block` with `artists`: the joined ones, else the display name as one artist (it is never split), and a full `artist_credit`."""
     named = pl.col("artist_credit").str.strip_chars() != ""
+    # The display name is one artist, never split: `Earth, Wind & Fire` is one.
     alone = pl.when(named).then(
         pl.concat_list(pl.struct(pl.lit(None, dtype=pl.String).alias("artist_id"), name="artist_credit", role=pl.lit("primary")))
     )
@@ -162,6 +166,7 @@ def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     lost = rows.filter(pl.col("artist_id").is_null()).group_by("key").agg(lost_artists=pl.col("reference").str.join(","))
     rows = rows.filter(pl.col("artist_id").is_not_null()).unique(["key", "artist_id"], keep="first", maintain_order=True)
     rows = rows.with_columns(role=pl.lit("primary"))
+    # Songs whose artists are not in the dump keep their display name as the one artist.
     block = block.with_columns(artists=nest_rows(block, rows, "key", ["artist_id", "name", "role"]))
     return (
         block.join(lost, on="key", how="left", maintain_order="left")
@@ -196,7 +201,7 @@ def _stage_places(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> 
         kept, rejects = split_rows(block, "source_release_track", "external_id", rules)
         out.write_rejects(rejects)
         stage_places(kept, out)
-    reject_doubled("source_release_track", "collection_song", doubled, out)
+    out.reject_doubled("source_release_track", "collection_song", doubled)
 
 
 def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
@@ -213,6 +218,7 @@ def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFram
 
 def _read_genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
     """Stage genres of staged entities of one kind, each once, the primary one first. `doubled`: repeated rows."""
+    # Genres exist for collections and artists only: there is no table for songs.
     entities = "music" if kind == "collection" else "artist"
     return stream(
         connection,

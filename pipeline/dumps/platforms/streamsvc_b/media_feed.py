@@ -112,6 +112,7 @@ def find_feed_files(dump: Path) -> dict[str, list[Path]]:
     for path in sorted(dump.rglob("*.parquet")):
         names = [_FIRST_WORD.match(part.lower()) for part in path.relative_to(dump).parts]
         words = [match[0] for match in names if match]
+        # The outermost word decides: a folder `Song` may hold parts of any name.
         feed = next((FEEDS[word] for word in words if word in FEEDS), None)
         if feed:
             found.setdefault(feed, []).append(path)
@@ -123,6 +124,7 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
     if "song" not in files:
         raise DumpError(f"{dump}: no song feed among {', '.join(sorted(files))}; deliver the song export")
     for feed, paths in files.items():
+        # All headings first: a feed of another layout is refused before its rows are read.
         _expect(feed, paths, dump, out)
     charts = _rank_charts(files.get("song chart", []))
     with open_duckdb(scratch / "spill") as connection:
@@ -167,6 +169,7 @@ def _read_blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
         row = 0
         try:
             for batch in read_batches(path, ROWS_PER_BLOCK):
+                # The documentation spells columns in two ways (`copyrightPline`, `copyrightPLine`).
                 block = batch.rename(str.lower)
                 places = pl.int_range(row + 1, row + 1 + block.height, dtype=pl.Int64)
                 row += block.height
@@ -186,9 +189,11 @@ def _find_duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -
     if not files:
         return pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     for path in files:
+        # Only this column is unpacked here, so only its size matters.
         require_bounded(path, {"id"})
     names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
     try:
+        # hive_partitioning off: folders such as `date=2026-10-01` would become columns.
         source = f"read_parquet([{names}], filename = true, file_row_number = true, union_by_name = true, hive_partitioning = false)"
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE repeated AS SELECT CAST(id AS VARCHAR) AS id FROM {source} GROUP BY 1 HAVING count(*) > 1"
@@ -203,6 +208,7 @@ def _find_duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -
     return (
         found.join(numbers, on="filename")
         .group_by("id")
+        # DuckDB counts rows from 0, `position` from 1.
         .agg(first=(pl.col("file") * ROWS_PER_FILE + pl.col("file_row_number") + 1).min())
         .filter(pl.col("id").is_not_null())
     )
@@ -220,12 +226,14 @@ def _is_text(dtype: pl.DataType) -> bool:
     if isinstance(dtype, pl.Struct):
         return any(field.name == "default" for field in dtype.fields)
     if isinstance(dtype, pl.List):
+        # Parquet writers store a map as a list of key and value structs, which older readers show as such.
         return isinstance(dtype.inner, pl.Struct) and {"key", "value"} <= {field.name for field in dtype.inner.fields}
     return not isinstance(dtype, pl.Binary | pl.Array | pl.Object)
 
 
 def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out: StagingWriter) -> None:
     """Reject columns that are no texts, once per file. Raises DumpError when these are ids or names."""
+    # A Parquet file has one type per column, so its first block shows it.
     if block.is_empty() or block["place"][0] != "row 1":
         return
     for name in names:
@@ -268,6 +276,7 @@ def _read_structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.
     dtype = block.schema.get(name)
     if isinstance(dtype, pl.Struct):
         present = {field.name.lower(): field.name for field in dtype.fields}
+        # A lone struct: the documentation shows a list of albums, client code reads one.
         values = [_read_member(pl.col(name).struct, present, delivered).alias(key) for key, delivered in fields.items()]
         return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.struct(values))).otherwise(pl.lit([], dtype=wanted))
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
@@ -306,6 +315,7 @@ def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
     )
     rows = rows.filter(pl.col("name").str.strip_chars() != "").sort("position", maintain_order=True)
     rows = rows.with_columns(kind=pl.col("role") == "remixer")
+    # Whoever is primary and featured counts once, as primary: `keep="first"` after the order above.
     rows = rows.unique(["position", "artist_id", "name", "kind"], keep="first", maintain_order=True)
     shown = nest_rows(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
     return block.with_columns(
@@ -381,6 +391,7 @@ def _map_genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
         present = {field.name.lower(): field.name for field in dtype.inner.fields}
         parent = pl.lit(None, dtype=pl.String)
         if "path" in present:
+            # Paths lead from the root to the genre itself, so the parent is the last but one.
             parent = pl.col("genre").struct.field(present["path"]).list.get(-2, null_on_oob=True)
         rows = rows.with_columns(
             genre=_read_member(pl.col("genre").struct, present, "name"),
@@ -393,6 +404,7 @@ def _map_genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
 
 def _map_albums(block: pl.DataFrame) -> pl.DataFrame:
     words = _read_text(block, "albumtype").str.to_lowercase()
+    # `deluxe compilation` is a compilation: the last word is the kind.
     kind = words.str.split(" ").list.last().replace_strict(RELEASE_TYPES, default=pl.when(words.is_not_null()).then(pl.lit("other")))
     single_or_ep = _read_text(block, "namedefault", "name").str.extract(r" - (Single|EP)$").str.to_lowercase()
     songs = pl.col("songs").list.len().cast(pl.String) if isinstance(block.schema.get("songs"), pl.List) else pl.lit(None, dtype=pl.String)
@@ -443,5 +455,6 @@ def _rank_charts(files: list[Path]) -> pl.DataFrame:
         ranked.append(rows.select(id=pl.col("rankings").cast(pl.String), rank="rank"))
     if not ranked:
         return pl.DataFrame(schema=schema)
+    # The longest chart sets the scale of all, so that ranks of different charts compare.
     ranks = pl.concat(ranked).with_columns(longest=pl.col("rank").max() + 1)
     return ranks.group_by("id").agg(popularity=1 - pl.col("rank").min() / pl.col("longest").first()).sort("id")

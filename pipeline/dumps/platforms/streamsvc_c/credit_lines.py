@@ -31,6 +31,7 @@ def read_performers(line: str) -> list[tuple[str, str]]:
     found = []
     pending = ""
     for entry in line.split(" - "):
+        # The dash that separates entries may belong to a name, and so may the comma: only a role word ends a name.
         words = (pending + entry).split(", ")
         first = next((index for index, word in enumerate(words) if index and _KNOWN_ROLE.fullmatch(word.strip())), None)
         if first is None:  # a name with a dash in it: its roles stand in the next entry
@@ -90,6 +91,7 @@ def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
 def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
     label = pl.col("label")
     main = pl.element().struct
+    # Albums list everybody with roles. Only main artists are credited; an absent list of roles counts as main.
     listed = pl.col("artists").list.eval(
         pl.struct(artist_id=main.field("id"), name=main.field("name"), role=pl.lit("primary")).filter(
             main.field("roles").list.contains("main-artist").fill_null(value=True)
@@ -124,6 +126,7 @@ def _read_credits(rows: pl.DataFrame) -> pl.Series:
     for performer, line in rows.select("performer", "performers").iter_rows():
         credited = dict.fromkeys(read_performers(line or ""))
         one = (performer["id"], performer["name"], "primary") if performer and performer["name"] else None
+        # The line has names without ids. The performer stands in it again and must not be credited twice.
         others = [(None, name, role) for name, role in credited if one is None or name != one[1]]
         lists.append([dict(zip(("artist_id", "name", "role"), credit, strict=True)) for credit in ([one] if one else []) + others])
     return pl.Series("artists", lists, dtype=CREDITS)

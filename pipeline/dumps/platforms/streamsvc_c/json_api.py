@@ -75,6 +75,7 @@ def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
 def _map_placements(rows: pl.DataFrame) -> pl.DataFrame:
     items = rows.select(release_id="id", item=_get_references("items")).explode("item").filter(pl.col("item").is_not_null())
     item = pl.col("item").struct
+    # Albums list videos among their items.
     return items.filter(item.field("type") == "tracks").select(
         "release_id",
         id=item.field("id"),
@@ -93,6 +94,7 @@ def _map_artists(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select_common(title: pl.Expr | None = None) -> list[pl.Expr]:
+    # A place with a record number means that the resource came inside a document.
     is_part = (pl.col("attributes").is_null() & pl.col("relationships").is_null()) | pl.col("place").str.contains("record", literal=True)
     title = _get_attribute("title") if title is None else title
     return [pl.col("source_file"), pl.col("place"), pl.col("id"), title.alias("title"), is_part.alias("is_part")]

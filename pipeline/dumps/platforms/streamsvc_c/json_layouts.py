@@ -37,6 +37,7 @@ FLAT_TRACK = {
 }
 LINED_ALBUM = {
     **texts("upc", "version", "release_date_original", "release_date_stream", "release_date_download", "release_type", "tracks_count"),
+    # A text in one flat layout, an object in the other.
     "label": "JSON",
     "genre": _NAMED,
     "genres_list": "VARCHAR[]",
@@ -107,6 +108,7 @@ def detect_layout() -> pl.Expr:
     """Return the layout of a record: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
     said = pl.col("type")
     has = {name: pl.col(name).is_not_null() for name in COLUMNS}
+    # From the surest sign to the weakest: `type` and envelopes first, then fields that one layout has, then fields that several have.
     rules = [
         (said.is_in(RESOURCES), "resource"),
         (said.is_in(["genre", "genres"]), "genre"),
@@ -120,6 +122,7 @@ def detect_layout() -> pl.Expr:
         (has["record_type"] | has["nb_tracks"] | has["upc"] | has["genre_id"], "album"),
     ]
     found: pl.Expr = pl.lit("unknown")
+    # Reversed, because the last condition wins.
     for condition, name in reversed(rules):
         found = pl.when(condition).then(name if isinstance(name, pl.Expr) else pl.lit(name)).otherwise(found)
     return found

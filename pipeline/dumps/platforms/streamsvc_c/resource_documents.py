@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks, videos and albums, and the album that a track names as a part."""
     records = rows.select("source_file", "place", "resource").unnest("resource")
+    # Documents without `artifactType` are albums if they have a barcode.
     is_album = pl.coalesce(pl.col("artifactType").str.to_lowercase() == "album", pl.col("artifactType").is_null() & _has_value("barcodeId"))
     tracks = records.filter(~is_album)
     store.add("recording", _map_recordings(tracks))

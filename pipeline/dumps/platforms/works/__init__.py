@@ -38,6 +38,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
                 connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM read_parquet('{path}')")
             _keep_first(connection, "works", WORK, out)
             _keep_first(connection, "recordings", LINK, out)
+            # A link that is delivered twice would give the same pair twice; two links of one id may well differ.
             _keep_first(connection, "links", LINK, out, "id, work, recording")
             _stage_works(connection, out)
             _stage_links(connection, out)
@@ -59,6 +60,7 @@ def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, o
 
 def _stage_works(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
     for rows in stream(connection, f"SELECT source_file, line, id AS work_id, iswcs, title FROM works {_IN_FILE_ORDER}"):
+        # A row per code is staged, so a row per code is counted as read: the books count staged rows.
         out.count_read(WORK, _count_rows(rows, "iswcs"))
         out.write(WORK, rows.explode("iswcs", empty_as_null=True).rename({"iswcs": "iswc"}))
 

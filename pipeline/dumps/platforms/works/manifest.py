@@ -35,6 +35,7 @@ def read_manifest(folder: Path) -> dict[str, Listed]:
     for path in manifests:
         lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
         records = [line.rstrip("\r").split("\t") for line in lines if line.strip()]
+        # The footer is the last record, so a manifest without it was cut off and may list too few files.
         if not records or not any(cell.startswith(_END) for cell in records[-1]):
             raise DumpError(f"{path}: no {_END} record at the end; the manifest is cut off, fetch the snapshot again")
         for cells in records:
@@ -51,6 +52,7 @@ def check_file(path: Path, listed: Listed | None, lines: int, *, has_heading: bo
     """Raise DumpError when `path` differs from its entry. `lines` counts all lines; the manifest may leave out a heading."""
     if listed is None:
         return
+    # A manifest may count the heading or not.
     if listed.lines is not None and listed.lines not in {lines, lines - has_heading}:
         raise DumpError(f"{path}: has {lines} lines, the manifest lists {listed.lines}; the file is cut off or of another snapshot")
     if listed.md5 is not None and (actual := hash_file(path, "md5")) != listed.md5:

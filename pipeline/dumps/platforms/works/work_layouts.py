@@ -89,6 +89,7 @@ def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
     DumpError when a kind is missing everywhere or several snapshots lie side by side.
     """
     folders = [dump, *sorted(path for path in dump.iterdir() if path.is_dir() and path.name.upper().startswith("BWARM"))]
+    # The snapshot folder may itself be the dump, or lie in it as delivered.
     found = [(folder, files) for folder in folders if (files := _find_kind_files(folder))]
     if len(found) > 1:
         raise DumpError(f"{dump}: {' and '.join(folder.name for folder, _ in found)} both hold composition data; deliver one snapshot")
@@ -135,12 +136,14 @@ def detect_layout(path: Path, kind: Kind) -> Layout:
         )
     unnamed: tuple[str, ...] = ()
     heading = lines[0].decode("utf-8", errors="replace").removeprefix("#").lower().split("\t") if lines[0].startswith(b"#") else None
+    # The most frequent count wins: single lines may be cut or hold a tab too many.
     counts = Counter(line.count(b"\t") + 1 for line in lines[1 if heading else 0 :] if line)
     if heading:
         named = {field: next((heading.index(name) for name in names if name in heading), -1) for field, names in kind.fields.items()}
         if min(named.values()) >= 0:
             return Layout(len(heading), has_heading=True, places=named)
         unnamed = tuple(field for field, place in named.items() if place < 0)
+        # A heading that misses a name still has the right number of cells.
         counts[len(heading)] += 1
     for cells, _ in counts.most_common():
         if cells in kind.places:

@@ -83,6 +83,7 @@ def _read_cells(file: _File, block: RowBlock) -> pl.DataFrame:
         return empty.with_columns(**where)
     names = [f"cell_{index}" for index in range(file.layout.cells)]
     cells = pl.read_csv(
+        # Both line ends are allowed. The copy is made only for files that have the other one.
         block.content.replace(b"\r\n", b"\n") if b"\r\n" in block.content else block.content,
         separator="\t",
         has_header=False,
@@ -116,6 +117,7 @@ def _read_works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     rows = _take_out(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
     rows = _take_out(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null(), out)
     rows = rows.with_columns(iswcs=_split_iswcs(), title=_unescape("title"))
+    # A cell may hold several codes; one wrong one costs itself and not the others.
     strange = pl.col("iswcs").list.eval(pl.element().is_null()).list.any().fill_null(value=False)
     _reject_values(rows, entity, "iswc", Reason.INVALID_ISWC, strange, out)
     return rows.select(
@@ -193,4 +195,5 @@ def _build_rejects(bad: pl.DataFrame, entity: str, severity: str, reason: Reason
 
 def _unescape(column: str) -> pl.Expr:
     text = pl.col(column)
+    # leftmost: the escape that starts first wins, and of those the longest, which stands first in the mapping.
     return pl.when(text.str.contains("\\", literal=True)).then(text.str.replace_many(_ESCAPES, leftmost=True)).otherwise(text)
