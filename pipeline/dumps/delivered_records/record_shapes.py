@@ -73,7 +73,7 @@ def conform(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     # A misspelled column would otherwise become null without a word.
     unknown = set(frame.columns) - set(shape)
     if unknown:
-        raise ValueError(f"columns {sorted(unknown)} are not of the shape")
+        raise ValueError(f"columns {sorted(unknown)} are unknown to the shape: add them to record_shapes.py or leave them out")
     present = {
         "is_part": pl.lit(value=False),
         **{name: pl.col(name) for name in frame.columns},

@@ -90,8 +90,8 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
         ),
     )
     # A place that the release lists has disc and number; the one that the recording names would double it.
-    stands = nullify_blank("release_id").is_not_null() & ~pl.col("_is_placed")
-    places = block.filter(stands).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
+    needs_place = nullify_blank("release_id").is_not_null() & ~pl.col("_is_placed")
+    places = block.filter(needs_place).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
     out.write("source_release_track", places)
     _stage_genres(block, "recording", out)
 

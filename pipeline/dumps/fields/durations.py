@@ -38,5 +38,5 @@ def _sum_units(value: pl.Expr, shape: str, units: tuple[int, ...]) -> pl.Expr:
         groups.struct.field(str(index)).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False) * unit
         for index, unit in enumerate(units, start=1)
     ]
-    said = pl.any_horizontal(part.is_not_null() for part in parts)
-    return pl.when(said).then(pl.sum_horizontal(parts)).round().cast(pl.Int64, strict=False)
+    has_part = pl.any_horizontal(part.is_not_null() for part in parts)
+    return pl.when(has_part).then(pl.sum_horizontal(parts)).round().cast(pl.Int64, strict=False)

@@ -129,10 +129,10 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
     problem = problem or _describe_hole(list_staged_days(folder))
     through = max([*staged, *done])
     status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
-    said = f"{problem}; the days through {through} stay in use" if problem else None
+    message = f"{problem}; the days through {through} stay in use" if problem else None
     profiles = [read_profile(folder / day, platform) for day in done]
     warnings = tuple(f"{day}: {line}" for day, profile in zip(done, profiles, strict=True) if profile for line in profile.warnings)
-    return Intake(platform, status, through, said, warnings, is_new=bool(done))
+    return Intake(platform, status, through, message, warnings, is_new=bool(done))
 
 
 def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:

@@ -86,11 +86,11 @@ def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]
     # A panic of Rust derives from BaseException. Ctrl-C must still pass.
     except (Exception, pl.exceptions.PanicException) as error:
         place = getattr(error, "filename", None) or dump
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
+        description = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
         # Only what a library raises about its input is blamed on the dump; a KeyError is a bug of ours.
         if isinstance(error, _READING) and not _is_of_this_machine(error, staging):
-            raise DumpError(f"{place}: {platform} cannot be read ({said}); {_MEND}") from error
-        raise UnblamedError(f"{place}: {platform} could not be staged ({said}{_find_raising_line(error)}); {_LOOK}") from error
+            raise DumpError(f"{place}: {platform} cannot be read ({description}); {_MEND}") from error
+        raise UnblamedError(f"{place}: {platform} could not be staged ({description}{_find_raising_line(error)}); {_LOOK}") from error
 
 
 def _find_raising_line(error: BaseException) -> str:
@@ -106,11 +106,11 @@ def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
         if not path.is_dir():
             stat = path.stat()
             if not S_ISREG(stat.st_mode):
-                raise DumpError(f"{path}: a pipe, a device or a socket, which would be read for ever; {_MEND}")
+                raise DumpError(f"{path}: is a pipe, a device or a socket, and reading it would never end; {_MEND}")
             found[str(path)] = stat.st_size, stat.st_mtime_ns
         # A folder called `tracks.parquet` is how Spark writes a table. An empty one lost its parts.
         elif path.suffix and not any(path.iterdir()):
-            raise DumpError(f"{path}: an empty folder under the name of a file; {_MEND}")
+            raise DumpError(f"{path}: is an empty folder with the name of a file; {_MEND}")
     return found
 
 

@@ -120,9 +120,9 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
     So too those that were refused by other limits than `limits`: the operator has looked, and lets them through.
     """
     for note in zone.glob("*.broken.json"):
-        said = _read_json(note) or {}
+        content = _read_json(note) or {}
         # New code may read what the old could not. A note without limits tells of another fault, which no limit mends.
-        if said.get("code") != code or (said.get("limits") is not None and said["limits"] != limits):
+        if content.get("code") != code or (content.get("limits") is not None and content["limits"] != limits):
             note.unlink()
 
 
@@ -231,10 +231,16 @@ def land_files(
         (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder) and _read_landed_note(folder)["listing"] == listing),
         None,
     )
-    if known and all(file.is_telling for file in files) and not (is_broken(known) and not all(file.is_provable for file in files)):
+    if (
+        known
+        and all(file.is_change_visible for file in files)
+        and not (is_broken(known) and not all(file.is_cut_visible for file in files))
+    ):
         return _reuse_landed(source, known)
-    if untold := [file.name for file in files if not file.is_telling]:
-        report(f"{source.platform}: neither time of change, entity tag nor checksum tells whether {untold[:3]} changed: fetched each night")
+    if unmarked := [file.name for file in files if not file.is_change_visible]:
+        report(
+            f"{source.platform}: neither time of change, entity tag nor checksum tells whether {unmarked[:3]} changed: fetched each night"
+        )
     # On the same file system as the landed dumps, so that the last step is one rename.
     incoming = zone / ".incoming"
     _discard_other_dump(incoming, listing, files)
@@ -312,7 +318,7 @@ def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -
             partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
         _write_text(boot, _read_boot_id())
     for file in files:
-        if not file.is_telling:
+        if not file.is_change_visible:
             (incoming / file.name).unlink(missing_ok=True)
             _name_partial(incoming / file.name).unlink(missing_ok=True)
 
@@ -366,7 +372,7 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
             partial.rename(target)
             report(f"{source.platform}: {file.name}: {fetched:,} bytes fetched")
             return fetched
-    raise AssertionError
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _verify(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa:
     """
     start = partial.stat().st_size if partial.exists() else 0
     # Without a validator the first part may be of another version of the file.
-    if not file.is_telling or (file.size is not None and start > file.size):
+    if not file.is_change_visible or (file.size is not None and start > file.size):
         start = 0
     # `r+b` keeps the first part. Append mode would ignore the `seek` below.
     with partial.open("r+b" if start else "wb") as local:
@@ -101,23 +101,27 @@ async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryI
         # The file has become shorter, so what lies here is of an older one. The next attempt begins anew.
         if answer.status == _RANGE_REFUSED:
             local.truncate(0)
-            raise DumpError(f"{file.name}: the server has no bytes from {start:,} on, of which some were fetched before")
+            raise DumpError(f"{file.name}: the server has no bytes from {start:,} on; the next attempt starts from the beginning")
         answer.raise_for_status()
         encoding = answer.headers.get("Content-Encoding", "identity")
         # Servers declare `.gz` files as content encoding gzip, though the file itself is the packed one. It is taken as it is.
         if encoding not in ("identity", "") and not file.name.endswith(_COMPRESSED_NAMES):
-            raise DumpError(f"{file.name}: the server sends it as {encoding}, which nobody asked for")
+            raise DumpError(
+                f"{file.name}: the server encodes it as {encoding}, but the request allows only `identity`: deliver it by another server"
+            )
         if start and answer.status != _PARTIAL:
             start = 0  # the server knows no ranges, or has another file by now
         elif start and not _is_rest(answer.headers.get("Content-Range", ""), start, file.size):
             local.truncate(0)
-            raise DumpError(f"{file.name}: asked for bytes from {start:,} on, got {answer.headers.get('Content-Range')!r}")
+            raise DumpError(
+                f"{file.name}: the request asked for bytes from {start:,} on, the answer has {answer.headers.get('Content-Range')!r}"
+            )
         local.seek(start)
         local.truncate()
         async for block in answer.content.iter_chunked(BLOCK_BYTES):
             local.write(block)
             if file.size is not None and local.tell() > file.size:
-                raise DumpError(f"{file.name}: more than the {file.size:,} bytes that were announced")
+                raise DumpError(f"{file.name}: the server sends more than the {file.size:,} bytes that it announced")
     return local.tell() - start
 
 

@@ -61,12 +61,12 @@ class RemoteFile:
     """Hash over the content of a checksum file, independent of the order of its lines."""
 
     @property
-    def is_telling(self) -> bool:
+    def is_change_visible(self) -> bool:
         """Return whether anything except name and size changes with the content."""
         return bool(self.validators or self.checksums or self.lines)
 
     @property
-    def is_provable(self) -> bool:
+    def is_cut_visible(self) -> bool:
         """Return whether a transfer that was cut off can be distinguished from a whole one."""
         return self.size is not None or bool(self.checksums)
 
@@ -268,10 +268,12 @@ def build_remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapp
     published: dict[str, dict[str, str]] = {}
     lines: dict[str, str] = {}
     for name in sorted(name for name in shown if is_checksum_file(name)):
-        said = _read_checksum_file(file_system, name, shown[name])
-        if said:
-            lines[name] = hashlib.sha256(repr(sorted((file, sorted(hashes.items())) for file, hashes in said.items())).encode()).hexdigest()
-        for file, hashes in said.items():
+        hashes_by_file = _read_checksum_file(file_system, name, shown[name])
+        if hashes_by_file:
+            lines[name] = hashlib.sha256(
+                repr(sorted((file, sorted(hashes.items())) for file, hashes in hashes_by_file.items())).encode()
+            ).hexdigest()
+        for file, hashes in hashes_by_file.items():
             published.setdefault(file, {}).update(hashes)
     return [build_remote_file(file_system, name, info, published.get(name, {}), lines.get(name)) for name, info in chosen.items()]
 

@@ -1,8 +1,8 @@
 """PostgreSQL `COPY ... TO` text -> Polars frames, block by block: the row encoding of database dumps.
 
-Columns stand in table order behind tabs, there is no heading and no quoting. Backslash-N alone is NULL, an empty cell is the empty text,
-and with one more backslash in front it is that very text. Escapes are undone, in the rows that have one. What must not live here: which
-tables a dump has.
+Columns stand in table order behind tabs, there is no heading and no quoting. Backslash-N alone is NULL, and an empty cell is the empty
+text. With one more backslash in front, backslash-N is that very text. Escapes are undone in the rows that have one. What must not live
+here: which tables a dump has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CopyBlock:
 def read_copy_text(
     stream: BinaryIO, columns: Mapping[str, pl.DataType], wanted: Sequence[str], source: str, *, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[CopyBlock]:
-    """The rows of one table in file order.
+    """Yield the rows of one table in file order.
 
     `columns` names all columns of the file in order with their types (integers, String, Boolean); only `wanted` ones are parsed. A line
     with another number of cells, with bytes that are no UTF-8 or with a cell that does not fit its type is left out and stands in `faults`.

@@ -43,7 +43,7 @@ class CsvTable:
     gaps: NDArray[np.int64]
 
     def locate_rows(self, block: pl.DataFrame) -> pl.DataFrame:
-        """Rows of the table with `source_file` and `place` instead of `position`: the record number in the file, rejected ones counted."""
+        """Return rows with `source_file` and `place`, the record number in the file with rejected ones counted, instead of `position`."""
         position = block["position"].to_numpy()
         # `position` counts good records only. Each rejected record before it shifts the number in the file by one.
         numbers = position + np.searchsorted(self.gaps, position - 1, side="right")
@@ -63,7 +63,7 @@ class CsvForm:
     numbers: Sequence[str] = ()
     """Columns of whole numbers, ids for one: data frames with gaps in such a column write `12.0`, which is 12."""
     optional: Sequence[str] | None = None
-    """Columns of which it is told when they are missing; by default all that are not required."""
+    """Columns whose absence is reported; by default all that are not required."""
     part: str | None = None
     """Name of the table in errors about its columns; by default its name in DuckDB."""
     passed_over: Sequence[str] = ()
@@ -74,9 +74,9 @@ class CsvForm:
         """Return the columns with which the heading is compared, under the names of the file."""
         wanted = [column for column in self.columns if column not in self.required]
         # A column that few exports have is known without being missed.
-        told = wanted if self.optional is None else self.optional
-        others = [name for column in wanted if column not in told for name in self.columns[column]]
-        required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, told))
+        reported = wanted if self.optional is None else self.optional
+        others = [name for column in wanted if column not in reported for name in self.columns[column]]
+        required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, reported))
         return Expected(required, optional, (*self.passed_over, *others))
 
 

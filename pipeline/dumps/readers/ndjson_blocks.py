@@ -62,7 +62,7 @@ class Layout:
     """The columns to read and the members in which documents hold their records, as DuckDB takes them."""
 
     def __init__(self, columns: Mapping[str, str], members: Sequence[str] = ()) -> None:
-        """`columns`: name -> DuckDB type. Scalars should be VARCHAR: a number that is none must reach the adapter, not fail the record."""
+        """Take `columns` (name -> DuckDB type). Scalars should be VARCHAR: a faulty number must reach the adapter, not fail the record."""
         self.names = list(columns)
         self.members = tuple(members)
         roots = [member.split(".")[0] for member in members]
@@ -203,14 +203,14 @@ class BlockReader:
             refused.append(rows[0])
             if len(refused) > MISFITS_PER_BLOCK:
                 place, text = records.named[refused[0]]
-                said = f"more than {MISFITS_PER_BLOCK} records from {place} on are of another shape"
-                raise self._build_layout_error(text, said) from error
+                finding = f"more than {MISFITS_PER_BLOCK} records from {place} on are of another shape"
+                raise self._build_layout_error(text, finding) from error
             return
         frames.append(self.layout.select_columns(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
 
-    def _build_layout_error(self, text: bytes, said: str) -> DumpError:
+    def _build_layout_error(self, text: bytes, finding: str) -> DumpError:
         mend = "the platform has changed its layout: compare the format notes"
-        return DumpError(f"{self.source_file}: {said}: {cut_excerpt(text)}; {mend}")
+        return DumpError(f"{self.source_file}: {finding}: {cut_excerpt(text)}; {mend}")
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
         """Return all columns of the layout. Raises duckdb.Error when `strict` and a line is not JSON or does not fit."""

@@ -109,7 +109,7 @@ class LineCounter:
     def _step(self) -> None:
         step = next(self._steps, None)
         if step is None:
-            raise EOFError("the file has fewer records than were read of it: it was changed meanwhile")
+            raise EOFError("the file has fewer records now than were read from it: it changed meanwhile")
         self._starts, self._numbers = step
 
 

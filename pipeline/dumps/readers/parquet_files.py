@@ -30,7 +30,7 @@ KEPT_CHARACTERS = LONGEST_CREDIT + 1
 
 
 def require_bounded(path: Path, columns: set[str] | None = None) -> None:
-    """DumpError when the footer is none, or announces more for a column (of `columns`, in small letters) than fits into memory."""
+    """Raise DumpError when the footer is unreadable, or announces more for one of `columns` (lower case) than fits into memory."""
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
@@ -50,7 +50,7 @@ def require_bounded(path: Path, columns: set[str] | None = None) -> None:
 
 
 def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFrame]:
-    """The rows of a file in order, in frames of up to `rows` and of about BATCH_BYTES; texts longer than KEPT_CHARACTERS are cut.
+    """Yield the rows of a file in order, in frames of up to `rows` and of about BATCH_BYTES; texts longer than KEPT_CHARACTERS are cut.
 
     DumpError as `require_bounded`; pyarrow's errors when a page is damaged.
     """

@@ -203,14 +203,14 @@ def find_layout_warnings(before: Profile | None, now: Profile) -> list[str]:
                 continue
             # A part with headings counts files and not records: a column is there or it is not.
             if FILES in members:
-                told = _describe_missing_column(name, count, members[FILES], were)
+                message = _describe_missing_column(name, count, members[FILES], were)
             # Without a dump before, only members that every dump of the format has can be missed.
             elif were is None:
-                told = _describe_missing_usual(name, members) if name in now.usual.get(part, ()) else ""
+                message = _describe_missing_usual(name, members) if name in now.usual.get(part, ()) else ""
             else:
-                told = _describe_missing_member(name, count, members[RECORDS], were)
-            if told:
-                found.append(f"{part}: {told}")
+                message = _describe_missing_member(name, count, members[RECORDS], were)
+            if message:
+                found.append(f"{part}: {message}")
         known = set(before.unknown.get(part, ())) if before else set()
         new = [name for name in now.unknown.get(part, ()) if name not in known]
         if new:

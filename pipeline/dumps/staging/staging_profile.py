@@ -73,8 +73,8 @@ def _build_counts(column: Column) -> Iterator[pl.Expr]:
         yield (value.list.len() > 0).sum().alias(column.name)
         if pa.types.is_struct(column.type.value_type):
             for part in column.type.value_type:
-                said = pl.element().struct.field(part.name).is_not_null()
-                yield value.list.eval(said).list.any().sum().alias(f"{column.name}.{part.name}")
+                is_filled = pl.element().struct.field(part.name).is_not_null()
+                yield value.list.eval(is_filled).list.any().sum().alias(f"{column.name}.{part.name}")
             if "role" in [part.name for part in column.type.value_type]:
                 # Roles come from fields of their own in most layouts. A renamed one costs all remixers, while the number of credits hardly
                 # changes.
@@ -93,8 +93,10 @@ def read_profile(folder: Path, platform: str) -> Profile | None:
     if not folder.is_dir():
         return None
     try:
-        said = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return Profile(Counter(said["rows"]), Counter(said["filled"]), said["members"], said["unknown"], warnings=said["warnings"])
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return Profile(
+            Counter(content["rows"]), Counter(content["filled"]), content["members"], content["unknown"], warnings=content["warnings"]
+        )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return _count_tables(folder, platform)
 

@@ -36,13 +36,13 @@ def drop_repeated(batch: Batch, entity: str, seen: SeenIds, keys: dict[str, str]
     ids = repeated["record_id"].implode()
     kept = Batch(batch.source_file, read=dict(batch.read))
     # Rejects of tracks carry `<release id>-<n>`: they go with their release.
-    hangs_on = pl.col("record_id").str.extract(r"^(\d+)").is_in(ids).fill_null(value=False)
-    kept.rejects = [frame.filter(~hangs_on) for frame in batch.rejects]
+    is_repeated = pl.col("record_id").str.extract(r"^(\d+)").is_in(ids).fill_null(value=False)
+    kept.rejects = [frame.filter(~is_repeated) for frame in batch.rejects]
     for name, frame in batch.frames.items():
         kept.frames[name] = frame.filter(~pl.col(keys[name]).is_in(ids))
         if name != entity and name in batch.read:
             gone = sum(
-                frame.filter(hangs_on & (pl.col("entity") == name) & (pl.col("severity") == "row")).height for frame in batch.rejects
+                frame.filter(is_repeated & (pl.col("entity") == name) & (pl.col("severity") == "row")).height for frame in batch.rejects
             )
             # The repeated release counts as one read record. Its tracks were counted by the block and must not stay in the books.
             kept.read[name] -= frame.height - kept.frames[name].height + gone

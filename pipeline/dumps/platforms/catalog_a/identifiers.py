@@ -1,6 +1,6 @@
 """Barcodes and ISRCs, which the dump keeps in one list per release beside matrix numbers and label codes.
 
-A barcode is the release's. An ISRC is a track's, and which track is said in prose (`Track A1`) or by there being only one.
+A barcode is the release's. An ISRC is a track's, and its description names the track in prose (`Track A1`), unless there is only one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TrackList(NamedTuple):
     titles: Sequence[str]
 
     def index_by_position(self) -> dict[str, int]:
-        """Lower-case position -> row number; the first of a doubled position counts."""
+        """Return lower-case position -> row number. The first of a doubled position counts."""
         by_position: dict[str, int] = {}
         for row, position in zip(self.rows, self.positions, strict=True):
             if position:
@@ -50,7 +50,10 @@ class Misfit(NamedTuple):
 
 
 def find_barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Identifier rows (owner and IDENTIFIER_PARTS) -> the first good GTIN of each owner (owner, gtin), and the rows that hold none."""
+    """Return the first good GTIN of each owner (owner, gtin), and the barcode rows that hold none.
+
+    `identifiers` has owner and IDENTIFIER_PARTS.
+    """
     # Barcodes come with blanks, dashes and a trailing ` >`; gtin_expr takes their digits.
     codes = identifiers.filter((pl.col("type") == "Barcode") & (pl.col("value").str.strip_chars() != "")).with_columns(
         gtin=gtin_expr(pl.col("value"))

@@ -16,14 +16,17 @@ UNKNOWN_POSITION = {"owner": pl.UInt32, "value": pl.String}
 
 
 def build_track_lists(tracks: pl.DataFrame, releases: pl.Series) -> dict[int, TrackList]:
-    """The tracks (owner, release, position, title) of the releases asked for."""
+    """Return the track list of each of these `releases`, by number; `tracks` has owner, release, position, title."""
     wanted = tracks.filter(pl.col("release").is_in(releases.unique().implode()))
     lists = wanted.group_by("release", maintain_order=True).agg("owner", "position", "title")
     return {release: TrackList(*columns) for release, *columns in lists.iter_rows()}
 
 
 def resolve_limited_extras(extras: pl.DataFrame, tracks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Extras of releases (CREDITED with tracks; the owner is the release) -> CREDITED whose owners are tracks, and UNKNOWN_POSITION."""
+    """Return credits of single tracks (CREDITED), and the positions that no track has (UNKNOWN_POSITION).
+
+    `extras` are credits of releases: CREDITED with `tracks`, the release being the owner.
+    """
     lists = build_track_lists(tracks, extras["owner"])
     rows: list[tuple[int, str | None, str, str]] = []
     unknown: list[tuple[int, str]] = []

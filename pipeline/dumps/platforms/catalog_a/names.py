@@ -30,5 +30,5 @@ def read_known_id(value: pl.Expr) -> pl.Expr:
 
 
 def is_placeholder_label(label_id: pl.Expr, name: pl.Expr) -> pl.Expr:
-    """`Not On Label` and its self-released kinds."""
+    """Return whether a label is `Not On Label` or one of its self-released kinds."""
     return label_id.is_in(list(PLACEHOLDER_LABELS)) | name.str.contains(_NOT_ON_LABEL)

@@ -53,7 +53,10 @@ def is_video_position(position: pl.Expr) -> pl.Expr:
 
 
 def resolve_positions(text: str, positions: Mapping[str, int]) -> tuple[list[int], list[str]]:
-    """`A1 to A3, B2` -> the numbers that `positions` (lower case, in document order) gives these positions, and what is not among them."""
+    """Return the numbers of the positions in a list such as `A1 to A3, B2`, and the parts that are no position.
+
+    `positions`: lower-case position -> number, in document order.
+    """
     if _ALL.fullmatch(text.strip()):
         return list(positions.values()), []
     found: list[int] = []
@@ -68,7 +71,7 @@ def resolve_positions(text: str, positions: Mapping[str, int]) -> tuple[list[int
 
 
 def _resolve_range(text: str, positions: Mapping[str, int]) -> list[int]:
-    """The numbers from one position to another; a dash may as well belong to a position (`1-2 - 1-5`), so every dash is tried."""
+    """Return the numbers from one position to another. A dash may belong to a position (`1-2 - 1-5`), so every dash is tried."""
     for separator in [*_RANGE_WORD.finditer(text), *_DASH.finditer(text)]:
         first, last = positions.get(text[: separator.start()]), positions.get(text[separator.end() :])
         if first is not None and last is not None and first <= last:

@@ -24,9 +24,9 @@ CREDITED = {"owner": pl.UInt32, "artist_id": pl.String, "name": pl.String, "role
 
 
 def read_credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (owner, artists as delivered) -> CREDITED and `glue`, the text between this name and the next; unnamed artists are left out.
+    """Return CREDITED and `glue`, the text between this name and the next, of `frame` (owner, artists as delivered).
 
-    A credit is primary up to a joining word like `Feat.`; whoever follows is featured.
+    A credit is primary up to a joining word like `Feat.`, and featured behind it. Artists without a name are left out.
     """
     rows = list_items(frame.select("owner", "artists"), "artists", _CREDIT_PARTS)
     rows = rows.select("owner", read_known_id(pl.col("artist_id")), _choose_shown_name(), join=pl.col("join").str.strip_chars())
@@ -49,7 +49,7 @@ def _build_glue(join: pl.Expr) -> pl.Expr:
 
 
 def read_extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (owner, extras as delivered) -> CREDITED and `tracks`, the positions a credit is limited to: guests first, then remixers."""
+    """Return CREDITED and `tracks` (the positions of a limited credit) of `frame` (owner, extras as delivered): guests, then remixers."""
     rows = list_items(frame.select("owner", "extras"), "extras", _EXTRA_PARTS)
     # Details in brackets are prose (`Written-By [All Tracks By]`) and must not be read as roles.
     plain = pl.col("role").str.replace_all(_ROLE_DETAIL, "")

@@ -37,7 +37,7 @@ thousands."""
 
 
 def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
-    """Track rows (TRACK_VALUES and `release`, the owner number of their release) -> recordings in `batch`; returns owner and track_count.
+    """Stage track rows (TRACK_VALUES and `release`, the owner number of their release) in `batch`. Return owner and track_count.
 
     Rows of releases that are not among `releases` are left out with them. `credited` are the artists of the releases.
     """

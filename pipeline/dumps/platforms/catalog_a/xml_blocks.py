@@ -100,7 +100,7 @@ def _find_root_end(path: Path, root: str, head: bytes) -> int:
     if match is None or match[1].decode() not in ANCHORS:
         raise DumpError(f"{path}: begins with {head[:60]!r}, not with one of {', '.join(f'<{name}>' for name in ANCHORS)}")
     if match[1].decode() != root:
-        raise DumpError(f"{path}: holds <{match[1].decode()}>, its name says <{root}>: files mixed up")
+        raise DumpError(f"{path}: holds <{match[1].decode()}>, its name says <{root}>: deliver each file under its own name")
     if match[2]:
         raise DumpError(f"{path}: holds no record (<{root}/>); fetch the file again and compare its checksum")
     return match.end()

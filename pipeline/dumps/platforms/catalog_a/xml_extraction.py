@@ -98,7 +98,7 @@ def _cut_runs(offsets: list[int], end: int) -> Iterator[list[int]]:
 
 
 def _extract_mended(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
-    """As `_extract_texts`, of one record, if need be without the control characters and with the ampersands that XML forbids in texts."""
+    """Return the texts of one record as `_extract_texts` does, after removing what XML forbids: control characters, bare ampersands."""
     try:
         return _extract_texts(root, record, sections)
     except etree.XMLSyntaxError:

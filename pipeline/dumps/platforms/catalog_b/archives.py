@@ -71,7 +71,7 @@ class Metadata:
             )
 
     def require(self) -> None:
-        """DumpError when a metadata file is missing: what cannot be told apart must not be mixed."""
+        """Raise DumpError when a metadata file is missing: without it archives of two exports look alike."""
         missing = [name for name in self.known if name not in self.values]
         if missing:
             raise DumpError(f"{self.source}: {' and '.join(missing)} missing; this is no complete export, fetch it again")
@@ -123,7 +123,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
             if metadata.values[name] != seen[0].values[name]:
                 raise DumpError(
                     f"{source}: {name} is {metadata.values[name]!r}, but {seen[0].values[name]!r} in {seen[0].source.name}: "
-                    "archives of two exports; deliver those of one"
+                    "the archives are of two exports: deliver those of one"
                 )
 
 
@@ -144,7 +144,7 @@ def _read_unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], boo
 def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
     """Yield each wanted member of `mbdump/` as (name, stream, member name). Metadata files go to `metadata`. Reads to the last byte."""
     with DumpFile(path) as file, _open_tar(path, file) as archive:
-        last = "the begin of the archive"
+        last = "the beginning of the archive"
         while True:
             with _add_place_to_errors(path, f"behind {last}", file):
                 member = archive.next()
@@ -168,7 +168,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
 
 
 def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
-    with _add_place_to_errors(path, "at the begin of the archive", file):
+    with _add_place_to_errors(path, "at the beginning of the archive", file):
         # `r|`: the archive is a stream of 7 GB packed, in which nothing may seek.
         return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=WholeMember)
 

@@ -20,8 +20,8 @@ CREATE MACRO date_part_of(date, nth) AS TRY_CAST(string_split(date, '-')[nth] AS
 DATE_SHAPE = r"([0-9]{4}|\?{4})(-([0-9]{2}|\?\?)(-([0-9]{2}|\?\?))?)?"
 """Format of dates in documents. An unknown part is left out or written as question marks."""
 
-_HEARD = 'id, title, video, length, isrcs, "artist-credit", tags, genres, relations'
-_STORIES = build_sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
+_RECORDING_COLUMNS = 'id, title, video, length, isrcs, "artist-credit", tags, genres, relations'
+_USED_TYPES = build_sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
 STEPS = {
     "disc": """
         SELECT n, release, medium, concat(release, ' ', nth) AS id
@@ -33,8 +33,8 @@ STEPS = {
         UNION ALL SELECT n, id, unnest(medium."data-tracks"), true, generate_subscripts(medium."data-tracks", 1) FROM disc
     """,
     # `UNION ALL BY NAME`, because a recording of its own has its columns in another order than one inside a track.
-    "heard": f"""
-        SELECT n, false AS is_part, {_HEARD} FROM document WHERE kind = 'recording'
+    "recording_document": f"""
+        SELECT n, false AS is_part, {_RECORDING_COLUMNS} FROM document WHERE kind = 'recording'
         UNION ALL BY NAME SELECT n, true AS is_part, unnest(track.recording) FROM song WHERE track.recording IS NOT NULL
         UNION ALL BY NAME SELECT n, true AS is_part, * EXCLUDE (n, code) REPLACE ([code] AS isrcs)
             FROM (SELECT n, code, unnest(r) FROM (SELECT n, isrc AS code, unnest(recordings) AS r FROM document WHERE kind = 'isrc'))
@@ -42,12 +42,12 @@ STEPS = {
     # Only relationships that some table below uses: a document may hold hundreds of them.
     "relation": f"""
         SELECT * FROM (
-            SELECT n, 'recording' AS kind, id, NULL AS page, unnest(relations) AS x FROM heard
+            SELECT n, 'recording' AS kind, id, NULL AS page, unnest(relations) AS x FROM recording_document
             UNION ALL SELECT n, kind, id, resource, unnest(relations) FROM document WHERE kind IN ('artist', 'release', 'work', 'url')
-        ) WHERE kind = 'url' OR x."target-type" = 'url' OR x."type-id" IN ({_STORIES})
+        ) WHERE kind = 'url' OR x."target-type" = 'url' OR x."type-id" IN ({_USED_TYPES})
     """,
     "credit": """
-        SELECT n, "artist-credit" AS people FROM heard WHERE len("artist-credit") > 0
+        SELECT n, "artist-credit" AS people FROM recording_document WHERE len("artist-credit") > 0
         UNION ALL SELECT n, "artist-credit" FROM document WHERE kind = 'release' AND len("artist-credit") > 0
     """,
     "person": f"""
@@ -103,9 +103,9 @@ def _build_page_query(kind: str) -> str:
 TABLES = {
     "recording": """
         SELECT n, is_part, id, id AS gid, title AS name, credit_id("artist-credit") AS artist_credit, length, video::BOOLEAN AS video
-        FROM heard
+        FROM recording_document
     """,
-    "isrc": "SELECT n, id AS recording, unnest(isrcs) AS isrc FROM heard WHERE id IS NOT NULL",
+    "isrc": "SELECT n, id AS recording, unnest(isrcs) AS isrc FROM recording_document WHERE id IS NOT NULL",
     "artist_credit": """
         SELECT n, credit_id(people) AS id, array_to_string([concat(c.name, c.joinphrase) FOR c IN people], '') AS name FROM credit
     """,
@@ -180,12 +180,13 @@ TABLES = {
     "tag": """
         SELECT n, tag.name AS id, tag.name AS name FROM (
             SELECT n, unnest(list_concat(tags, genres)) AS tag FROM (
-                SELECT n, tags, genres FROM heard UNION ALL SELECT n, tags, genres FROM person UNION ALL SELECT n, tags, genres FROM edition
+                SELECT n, tags, genres FROM recording_document UNION ALL SELECT n, tags, genres FROM person
+                UNION ALL SELECT n, tags, genres FROM edition
                 UNION ALL SELECT n, tags, genres FROM document WHERE kind = 'release'
             )
         )
     """,
-    "recording_tag": _build_tag_query("recording", "heard"),
+    "recording_tag": _build_tag_query("recording", "recording_document"),
     "release_tag": _build_tag_query("release", "(SELECT * FROM document WHERE kind = 'release')"),
     "release_group_tag": _build_tag_query("release_group", "edition"),
     "artist_tag": _build_tag_query("artist", "person"),

@@ -64,30 +64,30 @@ def _build_schema(table: str) -> pl.Schema:
 
 
 def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame, loose: Path, part: int, rows: Counter[str]) -> None:
-    connection.register("given", documents.to_arrow())
-    connection.execute("CREATE OR REPLACE TEMP TABLE document AS SELECT * FROM given")
-    connection.unregister("given")
+    connection.register("delivered", documents.to_arrow())
+    connection.execute("CREATE OR REPLACE TEMP TABLE document AS SELECT * FROM delivered")
+    connection.unregister("delivered")
     for step, sql in STEPS.items():
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {step} AS {sql}")
     for table, sql in TABLES.items():
-        said = _add_places(read_frame(connection, sql), documents)
+        found = _add_places(read_frame(connection, sql), documents)
         # Line numbers of our own: they give the rows of all documents one order and one name for rejects.
         first = rows[table] + 1
-        rows[table] += said.height
+        rows[table] += found.height
         present = {
             "is_part": pl.lit(value=False),
-            **{name: pl.col(name) for name in said.columns},
+            **{name: pl.col(name) for name in found.columns},
             "line": pl.int_range(first, first + pl.len()),
         }
         columns = [present.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in _build_schema(table).items()]
-        if said.height:
+        if found.height:
             path = loose / table / f"part-{part:06d}.parquet"
-            said.select(columns).write_parquet(path, compression="zstd", compression_level=1)
+            found.select(columns).write_parquet(path, compression="zstd", compression_level=1)
 
 
-def _add_places(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+def _add_places(found: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     """Return rows in the order of the documents, with `source_file` and `place` of each."""
-    return said.sort("n", maintain_order=True).join(
+    return found.sort("n", maintain_order=True).join(
         documents.select("n", "source_file", "place"), on="n", how="left", maintain_order="left"
     )
 

@@ -67,9 +67,9 @@ class Relations:
 
     def create(self, name: str, rows: pl.DataFrame) -> None:
         """Create a relation from a frame."""
-        self.connection.register("given", rows.to_arrow())
-        self.run(f"CREATE TABLE {name} AS SELECT * FROM given")
-        self.connection.unregister("given")
+        self.connection.register("delivered_rows", rows.to_arrow())
+        self.run(f"CREATE TABLE {name} AS SELECT * FROM delivered_rows")
+        self.connection.unregister("delivered_rows")
 
     def iterate_blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[int]:
         """Walk `table` in file order: at each step the view BLOCK holds its next `lines` lines. Yield the number of records in it.

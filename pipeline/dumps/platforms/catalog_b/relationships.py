@@ -28,9 +28,9 @@ _SERVES = {
 
 def reject_lost_relationships(relations: Relations) -> None:
     """Add a `field` reject per relationship whose `link`, or the type of it, is missing."""
-    relations.run("CREATE VIEW told_link AS SELECT k.id FROM link k SEMI JOIN link_type t ON k.link_type = t.id")
+    relations.run("CREATE VIEW typed_link AS SELECT k.id FROM link k SEMI JOIN link_type t ON k.link_type = t.id")
     for table, entity in _SERVES.items():
-        relations.reject_dangling(entity, table, "link", "told_link")
+        relations.reject_dangling(entity, table, "link", "typed_link")
 
 
 def stage_redirects(relations: Relations) -> None:

@@ -30,7 +30,7 @@ def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> No
     for table, stream, source in read_delivery(delivery, MEMBERS.__contains__, out.report):
         # An archive may hold a name twice. The second would overwrite parts of the first.
         if table in done:
-            raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
+            raise DumpError(f"{dump}: the delivery holds {source} twice; deliver each table once")
         done[table] = _unpack_member(MEMBERS[table], stream, source, work / table, out)
         out.report(f"{source}: {done[table]:,} rows")
     out.use(*delivery.files)
@@ -38,7 +38,7 @@ def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> No
     # The exporter leaves out tables without rows, so an absent table is no error by itself.
     empty = [table for table in REQUIRED if not done.get(table)]
     if empty:
-        raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; no export is without, fetch it again")
+        raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; every export has rows there: fetch it again")
     for table in MEMBERS.keys() - done.keys():
         _write_part(pl.DataFrame(schema=MEMBERS[table].schema), work / table, 0)
 

@@ -1,7 +1,7 @@
 """Forms of this platform's JSON: the columns that are read of each, and the kind of each record.
 
-A form is told by a field name that no other form has, looked for in the first bytes of the file. Add a field here when the catalog comes to
-use it; scalars are read as text.
+The first bytes of a file tell its form: they hold a field name that no other form has. Add a field here when the catalog comes to use it;
+scalars are read as text.
 """
 
 from __future__ import annotations

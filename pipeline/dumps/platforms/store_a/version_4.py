@@ -102,9 +102,9 @@ def split_catalog_number(upc: pl.Expr) -> list[pl.Expr]:
     number = nullify_blank("catalog_number").str.strip_chars()
     # The check digit keeps catalogue numbers of 12 to 14 digits from being taken for barcodes.
     is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
-    said = pl.when(upc.str.strip_chars() != "").then(upc)
+    stated = pl.when(upc.str.strip_chars() != "").then(upc)
     return [
-        pl.coalesce(said, pl.when(is_barcode).then(number)).alias("upc"),
+        pl.coalesce(stated, pl.when(is_barcode).then(number)).alias("upc"),
         pl.when(~is_barcode).then(number).alias("catalog_number"),
     ]
 

@@ -105,7 +105,7 @@ _ARTISTS = """
 
 
 def find_playlist_files(dump: Path) -> list[Path]:
-    """The CSV and TSV files of the dump, compressed or not, in order of path."""
+    """Return the CSV and TSV files of the dump, compressed or not, in order of path."""
     return sorted(
         path
         for path in dump.rglob("*")
@@ -136,7 +136,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
             connection.execute(f"DROP TABLE {table.name}")
             out.report(f"{table.source_file}: read")
         if not position:
-            raise DumpError(f"{dump}: no whole row in {len(files)} CSV files; see {FORM.notes}")
+            raise DumpError(f"{dump}: none of {len(files)} CSV files has a usable row; see {FORM.notes}")
         quoted = str(entries).replace("'", "''")
         connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet('{quoted}/part-*.parquet')")
         # The queries return each id once, so no row is a repeated one.

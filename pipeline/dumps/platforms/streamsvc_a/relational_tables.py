@@ -114,7 +114,7 @@ class SourceTable:
 
 
 def find_parquet_tables(dump: Path) -> dict[str, SourceTable]:
-    """The tables found below `dump`, as `<table>.parquet`, `<table>-0001.parquet` or `<table>/*.parquet`."""
+    """Return the tables found below `dump`, as `<table>.parquet`, `<table>-0001.parquet` or `<table>/*.parquet`."""
     found: dict[str, list[Path]] = {}
     for path in sorted(dump.rglob("*.parquet")):
         for name in (_PART_SUFFIX.sub("", path.stem), path.parent.name):
@@ -189,7 +189,7 @@ def _name_damaged_file(tables: dict[str, SourceTable]) -> Iterator[None]:
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: SourceTable | None, dump: Path, out: StagingWriter) -> None:
-    """A view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table.
+    """Create a view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table.
 
     Texts longer than KEPT_CHARACTERS are cut, so that no join repeats them. A column of lists, structs or bytes holds no text: it is left
     out, with a reject for all of it. DumpError when a required column is missing or of such a type.
@@ -252,14 +252,14 @@ _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
-    """Ids that stand more than once with where the first stands."""
+    """Return the ids that stand more than once, with the place of the `first`."""
     # The key of the first row is a struct of row id, file and place, because a row id repeats when a file is delivered twice.
     first = f"SELECT id, min({_FIRST}) AS f FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     return read_frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")
 
 
 def _number_rows(block: pl.DataFrame) -> pl.DataFrame:
-    """`block` with positions that no two rows share: row ids repeat when a file, or a row, is delivered twice."""
+    """Return `block` with positions that no two rows share. Row ids repeat when a file, or a row, is delivered twice."""
     parts = (pl.col("position").cast(pl.String).fill_null("?"), pl.col("source_file"), pl.col("place_in_file").cast(pl.String))
     return block.with_columns(position=pl.concat_str(parts, separator=" ")).drop("place_in_file")
 
@@ -320,7 +320,7 @@ def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame
 
 
 def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """`block` with the columns `artists` and `lost_artists` (the references that lead nowhere, as one text)."""
+    """Return `block` with the columns `artists` and `lost_artists` (the references that lead nowhere, as one text)."""
     if rows.is_empty():
         return block.with_columns(artists=pl.lit([], dtype=CREDITS), lost_artists=pl.lit(None, dtype=pl.String))
     lost = rows.filter(pl.col("artist_id").is_null()).group_by("position").agg(lost_artists=pl.col("artist_rowid").str.join(","))
@@ -334,18 +334,18 @@ def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
-    """Roles out of `artist_roles`, where it names a remixer or a featured artist: a JSON array beside the credits, or one of objects."""
+    """Set the roles that `artist_roles` gives to remixers and featured artists: a JSON array beside the credits, or one of objects."""
     # Roles are JSON, read one by one in Python. The filter leaves the few tracks that have a guest or a remixer.
     worded = block.filter(pl.col("artist_roles").str.contains("(?i)remix|featur")).select("position", "artist_roles")
     if worded.is_empty():
         return rows
-    told = [(position, index, who, role) for position, words in worded.iter_rows() for index, who, role in read_roles(words)]
-    schema = {"position": pl.Int64, "index": pl.Int64, "artist_id": pl.String, "told": pl.String}
-    roles = pl.DataFrame(told, schema=schema, orient="row")
-    by_place = roles.filter(pl.col("artist_id").is_null()).select("position", "index", by_place="told")
+    stated = [(position, index, who, role) for position, words in worded.iter_rows() for index, who, role in read_roles(words)]
+    schema = {"position": pl.Int64, "index": pl.Int64, "artist_id": pl.String, "stated_role": pl.String}
+    roles = pl.DataFrame(stated, schema=schema, orient="row")
+    by_place = roles.filter(pl.col("artist_id").is_null()).select("position", "index", by_place="stated_role")
     by_name = (
         roles.filter(pl.col("artist_id").is_not_null())
-        .select("position", "artist_id", by_name="told")
+        .select("position", "artist_id", by_name="stated_role")
         .unique(["position", "artist_id"], keep="first")
     )
     return (
@@ -359,7 +359,7 @@ def _add_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_roles(words: str) -> list[tuple[int, str | None, str]]:
-    """`["main_artist", "remixer"]` or `[{"artist_id": ..., "role": ...}]` -> (place of the credit, artist id or None, the role)."""
+    """Return (place of the credit, artist id or None, role) of `["main_artist", "remixer"]` or `[{"artist_id": ..., "role": ...}]`."""
     try:
         entries = json.loads(words)
     except ValueError:
@@ -367,10 +367,12 @@ def read_roles(words: str) -> list[tuple[int, str | None, str]]:
     read = []
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         who = entry.get("artist_id", entry.get("id")) if isinstance(entry, dict) else None
-        said = json.dumps(entry.get("role", entry.get("roles")) if isinstance(entry, dict) else entry).lower().replace(_ROLE_PREFIX, "")
-        if "remixer" in said:
+        role_text = (
+            json.dumps(entry.get("role", entry.get("roles")) if isinstance(entry, dict) else entry).lower().replace(_ROLE_PREFIX, "")
+        )
+        if "remixer" in role_text:
             read.append((index, who, "remixer"))
-        elif "featured" in said:
+        elif "featured" in role_text:
             read.append((index, who, "featured"))
     return read
 
@@ -384,7 +386,7 @@ def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFram
 
 
 def _read_genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
-    """Words of artists, each once; `doubled`: how many more rows say the same."""
+    """Yield the genre words of artists, each once; `doubled` counts the other rows with the same word."""
     return stream(
         connection,
         f"""

@@ -68,7 +68,7 @@ def export(database: Path, scratch: Path, out: StagingWriter, workers: int | Non
 
 
 def _require_settled(database: Path) -> None:
-    """DumpError when changes lie beside the file that are not in it yet: it was copied while somebody wrote to it."""
+    """Raise DumpError when a file beside the database holds changes: it was copied while somebody wrote to it."""
     log = database.with_name(database.name + "-wal")
     journal = database.with_name(database.name + "-journal")
     unsettled = [log] if log.is_file() and log.stat().st_size > _LOG_HEADER_BYTES else []
@@ -77,7 +77,7 @@ def _require_settled(database: Path) -> None:
             unsettled += [journal] if file.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC else []
     if unsettled:
         raise DumpError(
-            f"{unsettled[0]}: holds changes that are not in {database.name} yet, which would be read stale; deliver the database after "
+            f"{unsettled[0]}: holds changes that {database.name} does not have yet, so old rows would be read; deliver the database after "
             "`PRAGMA wal_checkpoint(TRUNCATE)` or `VACUUM INTO`, without a file beside it"
         )
 
@@ -112,9 +112,9 @@ def _cut_blocks(database: Path, scratch: Path, out: StagingWriter) -> Iterator[_
 
 
 def _cut_ranges(connection: sqlite3.Connection, table: str, first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
-    """Row ids from `first` to `last` in ranges of up to ROWS_PER_BLOCK rows.
+    """Yield the row ids from `first` to `last` in ranges of up to ROWS_PER_BLOCK rows.
 
-    Row ids that lie closer than one to a byte of the file are cut evenly. Others, of which there may be 2^63, are walked through.
+    Row ids that are no more than the bytes of the file are cut evenly. Sparse ones, up to 2^63, are walked through.
     """
     if last - first <= max(size, ROWS_PER_BLOCK):
         for start in range(first, last + 1, ROWS_PER_BLOCK):

@@ -123,13 +123,13 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
         for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
-            said = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))
+            type_name = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))
             # Lookup answers call a song `track` with a `kind`, since videos are tracks as well.
-            marked = block.frame.with_columns(id=pl.coalesce("id", "trackId"), _said=said).with_columns(
-                _kind=pl.col("_said").replace_strict(_KINDS, default=None)
+            marked = block.frame.with_columns(id=pl.coalesce("id", "trackId"), _type_name=type_name).with_columns(
+                _kind=pl.col("_type_name").replace_strict(_KINDS, default=None)
             )
             rules = [
-                RowRule(Reason.NOT_AUDIO, pl.col("_kind").is_null() & pl.col("_said").is_not_null(), "_said"),
+                RowRule(Reason.NOT_AUDIO, pl.col("_kind").is_null() & pl.col("_type_name").is_not_null(), "_type_name"),
                 RowRule(Reason.UNKNOWN_KIND, pl.col("_kind").is_null()),
             ]
             kept, rejects = split_rows(marked, entity, "id", rules)

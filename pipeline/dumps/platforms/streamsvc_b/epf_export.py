@@ -83,7 +83,7 @@ _TABLE_NAME = re.compile(r"^([a-z_]+?)[-_.]?\d*$")
 
 
 def find_table_name(path: str) -> str | None:
-    """The table that a file holds, by its name without digits; null when it is none of those read."""
+    """Return the table that a file holds, by its name without digits; None when it is not read."""
     match = _TABLE_NAME.match(path.rsplit("/", 1)[-1])
     return match[1] if match and match[1] in COLUMNS else None
 
@@ -119,7 +119,7 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
 
 
 def _read_members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
-    """Every file of the delivery with the file it lies in, by name, in order of path, archives taken apart."""
+    """Yield (delivered file, name, content) of every file and archive member, in order of path."""
     for path in sorted(path for path in dump.rglob("*") if path.is_file()):
         name = str(path.relative_to(dump))
         if path.suffix == ".zip":

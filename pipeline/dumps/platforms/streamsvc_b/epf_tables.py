@@ -155,7 +155,7 @@ def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame
 
 
 def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """`block` with `artists`: the joined ones, else the display name as one artist (it is never split), and a full `artist_credit`."""
+    """Return `block` with a full `artist_credit`, and `artists`: the joined ones, else the display name as one artist (never split)."""
     named = pl.col("artist_credit").str.strip_chars() != ""
     # The display name is one artist, never split: `Earth, Wind & Fire` is one.
     alone = pl.when(named).then(
@@ -217,7 +217,7 @@ def _read_artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFram
 
 
 def _read_genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
-    """Stage genres of staged entities of one kind, each once, the primary one first. `doubled`: repeated rows."""
+    """Yield the genres of staged entities of one kind, each once, the primary one first. `doubled`: repeated rows."""
     # Genres exist for collections and artists only: there is no table for songs.
     entities = "music" if kind == "collection" else "artist"
     return stream(

@@ -268,7 +268,7 @@ def _read_text(block: pl.DataFrame, *names: str) -> pl.Expr:
 
 
 def _read_structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
-    """A list of structs as list of struct(`fields` as text), a lone struct as a list of one.
+    """Return a list of structs as list of struct(`fields` as text), and a lone struct as a list of one.
 
     `fields` maps a wanted name to the delivered one (in small letters).
     """
@@ -300,7 +300,7 @@ def _read_traits(block: pl.DataFrame) -> pl.Expr:
 
 
 def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
-    """`block` with `artists` and `artist_credit`, out of the columns of `delivered`, which has the same rows.
+    """Return `block` with `artists` and `artist_credit`, out of the columns of `delivered`, which has the same rows.
 
     Primary artists, then featured ones that are not primary too, then whoever has the role of a remixer.
     """
@@ -309,7 +309,7 @@ def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
             _read_people(delivered, "primaryartists", "id", "name").with_columns(role=pl.lit("primary")),
             _read_people(delivered, "featuredartists", "id", "name").with_columns(role=pl.lit("featured")),
             _read_people(delivered, "artistroles", "artistid", "artistname")
-            .filter(pl.col("said").str.to_lowercase().str.contains("remix", literal=True))
+            .filter(pl.col("role_name").str.to_lowercase().str.contains("remix", literal=True))
             .with_columns(role=pl.lit("remixer")),
         ]
     )
@@ -325,10 +325,10 @@ def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
-    """Return the artists of a list column: position, artist_id, name, said (the role, if it has one)."""
+    """Return the artists of a list column: position, artist_id, name, role_name (null without a role)."""
     dtype = block.schema.get(column)
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
-        return pl.DataFrame(schema={"position": pl.Int64, "artist_id": pl.String, "name": pl.String, "said": pl.String})
+        return pl.DataFrame(schema={"position": pl.Int64, "artist_id": pl.String, "name": pl.String, "role_name": pl.String})
     present = {field.name.lower(): field.name for field in dtype.inner.fields}
     person = pl.col(column).struct
     return (
@@ -338,7 +338,7 @@ def _read_people(block: pl.DataFrame, column: str, identifier: str, name: str) -
             "position",
             artist_id=_read_member(person, present, identifier),
             name=_read_member(person, present, name),
-            said=_read_member(person, present, "rolename"),
+            role_name=_read_member(person, present, "rolename"),
         )
     )
 

@@ -136,7 +136,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         )
     )
     # Of 200 real songs 36 % are on albums whose name ends in ` - Single`, 7.5 % in ` - EP`.
-    said = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
+    suffix_type = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
     bare = pl.col("name").str.replace(TYPE_SUFFIX, "")
     various = (list_credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
     compilation = (
@@ -158,7 +158,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             gtin="_gtin",
             release_date="_date",
             release_date_precision="_precision",
-            release_type=pl.coalesce("kind", said),
+            release_type=pl.coalesce("kind", suffix_type),
             is_compilation=compilation,
             is_official=pl.lit(value=True),
             track_count="_count",

@@ -106,16 +106,16 @@ KIND_SHAPES = {"genre": (pl.col("id"), pl.coalesce(pl.col("attributes").struct.f
 
 def detect_layout() -> pl.Expr:
     """Return the layout of a record: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
-    said = pl.col("type")
+    record_type = pl.col("type")
     has = {name: pl.col(name).is_not_null() for name in COLUMNS}
     # From the surest sign to the weakest: `type` and envelopes first, then fields that one layout has, then fields that several have.
     rules = [
-        (said.is_in(RESOURCES), "resource"),
-        (said.is_in(["genre", "genres"]), "genre"),
-        (said.is_in(IGNORED_RESOURCES), "ignored"),
+        (record_type.is_in(RESOURCES), "resource"),
+        (record_type.is_in(["genre", "genres"]), "genre"),
+        (record_type.is_in(IGNORED_RESOURCES), "ignored"),
         (has["resource"], "older"),
-        (said.is_in(["track", "album", "artist"]), said),
-        (said.is_not_null() | has["attributes"], "unknown"),
+        (record_type.is_in(["track", "album", "artist"]), record_type),
+        (record_type.is_not_null() | has["attributes"], "unknown"),
         (has["performer"] | has["performers"] | has["media_number"], "lined_track"),
         (has["tracks_count"] | has["genres_list"] | has["release_date_original"], "lined_album"),
         (has["title_short"] | has["album"] | has["isrc"] | has["rank"], "track"),

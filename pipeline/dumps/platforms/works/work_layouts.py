@@ -84,7 +84,7 @@ class Layout:
 
 
 def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
-    """The folder that holds the files (`dump` itself or its `BWARM_*` sub-folder) and its files per kind, in name order.
+    """Return the folder that holds the files (`dump` itself or its `BWARM_*` sub-folder) and its files per kind, in name order.
 
     DumpError when a kind is missing everywhere or several snapshots lie side by side.
     """
@@ -112,9 +112,9 @@ def _find_kind_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _read_first_lines(path: Path) -> list[bytes]:
-    """The whole lines at the begin of the file: those within _SNIFFED_BYTES, or at least one behind the heading if there is one.
+    """Return the whole lines at the beginning of the file: those within _SNIFFED_BYTES, or at least one after a heading.
 
-    Lines that are too long to be read are passed over.
+    Lines that are too long to be read are skipped.
     """
     lines: list[bytes] = []
     with DumpFile(path) as file:
@@ -128,7 +128,7 @@ def _read_first_lines(path: Path) -> list[bytes]:
 
 
 def detect_layout(path: Path, kind: Kind) -> Layout:
-    """Detect the layout from the begin of the file; DumpError when neither heading nor cell count is of a known one."""
+    """Detect the layout from the beginning of the file. DumpError when neither heading nor cell count is of a known one."""
     lines = _read_first_lines(path)
     if not any(line.strip() for line in lines):
         raise DumpError(

@@ -429,7 +429,7 @@ def test_download_that_was_whole_when_the_run_was_killed_is_not_fetched_again(up
 
 
 @pytest.mark.parametrize(
-    ("is_telling", "left", "fetched_bytes"),
+    ("is_change_visible", "left", "fetched_bytes"),
     [
         (True, b"n" * 2000, 1000),
         (True, b"n" * 3000, 0),
@@ -440,13 +440,13 @@ def test_download_that_was_whole_when_the_run_was_killed_is_not_fetched_again(up
 )
 def test_file_system_continues_only_what_can_be_the_beginning_of_the_file(
     tmp_path: Path,
-    is_telling: bool,  # noqa: FBT001
+    is_change_visible: bool,  # noqa: FBT001
     left: bytes,
     fetched_bytes: int,
 ) -> None:
     (tmp_path / "a.csv").write_bytes(b"n" * 3000)
     (tmp_path / "part").write_bytes(left)
-    file = RemoteFile(str(tmp_path / "a.csv"), "a.csv", 3000, ("tag",) if is_telling else ())
+    file = RemoteFile(str(tmp_path / "a.csv"), "a.csv", 3000, ("tag",) if is_change_visible else ())
     assert download(LocalFileSystem(), file, tmp_path / "part") == fetched_bytes
     assert (tmp_path / "part").read_bytes() == b"n" * 3000
 

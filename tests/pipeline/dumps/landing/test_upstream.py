@@ -78,7 +78,7 @@ class Web:
 
 
 @pytest.mark.parametrize(
-    ("file", "is_telling", "is_provable"),
+    ("file", "is_change_visible", "is_cut_visible"),
     [
         (RemoteFile("p", "n", None), False, False),
         (RemoteFile("p", "n", 0), False, True),
@@ -88,8 +88,8 @@ class Web:
         (RemoteFile("p", "n", 3, entity_tag="e", modified="m", modified_at=1.0, changed_ns=2), False, True),
     ],
 )
-def test_file_is_telling_by_validators_and_provable_by_size(file: RemoteFile, is_telling: bool, is_provable: bool) -> None:  # noqa: FBT001
-    assert (file.is_telling, file.is_provable) == (is_telling, is_provable)
+def test_change_is_visible_by_validators_and_cut_by_size(file: RemoteFile, is_change_visible: bool, is_cut_visible: bool) -> None:  # noqa: FBT001
+    assert (file.is_change_visible, file.is_cut_visible) == (is_change_visible, is_cut_visible)
 
 
 def test_marks_hold_all_that_tells_a_delivery_and_only_the_lines_of_a_checksum_file() -> None:

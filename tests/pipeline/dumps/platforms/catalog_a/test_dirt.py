@@ -122,7 +122,8 @@ def test_repeated_records_are_rejected_within_and_across_blocks(tmp_path: Path, 
     content = file_of(release(1), release(2, "first"), release(2, "again"), release(3), release(1, "again"))
     for size in (150, 1 << 20):
         monkeypatch.setattr(
-            "pipeline.dumps.platforms.catalog_a.cut_record_blocks", lambda path, root, size=size: xml_blocks.cut_record_blocks(path, root, size)
+            "pipeline.dumps.platforms.catalog_a.cut_record_blocks",
+            lambda path, root, size=size: xml_blocks.cut_record_blocks(path, root, size),
         )
         tables = stage(tmp_path, content)
         assert tables["source_release"].select("release_id", "title").rows() == [("1", "Title"), ("2", "first"), ("3", "Title")]
