@@ -62,7 +62,7 @@ class Asked:
     cpu: float
 
 
-def plays(options: argparse.Namespace, recordings: int, ids: list[str]) -> Iterator[tuple[object, ...]]:
+def generate_plays(options: argparse.Namespace, recordings: int, ids: list[str]) -> Iterator[tuple[object, ...]]:
     """Yield rows of `airing`, oldest day first, with times in the form of both databases."""
     rng = np.random.default_rng(options.seed)
     libraries = np.array([rng.choice(min(POOL, recordings), LIBRARY, replace=False) + 1 for _ in ids])
@@ -73,52 +73,52 @@ def plays(options: argparse.Namespace, recordings: int, ids: list[str]) -> Itera
         played = libraries[np.arange(len(ids)), rng.integers(0, LIBRARY, shape)]
         played = np.where(rng.random(shape) < ANY_SHARE, rng.integers(1, recordings + 1, shape), played)
         lengths = rng.integers(step - 60, step, shape).ravel().tolist()
-        midnight = first_midnight(options) + timedelta(days=day)
+        midnight = find_first_midnight(options) + timedelta(days=day)
         names, unix = [f"{midnight + timedelta(days=more):%Y-%m-%d}" for more in range(2)], int(midnight.timestamp())
         for number, (track, start, length) in enumerate(zip(played.ravel().tolist(), starts, lengths, strict=True)):
-            texts = [f"{names[second // DAY_SECONDS]} {_clock(second % DAY_SECONDS)}" for second in (start, start + length)]
+            texts = [f"{names[second // DAY_SECONDS]} {_format_clock(second % DAY_SECONDS)}" for second in (start, start + length)]
             words = (f"GBAYE{track % 10**7:07d}", f"Title {track}", f"Artist {track % 5000}")
             start_ms = (unix + start) * 1000
             yield ids[number % len(ids)], track, *words, 200, *texts, length, 0.93, 30, start_ms, start_ms, start_ms + length * 1000
 
 
 @cache
-def _clock(second: int) -> str:
+def _format_clock(second: int) -> str:
     return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000000"
 
 
-def first_midnight(options: argparse.Namespace) -> datetime:
+def find_first_midnight(options: argparse.Namespace) -> datetime:
     """Return the start of the report's first day; its last day ended two days ago."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=options.days + 2)
 
 
-def fill(url: str, account_id: int, options: argparse.Namespace) -> None:
+def insert_airings(url: str, account_id: int, options: argparse.Namespace) -> None:
     """Insert the account's streams and all their airings."""
     ids = [str(uuid.UUID(int=options.seed * 1000 + number, version=4)) for number in range(options.streams)]
-    began = f"{first_midnight(options):%Y-%m-%d} {_clock(0)}"
+    began = f"{find_first_midnight(options):%Y-%m-%d} {_format_clock(0)}"
     streams = [(one, account_id, f"http://radio.example.org/{number}", f"Radio {number}", began) for number, one in enumerate(ids)]
-    rows = plays(options, options.recordings, ids)
+    rows = generate_plays(options, options.recordings, ids)
     into = f"airing ({', '.join(_COLUMNS)})"
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
-            file.executemany(_STREAM.format(marks=_marks("?", 5)), streams)
-            file.executemany(f"INSERT INTO {into} VALUES ({_marks('?', len(_COLUMNS))})", rows)
+            file.executemany(_STREAM.format(marks=_build_marks("?", 5)), streams)
+            file.executemany(f"INSERT INTO {into} VALUES ({_build_marks('?', len(_COLUMNS))})", rows)
             file.commit()
         return
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
-        cursor.executemany(_STREAM.format(marks=_marks("%s", 5)), streams)
+        cursor.executemany(_STREAM.format(marks=_build_marks("%s", 5)), streams)
         with cursor.copy(f"COPY {into} FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
 
 
-def _marks(mark: str, count: int) -> str:
+def _build_marks(mark: str, count: int) -> str:
     return ", ".join([mark] * count)
 
 
 @contextmanager
-def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
+def start_server(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
     """Start a server and yield (port, process id of its worker) when it is ready."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
@@ -132,7 +132,7 @@ def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
                     log.seek(0)
                     raise SystemExit(f"error: the server ended: {log.read()[-2000:].decode()}")
                 time.sleep(0.1)
-            yield port, _answering(server.pid)
+            yield port, _find_answering_process(server.pid)
         finally:
             server.terminate()
             server.wait(30)
@@ -148,28 +148,28 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def _answering(pid: int) -> int:
+def _find_answering_process(pid: int) -> int:
     """Return the server's process with the most memory: its worker has the catalog open."""
     children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return max([pid, *children], key=lambda one: _memory(one, "VmRSS"))
+    return max([pid, *children], key=lambda one: _measure_memory(one, "VmRSS"))
 
 
-def _memory(pid: int, name: str) -> int:
+def _measure_memory(pid: int, name: str) -> int:
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return int(lines[name].split()[0]) // 1024
 
 
-def _cpu(pid: int) -> float:
+def _measure_cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask(port: int, pid: int, key: str, options: argparse.Namespace, form: str) -> Asked:
     """Request one report and read it to its end."""
-    first = first_midnight(options).date()
+    first = find_first_midnight(options).date()
     path = f"/v1/streams/report?from={first}&until={first + timedelta(days=options.days - 1)}"
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
-        cpu, started = _cpu(pid), time.perf_counter()
+        cpu, started = _measure_cpu(pid), time.perf_counter()
         connection.request("GET", path, headers={"x-api-key": key, "accept": form})
         answer = connection.getresponse()
         size = len(answer.read(1))
@@ -179,7 +179,7 @@ def ask(port: int, pid: int, key: str, options: argparse.Namespace, form: str) -
         whole = time.perf_counter() - started
     if answer.status != 200:
         raise SystemExit(f"error: {path} answered {answer.status}")
-    return Asked(first_byte, whole, size, _cpu(pid) - cpu)
+    return Asked(first_byte, whole, size, _measure_cpu(pid) - cpu)
 
 
 def measure(database: str, url: str, catalog: Path, options: argparse.Namespace) -> None:
@@ -189,37 +189,37 @@ def measure(database: str, url: str, catalog: Path, options: argparse.Namespace)
     key = accounts.keys.create(account_id).key
     accounts.close()
     started = time.perf_counter()
-    fill(url, account_id, options)
+    insert_airings(url, account_id, options)
     print(
         f"  {database}: {options.streams * options.days * options.a_day:,} airings written in {time.perf_counter() - started:.0f} s",
         flush=True,
     )
     started = time.perf_counter()
-    with serving(catalog, url) as (port, pid):
+    with start_server(catalog, url) as (port, pid):
         print(f"  server started, days packed, in {time.perf_counter() - started:.1f} s", flush=True)
-        before = _memory(pid, "VmRSS")
-        _line(database, "json, first", [ask(port, pid, key, options, JSON_TYPE)])
-        _unpack(url)
-        _line(database, "json, unpacked", [ask(port, pid, key, options, JSON_TYPE)])
-        _pack(url)
+        before = _measure_memory(pid, "VmRSS")
+        _print_line(database, "json, first", [ask(port, pid, key, options, JSON_TYPE)])
+        _unpack_days(url)
+        _print_line(database, "json, unpacked", [ask(port, pid, key, options, JSON_TYPE)])
+        _pack_days(url)
         for form, name in FORMATS.items():
-            _line(database, name, [ask(port, pid, key, options, form) for _ in range(options.rounds)])
-        print(f"  worker: {before} MiB before, {_memory(pid, 'VmHWM')} MiB at most", flush=True)
+            _print_line(database, name, [ask(port, pid, key, options, form) for _ in range(options.rounds)])
+        print(f"  worker: {before} MiB before, {_measure_memory(pid, 'VmHWM')} MiB at most", flush=True)
 
 
-def _unpack(url: str) -> None:
+def _unpack_days(url: str) -> None:
     with open_engine(parse_url(url)).begin() as connection:
         connection.execute(airplay_day.delete())
 
 
-def _pack(url: str) -> None:
+def _pack_days(url: str) -> None:
     """Pack all settled days, as the server is about to do."""
     with closing(Accounts.open(url)) as accounts:
         started, packed = time.perf_counter(), accounts.airplay.settle()
     print(f"  {packed:,} days packed in {time.perf_counter() - started:.1f} s", flush=True)
 
 
-def _line(database: str, name: str, asked: list[Asked]) -> None:
+def _print_line(database: str, name: str, asked: list[Asked]) -> None:
     middle = [statistics.median(getattr(one, figure) for one in asked) for figure in ("first_byte", "whole", "cpu")]
     worst = max(one.whole for one in asked)
     print(
@@ -242,16 +242,16 @@ def main() -> None:
     options = parser.parse_args()
     print("| database | report | first byte s | whole s (worst) | CPU s | MiB |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        catalog = options.catalog or _made(Path(folder) / "catalog", options)
+        catalog = options.catalog or _make_catalog(Path(folder) / "catalog", options)
         if options.database != "postgresql":
             measure("SQLite", f"sqlite:///{folder}/accounts.db", catalog, options)
         if options.database != "sqlite":
             Path(folder).chmod(0o755)
-            with postgres.running(Path(folder) / "data", shared_buffers="128MB") as server:
+            with postgres.run_server(Path(folder) / "data", shared_buffers="128MB") as server:
                 measure("PostgreSQL", server.url(), catalog, options)
 
 
-def _made(root: Path, options: argparse.Namespace) -> Path:
+def _make_catalog(root: Path, options: argparse.Namespace) -> Path:
     command = [
         sys.executable,
         "-m",

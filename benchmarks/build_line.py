@@ -27,7 +27,7 @@ def run(*arguments: str) -> tuple[float, str]:
     return time.perf_counter() - started, done.stdout
 
 
-def table_hashes(catalog: Path) -> dict[str, str]:
+def hash_tables(catalog: Path) -> dict[str, str]:
     """Return the SHA-256 of every Parquet part of the live snapshot."""
     tables = (catalog / "current" / "tables").resolve()
     return {str(path.relative_to(tables)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(tables.rglob("*.parquet"))}
@@ -58,9 +58,9 @@ def main() -> None:
     answer = json.loads(run("evaluate", "--catalog", str(catalog), "--truth", str(world))[1])
     print({name: answer[name] for name in ("precision", "recall", "f1", "mixed_clusters", "recordings", "true_recordings")})
 
-    first = table_hashes(catalog)
+    first = hash_tables(catalog)
     seconds, _ = run("build", "--dumps", str(world), "--catalog", str(catalog))
-    print(f"second build, dumps unchanged: {seconds:.0f} s; tables byte-identical: {table_hashes(catalog) == first} ({len(first)} parts)")
+    print(f"second build, dumps unchanged: {seconds:.0f} s; tables byte-identical: {hash_tables(catalog) == first} ({len(first)} parts)")
 
 
 if __name__ == "__main__":

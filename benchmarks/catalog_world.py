@@ -64,12 +64,12 @@ _BLOCKWISE = (
 )
 
 
-def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block: int) -> dict[str, pl.DataFrame]:
+def _build_block(settings: SimulationSettings, subgenres: dict[str, list[int]], block: int) -> dict[str, pl.DataFrame]:
     """Return rows of all `_BLOCKWISE` tables of one block of the world, and `named`, from which artists and labels are counted."""
     world, cast = make_block(settings, block), make_cast(settings)
     rng = make_generator(settings.seed, "catalog world", block)
-    recordings = _recordings(world, cast.names)
-    releases, placements = _releases(settings, world, recordings, rng)
+    recordings = _build_recordings(world, cast.names)
+    releases, placements = _build_releases(settings, world, recordings, rng)
     first_dates = (
         placements.join(releases.select("release_id", "release_date", "release_date_precision"), on="release_id")
         .sort("recording_id", "release_date", nulls_last=True)
@@ -77,7 +77,7 @@ def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block:
         .first()
         .select("recording_id", "release_date", "release_date_precision")
     )
-    credits_ = _credits(recordings, cast.names)
+    credits_ = _build_credits(recordings, cast.names)
     shown = credits_.group_by("recording_id", maintain_order=True).agg(artist_credit=pl.col("name").str.join(", "))
     codes = pl.concat(
         [
@@ -93,7 +93,7 @@ def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block:
         .join(own, on="recording_id", how="left", maintain_order="left")
         .with_columns(isrc="code")
     )
-    links = _links(recordings, placements, rng)
+    links = _build_links(recordings, placements, rng)
     counts = links.group_by("recording_id").agg(platform_count=pl.len().cast(pl.Int32))
     recordings = recordings.join(counts, on="recording_id", how="left", maintain_order="left").with_columns(
         pl.col("platform_count").fill_null(1)
@@ -115,20 +115,20 @@ def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block:
         "platform_link": links,
         "work": works.unique("iswc", keep="first", maintain_order=True).select("iswc", "title").sort("iswc"),
         "work_recording": works.select("iswc", "recording_id").unique().sort("iswc", "recording_id"),
-        "recording_genre": _genres(recordings, subgenres, rng),
+        "recording_genre": _build_genres(recordings, subgenres, rng),
     }
-    fitting = {name: _conformed(name, frame) for name, frame in made.items()}
+    fitting = {name: _conform_tables(name, frame) for name, frame in made.items()}
     return fitting | {
         "named": credits_.select("artist_id", "recording_id").join(recordings.select("recording_id", "popularity"), on="recording_id")
     }
 
 
-def _conformed(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _conform_tables(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     schema = TABLES[name].empty().schema
     return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
 
 
-def _recordings(world: World, names: pl.Series) -> pl.DataFrame:
+def _build_recordings(world: World, names: pl.Series) -> pl.DataFrame:
     recordings = world.made.recordings
     songs = world.made.songs[recordings["song"].to_numpy()]
     frame = pl.concat([recordings.drop("variant"), songs.drop("twin")], how="horizontal").rename({"true_id": "recording_id"})
@@ -144,7 +144,7 @@ def _recordings(world: World, names: pl.Series) -> pl.DataFrame:
     return frame.join(variants, on="title", how="left", maintain_order="left")
 
 
-def _releases(
+def _build_releases(
     settings: SimulationSettings, world: World, recordings: pl.DataFrame, rng: np.random.Generator
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     cast, laid = make_cast(settings), world.laid
@@ -182,7 +182,7 @@ def _releases(
     return releases, placements.sort("recording_id", "release_id")
 
 
-def _credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
+def _build_credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
     """Build recording_artist, primary artists first; a remixer who is also a guest has one row."""
     rows = [
         recordings.select("recording_id", place=pl.lit(place), credit=pl.lit(credit), artist=credit) for place, credit in enumerate(CREDITS)
@@ -200,7 +200,7 @@ def _credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
     )
 
 
-def _links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+def _build_links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Build platform_link: an id of the recording's own on every platform except catalog_a, where it is its release's."""
     ids = recordings["recording_id"].to_numpy()
     on_release = placements.group_by("recording_id", maintain_order=True).agg(pl.col("release_id").first())
@@ -222,7 +222,7 @@ def _links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Ge
     return pl.concat(tables).with_columns(slug=pl.lit(None, pl.String)).sort("recording_id", "source", "external_id")
 
 
-def _genres(recordings: pl.DataFrame, nodes: dict[str, list[int]], rng: np.random.Generator) -> pl.DataFrame:
+def _build_genres(recordings: pl.DataFrame, nodes: dict[str, list[int]], rng: np.random.Generator) -> pl.DataFrame:
     """Build recording_genre: the song's main, for a share of them with one of its subgenres.
 
     `nodes`: per main its id and those below it.
@@ -265,7 +265,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
     led: list[pl.DataFrame] = []
     with ExitStack() as stack:
         writers = {name: stack.enter_context(TableWriter(TABLES[name], paths.table(name))) for name in _BLOCKWISE}
-        for block, made in enumerate(map_ordered(partial(_block, settings, nodes), range(settings.block_count))):
+        for block, made in enumerate(map_ordered(partial(_build_block, settings, nodes), range(settings.block_count))):
             for name, writer in writers.items():
                 writer.write(made[name])
             named = made["named"].group_by("artist_id").agg(recording_count=pl.len(), popularity=pl.col("popularity").max())
@@ -293,13 +293,13 @@ def _write_cast(settings: SimulationSettings, paths: BuildPaths, counted: pl.Dat
         .join(led["artist_id"].value_counts(name="release_count"), on="artist_id", how="left", maintain_order="left")
         .with_columns(pl.col("recording_count", "release_count", "popularity").fill_null(0), sort_name=pl.lit(None, pl.String))
     )
-    write_table(TABLES["artist"], paths.table("artist"), _conformed("artist", artists))
+    write_table(TABLES["artist"], paths.table("artist"), _conform_tables("artist", artists))
     labels = (
         pl.DataFrame({"label_id": np.arange(len(cast.label_names)) + 1, "name": cast.label_names})
         .join(led["label_id"].value_counts(name="release_count"), on="label_id", how="left", maintain_order="left")
         .with_columns(pl.col("release_count").fill_null(0))
     )
-    write_table(TABLES["label"], paths.table("label"), _conformed("label", labels))
+    write_table(TABLES["label"], paths.table("label"), _conform_tables("label", labels))
 
 
 def publish_world(paths: BuildPaths, report: Callable[[str], None]) -> None:

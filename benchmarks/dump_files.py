@@ -41,9 +41,9 @@ EPF_COLUMNS = (
 )
 
 
-def releases_xml(path: Path, megabytes: int) -> None:
+def write_releases_xml(path: Path, megabytes: int) -> None:
     """Write the shipped releases repeatedly under new ids, characters as UTF-8 (the live dump has no numeric references)."""
-    sample = re.sub(rb"&#(\d+);", _character, gzip.decompress(SAMPLE.read_bytes()))
+    sample = re.sub(rb"&#(\d+);", _encode_character, gzip.decompress(SAMPLE.read_bytes()))
     body = sample[sample.index(b"<releases>") + len(b"<releases>") : sample.rindex(b"</releases>")]
     pieces = re.split(rb'(?<=<release id=")\d+', body)
     with path.open("wb") as file:
@@ -57,17 +57,17 @@ def releases_xml(path: Path, megabytes: int) -> None:
         file.write(b"</releases>\n")
 
 
-def _character(reference: re.Match[bytes]) -> bytes:
+def _encode_character(reference: re.Match[bytes]) -> bytes:
     code = int(reference[1])
     return reference[0] if code <= _LAST_ASCII else chr(code).encode()
 
 
-def tracks_ndjson(path: Path, megabytes: int) -> None:
+def write_tracks_ndjson(path: Path, megabytes: int) -> None:
     """Write track objects, one per line."""
-    _write(path, megabytes, b"", _track_line, b"")
+    _write(path, megabytes, b"", _build_track_line, b"")
 
 
-def _track_line(number: int) -> bytes:
+def _build_track_line(number: int) -> bytes:
     track = {
         "id": number,
         "title": f"Song Number {number % 99_991} (Extended Mix)",
@@ -83,25 +83,25 @@ def _track_line(number: int) -> bytes:
     return json.dumps(track, ensure_ascii=False).encode() + b"\n"
 
 
-def recordings_tsv(path: Path, megabytes: int) -> None:
+def write_recordings_tsv(path: Path, megabytes: int) -> None:
     """Write rows as `COPY ... TO` writes them, one in a hundred with an escape."""
-    _write(path, megabytes, b"", _recording_row, b"")
+    _write(path, megabytes, b"", _build_recording_row, b"")
 
 
-def _recording_row(number: int) -> bytes:
+def _build_recording_row(number: int) -> bytes:
     name = f"Song\\tNumber {number}" if number % 100 == 0 else f'Sông "Number" {number}'
     length = "\\N" if number % 5 == 0 else str(120_000 + number % 240_000)
     gid = f"{number:08x}-1111-4111-8111-{number:012x}"
     return f"{number}\t{gid}\t{name}\t{number % 90_001}\t{length}\t\t0\t2024-05-16 16:31:52.155025+00\tf\n".encode()
 
 
-def songs_epf(path: Path, megabytes: int) -> None:
+def write_songs_epf(path: Path, megabytes: int) -> None:
     """Write records of the EPF table of songs."""
     head = b"#" + "\x01".join(EPF_COLUMNS).encode() + b"\x02\n#primaryKey:song_id\x02\n#exportMode:FULL\x02\n"
-    _write(path, megabytes, head, _song_record, b"#recordsWritten:%d\x02\n")
+    _write(path, megabytes, head, _build_song_record, b"#recordsWritten:%d\x02\n")
 
 
-def _song_record(number: int) -> bytes:
+def _build_song_record(number: int) -> bytes:
     cells = ("1766000000000", number, f"Song Number {number}", "Remix" if number % 9 == 0 else "", "")
     return ("\x01".join(map(str, (*cells, f"Ärtist {number % 50_021}", 120_000 + number % 240_000, "2019 05 17"))) + "\x02\n").encode()
 
@@ -109,14 +109,14 @@ def _song_record(number: int) -> bytes:
 def _write(path: Path, megabytes: int, head: bytes, row: Callable[[int], bytes], foot: bytes) -> None:
     with path.open("wb") as file:
         file.write(head)
-        for number in _numbers():
+        for number in _count_numbers():
             if number % 1000 == 0 and file.tell() >= megabytes * 1_000_000:
                 break
             file.write(row(number))
         file.write(foot % number if foot else b"")
 
 
-def _numbers() -> Iterator[int]:
+def _count_numbers() -> Iterator[int]:
     number = 0
     while True:
         yield number

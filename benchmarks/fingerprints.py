@@ -31,7 +31,7 @@ from audio_recognition.chromaprint import (
     fingerprint_phases,
 )
 from audio_recognition.decoding import AudioError, decode
-from benchmarks.game_music import tracks
+from benchmarks.game_music import list_tracks
 from benchmarks.libchromaprint import LibChromaprint
 
 if TYPE_CHECKING:
@@ -71,39 +71,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     reference = LibChromaprint()
-    files = [file for file in tracks(options.work, options.packages) if _opens(file)]
+    files = [file for file in list_tracks(options.work, options.packages) if _can_decode(file)]
     print(f"libchromaprint {reference.version}, {len(files)} tracks")
     differing = 0
     if "exact" in options.sections:
-        differing += exact(reference, files, options.seconds)
+        differing += compare_exactly(reference, files, options.seconds)
     if "formats" in options.sections:
-        differing += formats(reference, files[:: max(1, len(files) // TRACKS_PER_FORMAT)][:TRACKS_PER_FORMAT])
+        differing += compare_formats(reference, files[:: max(1, len(files) // TRACKS_PER_FORMAT)][:TRACKS_PER_FORMAT])
     if "short" in options.sections:
-        differing += short(reference)
+        differing += compare_short_sounds(reference)
     if "cost" in options.sections:
-        cost(reference, files, options.seconds)
+        measure_cost(reference, files, options.seconds)
     print(f"\nbits that differ, all told: {differing}")
     return 1 if differing else 0
 
 
-def exact(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
+def compare_exactly(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
     """Compare every track at every phase, whole and in pieces; return the number of differing bits."""
     print(f"\n{'track':44} {'audio s':>8} {'items':>8} {'bits':>10} {'differ':>7}")
     totals = np.zeros(4)
     for file in files:
-        samples = _samples(file, seconds)
+        samples = _read_samples(file, seconds)
         found = np.zeros(4)
         found[0] = len(samples) / SAMPLE_RATE
         for phase, whole in zip(PHASES, fingerprint_phases(samples), strict=True):
             expected = reference.fingerprint(samples[phase:])
-            found[1:] += len(whole), 32 * len(whole), _differing(whole, expected) + _differing(_in_pieces(samples, phase), expected)
+            found[1:] += (
+                len(whole),
+                32 * len(whole),
+                _count_differing_bits(whole, expected) + _count_differing_bits(_fingerprint_in_pieces(samples, phase), expected),
+            )
         print(f"{file.parent.name[:20] + '/' + file.name[:23]:44} {found[0]:8.1f} {found[1]:8.0f} {found[2]:10.0f} {found[3]:7.0f}")
         totals += found
     print(f"{'all, each at four phases':44} {totals[0]:8.1f} {totals[1]:8.0f} {totals[2]:10.0f} {totals[3]:7.0f}")
     return int(totals[3])
 
 
-def formats(reference: LibChromaprint, files: list[Path]) -> int:
+def compare_formats(reference: LibChromaprint, files: list[Path]) -> int:
     """Compare the same piece in all seven formats with libchromaprint on our decoder's samples; return the differing bits."""
     print(f"\n{len(files)} tracks of {SECONDS_PER_FORMAT} s in each format; `turned`: the share of bits that the encoding changed")
     print(f"{'format':8} {'items':>8} {'bits':>10} {'differ':>7} {'turned':>8} {'text form':>10}")
@@ -114,20 +118,20 @@ def formats(reference: LibChromaprint, files: list[Path]) -> int:
         with tempfile.TemporaryDirectory() as folder:
             for file in files:
                 copy = Path(folder) / f"copy.{form}"
-                _ffmpeg("-t", str(SECONDS_PER_FORMAT), "-i", str(file), "-vn", "-ac", "2", *how, "-y", str(copy))
-                samples = _samples(copy, SECONDS_PER_FORMAT)
+                _run_ffmpeg("-t", str(SECONDS_PER_FORMAT), "-i", str(file), "-vn", "-ac", "2", *how, "-y", str(copy))
+                samples = _read_samples(copy, SECONDS_PER_FORMAT)
                 ours = fingerprint(samples)
                 expected = reference.fingerprint(samples)
                 lossless.setdefault(file, ours)
-                items, differing = items + len(ours), differing + _differing(ours, expected)
-                turned += _differing(ours, lossless[file][: len(ours)], strict=False)
-                texts += compressed.encode(ours) == reference.compressed(expected)
+                items, differing = items + len(ours), differing + _count_differing_bits(ours, expected)
+                turned += _count_differing_bits(ours, lossless[file][: len(ours)], strict=False)
+                texts += compressed.encode(ours) == reference.compress(expected)
         print(f"{form:8} {items:8} {32 * items:10} {differing:7} {turned / (32 * items):8.4f} {texts:>7} same")
         all_differing += differing + 32 * (len(files) - texts)
     return all_differing
 
 
-def short(reference: LibChromaprint) -> int:
+def compare_short_sounds(reference: LibChromaprint) -> int:
     """Compare silence, noise and clips around the first item; return the differing bits."""
     draw = np.random.default_rng(1)
     first = round(FIRST_ITEM_SECONDS * SAMPLE_RATE)
@@ -138,58 +142,58 @@ def short(reference: LibChromaprint) -> int:
         for samples in (noise, np.zeros(length, np.int16), np.full(length, -32768, np.int16), np.where(noise > 0, 1, -1).astype(np.int16)):
             ours = fingerprint(samples)
             items += len(ours)
-            differing += _differing(ours, reference.fingerprint(samples))
+            differing += _count_differing_bits(ours, reference.fingerprint(samples))
     print(
         f"\nsilence, noise, loudest and faintest sound, {lengths[0]} to {lengths[-1]} samples: {items} items, bits that differ: {differing}"
     )
     return differing
 
 
-def cost(reference: LibChromaprint, files: list[Path], seconds: float) -> None:
+def measure_cost(reference: LibChromaprint, files: list[Path], seconds: float) -> None:
     """Print CPU milliseconds per second of audio, the best of some runs, in turns."""
-    file = max(files, key=lambda one: len(_samples(one, seconds)))
-    samples = _samples(file, seconds)
+    file = max(files, key=lambda one: len(_read_samples(one, seconds)))
+    samples = _read_samples(file, seconds)
     audio_seconds = len(samples) / SAMPLE_RATE
     ways: dict[str, Callable[[], object]] = {
-        "decode and resample": lambda: _samples(file, seconds),
+        "decode and resample": lambda: _read_samples(file, seconds),
         "fingerprint, 1 phase": lambda: fingerprint(samples),
         "fingerprint, 4 phases": lambda: fingerprint_phases(samples),
-        "in pieces of 5 s, 1 phase": lambda: _in_pieces(samples, 0),
-        "in pieces of 5 s, 4 phases": lambda: [_in_pieces(samples, phase) for phase in PHASES],
+        "in pieces of 5 s, 1 phase": lambda: _fingerprint_in_pieces(samples, 0),
+        "in pieces of 5 s, 4 phases": lambda: [_fingerprint_in_pieces(samples, phase) for phase in PHASES],
         "libchromaprint, 1 phase": lambda: reference.fingerprint(samples),
-        "ffmpeg -f chromaprint, decode and 1 phase": lambda: _ffmpeg(
+        "ffmpeg -f chromaprint, decode and 1 phase": lambda: _run_ffmpeg(
             "-t", str(seconds), "-i", str(file), "-vn", "-ac", "1", "-ar", str(SAMPLE_RATE), "-f", "chromaprint", "-fp_format", "raw", "-"
         ),
     }
     best = dict.fromkeys(ways, np.inf)
     for _ in range(RUNS):
         for name, way in ways.items():
-            before = _cpu_seconds()
+            before = _measure_cpu_seconds()
             way()
-            best[name] = min(best[name], _cpu_seconds() - before)
+            best[name] = min(best[name], _measure_cpu_seconds() - before)
     print(f"\nCPU ms a second of audio ({file.name}, {audio_seconds:.0f} s, best of {RUNS})")
     for name, took in best.items():
         print(f"{name:44} {1000 * took / audio_seconds:7.3f}")
 
 
-def _in_pieces(samples: NDArray[np.int16], phase: int) -> NDArray[np.uint32]:
+def _fingerprint_in_pieces(samples: NDArray[np.int16], phase: int) -> NDArray[np.uint32]:
     growing = Incremental(phase)
     pieces = [growing.feed(samples[start : start + PIECE_SAMPLES]) for start in range(0, len(samples), PIECE_SAMPLES)]
     return np.concatenate(pieces)
 
 
-def _differing(ours: NDArray[np.uint32], expected: NDArray[np.uint32], *, strict: bool = True) -> int:
+def _count_differing_bits(ours: NDArray[np.uint32], expected: NDArray[np.uint32], *, strict: bool = True) -> int:
     """Count differing bits; an item of only one side counts as 32, unless the audio itself may differ in length."""
     shared = min(len(ours), len(expected))
     alone = abs(len(ours) - len(expected)) if strict else 0
     return int(np.bitwise_count(ours[:shared] ^ expected[:shared]).sum()) + 32 * alone
 
 
-def _samples(file: Path, seconds: float) -> NDArray[np.int16]:
+def _read_samples(file: Path, seconds: float) -> NDArray[np.int16]:
     return np.concatenate(list(decode(file, seconds=seconds)))
 
 
-def _opens(file: Path) -> bool:
+def _can_decode(file: Path) -> bool:
     """Return whether a file decodes: some of the packages' files are broken."""
     try:
         next(decode(file))
@@ -199,13 +203,13 @@ def _opens(file: Path) -> bool:
     return True
 
 
-def _cpu_seconds() -> float:
+def _measure_cpu_seconds() -> float:
     """Return the CPU seconds of this process and the programs that it ran."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def _ffmpeg(*arguments: str) -> None:
+def _run_ffmpeg(*arguments: str) -> None:
     command = ["ffmpeg", "-nostdin", "-v", "error", "-threads", "1", *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

@@ -30,18 +30,18 @@ _ROWS_PER_PART = 122_880
 """A row group."""
 
 
-def ndjson(path: str, folder: str) -> int:
+def read_ndjson_file(path: str, folder: str) -> int:
     """Read newline-delimited JSON with our reader."""
     return _write((block.frame for block in read_json_blocks(Path(path), NDJSON_COLUMNS)), folder)
 
 
-def copy_text(path: str, folder: str) -> int:
+def read_copy_text_file(path: str, folder: str) -> int:
     """Read COPY text with our reader."""
     with DumpFile(Path(path)) as stream:
         return _write((block.frame for block in read_copy_text(BufferedReader(stream), _COPY_TYPES, list(_COPY_TYPES), path)), folder)
 
 
-def epf(path: str, folder: str) -> int:
+def read_epf_file(path: str, folder: str) -> int:
     """Read EPF with our reader."""
     with DumpFile(Path(path)) as stream:
         return _write((block.rows for block in EpfFile(BufferedReader(stream), path).read_blocks()), folder)
@@ -65,25 +65,25 @@ def _write_part(frames: list[pl.DataFrame], folder: str, part: int) -> int:
     return frame.height
 
 
-def duckdb_ndjson(path: str, folder: str) -> int:
+def read_ndjson_with_duckdb(path: str, folder: str) -> int:
     """Read it with DuckDB's `read_json` and the same columns."""
-    return _duckdb(f"read_json('{path}', format='newline_delimited', columns={NDJSON_COLUMNS})", folder)
+    return _open_duckdb(f"read_json('{path}', format='newline_delimited', columns={NDJSON_COLUMNS})", folder)
 
 
-def duckdb_copy_text(path: str, folder: str) -> int:
+def read_copy_text_with_duckdb(path: str, folder: str) -> int:
     """Read it with DuckDB's `read_csv`, quoting off, types given."""
     types = {name: "VARCHAR" if dtype == pl.String else "BIGINT" if dtype == pl.Int64 else "BOOLEAN" for name, dtype in _COPY_TYPES.items()}
     form = r"delim='\t', header=false, quote='', escape='', nullstr='\N', auto_detect=false"
-    return _duckdb(f"read_csv('{path}', {form}, columns={types})", folder)
+    return _open_duckdb(f"read_csv('{path}', {form}, columns={types})", folder)
 
 
-def duckdb_epf(path: str, folder: str) -> int:
+def read_epf_with_duckdb(path: str, folder: str) -> int:
     """Read it with DuckDB's `read_csv` split at line feeds, all text."""
     form = "delim='\x01', header=false, quote='', escape='', comment='#', auto_detect=false"
-    return _duckdb(f"read_csv('{path}', {form}, columns={dict.fromkeys(EPF_COLUMNS, 'VARCHAR')})", folder)
+    return _open_duckdb(f"read_csv('{path}', {form}, columns={dict.fromkeys(EPF_COLUMNS, 'VARCHAR')})", folder)
 
 
-def _duckdb(source: str, folder: str) -> int:
+def _open_duckdb(source: str, folder: str) -> int:
     with duckdb.connect() as connection:
         copied = connection.execute(f"COPY (FROM {source}) TO '{folder}/all.parquet' (FORMAT parquet, COMPRESSION snappy)").fetchall()
     return int(copied[0][0])

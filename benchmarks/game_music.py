@@ -47,7 +47,7 @@ _SMALLEST_BYTES = 400_000
 """Smaller files are sounds, not tracks."""
 
 
-def unpack(packages: Iterable[str], folder: Path) -> None:
+def unpack_packages(packages: Iterable[str], folder: Path) -> None:
     """Download and unpack packages into `folder`/<package>/; existing ones stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for package in packages:
@@ -61,10 +61,10 @@ def unpack(packages: Iterable[str], folder: Path) -> None:
         archive.unlink()
 
 
-def tracks(folder: Path, packages: Iterable[str] = PACKAGES) -> list[Path]:
+def list_tracks(folder: Path, packages: Iterable[str] = PACKAGES) -> list[Path]:
     """Return the audio files of packages in the order of their paths; missing packages are fetched into `folder`."""
     wanted = list(packages)
-    unpack(wanted, folder)
+    unpack_packages(wanted, folder)
     return sorted(
         file
         for package in wanted

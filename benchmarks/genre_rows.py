@@ -29,21 +29,21 @@ EXPONENT, SCALE = 0.69, 20
 """Exponent of the Lomax law of draws: 31 strings make half of all rows, 540 make 90 %, 9,400 make 99 %, as counted in user tags."""
 
 
-def vocabulary(size: int, file: Path | None) -> list[str]:
+def make_vocabulary(size: int, file: Path | None) -> list[str]:
     """Return `size` distinct strings, or all of column `string` in `file` (CSV)."""
     if file is not None:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             return list(dict.fromkeys(row["string"] for row in csv.DictReader(opened)))
     rng = np.random.default_rng(size)
     found: dict[str, None] = {}
-    for string in _mutations(_written(), rng):
+    for string in _iterate_mutations(_collect_written_forms(), rng):
         found.setdefault(string)
         if len(found) == size:
             break
     return list(found)
 
 
-def _written() -> list[str]:
+def _collect_written_forms() -> list[str]:
     book = load_book()
     names = [name for node in book.taxonomy.nodes for name in (node.name, *node.aliases)]
     ruled = [text for rule in book.rules if rule.kind != "regex" for text in (*rule.match, *rule.yes, *rule.no)]
@@ -51,7 +51,7 @@ def _written() -> list[str]:
     return list(dict.fromkeys((*names, *ruled, *simulated, *genre_words.NO_GENRES, *book.drops)))
 
 
-def _mutations(written: list[str], rng: Generator) -> Iterator[str]:
+def _iterate_mutations(written: list[str], rng: Generator) -> Iterator[str]:
     """Yield every string as written, then endless mutations: case, separators, places and moods beside it, two at once, no genre at all."""
     yield from written
     beside = ("adelaide", "modern", "deep", "belgian", "classic", "90s", "wollongong", "experimental", "not", "best", "brooklyn", "live")

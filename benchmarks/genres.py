@@ -21,7 +21,7 @@ if __package__ in (None, ""):
 import duckdb
 import polars as pl
 
-from benchmarks.genre_rows import vocabulary, write_rows
+from benchmarks.genre_rows import make_vocabulary, write_rows
 from benchmarks.measurement import measure
 from genre_rules import Classifier, compile_book, load_book
 from genre_rules.normal_form import plain
@@ -40,7 +40,7 @@ FROM read_parquet('{rows}') r LEFT JOIN string_tag t USING (platform, parent, ge
 _COPY = "COPY ({query}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)"
 
 
-def strings_once(file: str) -> dict[str, float]:
+def measure_strings(file: str) -> dict[str, float]:
     """Load and compile the rules and classify every string of `file` (Parquet, column string)."""
     strings = pl.read_parquet(file)["string"].to_list()
     started = time.process_time()
@@ -53,7 +53,7 @@ def strings_once(file: str) -> dict[str, float]:
     return {"strings": len(strings), "rules": len(book.rules), "classified": classified, "load": loaded - started, "ask": asked - loaded}
 
 
-def classified_rows(rows: str, folder: str) -> dict[str, float]:
+def classify_rows(rows: str, folder: str) -> dict[str, float]:
     """Find distinct strings, classify and join them; keep the answers of the strings for `joined_rows`."""
     with duckdb.connect() as connection:
         connection.execute(SESSION)
@@ -76,7 +76,7 @@ def classified_rows(rows: str, folder: str) -> dict[str, float]:
     return {"distinct": found - started, "ask": asked - found, "join": joined - asked, "strings": strings.height}
 
 
-def joined_rows(rows: str, folder: str) -> dict[str, float]:
+def join_rows(rows: str, folder: str) -> dict[str, float]:
     """Join the same rows with existing answers."""
     with duckdb.connect() as connection:
         connection.execute(SESSION)
@@ -86,7 +86,7 @@ def joined_rows(rows: str, folder: str) -> dict[str, float]:
         return {"cpu": time.process_time() - started}
 
 
-def searched_rows(rows: str, count: str) -> dict[str, float]:
+def search_rows(rows: str, count: str) -> dict[str, float]:
     """Apply one regular expression per rule to the first `count` rows, as Polars runs them (compiled once, no look-around)."""
     strings = pl.scan_parquet(rows).select(pl.col("genre").str.to_lowercase()).head(int(count)).collect()["genre"]
     book = load_book()
@@ -107,24 +107,24 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows, distinct = f"{folder}/rows.parquet", f"{folder}/strings.parquet"
-        strings = vocabulary(options.strings, options.vocabulary)
+        strings = make_vocabulary(options.strings, options.vocabulary)
         pl.DataFrame({"string": strings}).write_parquet(distinct)
         write_rows(strings, options.rows, Path(rows))
-        once = _least([_run("strings_once", distinct) for _ in range(options.runs)])
+        once = _take_least([_run("measure_strings", distinct) for _ in range(options.runs)])
         print(f"{once['strings']:,} strings, {once['rules']} rules: {once['ask']:.2f} CPU-s ({once['load']:.2f} to load), ", end="")
-        print(f"{once['classified']:,} classified; goal <= {STRINGS_GOAL} {_verdict(once['ask'] <= STRINGS_GOAL)}", flush=True)
-        both = [(_run("classified_rows", rows, folder), _run("joined_rows", rows, folder)) for _ in range(options.runs)]
-        ours, joined = _least([run for run, _ in both]), _least([run for _, run in both])
+        print(f"{once['classified']:,} classified; goal <= {STRINGS_GOAL} {_judge_figures(once['ask'] <= STRINGS_GOAL)}", flush=True)
+        both = [(_run("classify_rows", rows, folder), _run("join_rows", rows, folder)) for _ in range(options.runs)]
+        ours, joined = _take_least([run for run, _ in both]), _take_least([run for _, run in both])
         ours["cpu"] = sum(ours[name] for name in PARTS)
-        searched = _run("searched_rows", rows, str(min(SAMPLE_ROWS, options.rows)))
+        searched = _run("search_rows", rows, str(min(SAMPLE_ROWS, options.rows)))
         parts = ", ".join(f"{name} {ours[name]:.2f}" for name in PARTS)
         scaled = searched["cpu"] * options.rows / searched["rows"]
         print(f"{options.rows:,} rows, {ours['strings']:,} distinct (platform, parent, string); CPU-seconds:")
         print(f"  classified     {ours['cpu']:9.2f}  ({parts})")
         print(f"  plain join     {joined['cpu']:9.2f}  {ours['cpu'] / joined['cpu']:.2f}x, ", end="")
-        print(f"goal <= {JOIN_GOAL} {_verdict(ours['cpu'] <= JOIN_GOAL * joined['cpu'])}")
+        print(f"goal <= {JOIN_GOAL} {_judge_figures(ours['cpu'] <= JOIN_GOAL * joined['cpu'])}")
         print(f"  regexes on rows{scaled:9.2f}  {scaled / ours['cpu']:.0f}x ours, ", end="")
-        print(f"goal >= {REGEX_GOAL:.0f} {_verdict(scaled >= REGEX_GOAL * ours['cpu'])} ", end="")
+        print(f"goal >= {REGEX_GOAL:.0f} {_judge_figures(scaled >= REGEX_GOAL * ours['cpu'])} ", end="")
         print(f"({searched['patterns']} patterns, scaled from {searched['rows']:,} rows)")
 
 
@@ -133,12 +133,12 @@ def _run(function: str, *arguments: str) -> dict[str, float]:
     return answer
 
 
-def _least(runs: list[dict[str, float]]) -> dict[str, float]:
+def _take_least(runs: list[dict[str, float]]) -> dict[str, float]:
     """Return the least value of each figure: other work on the machine only ever adds."""
     return {name: min(run[name] for run in runs) for name in runs[0]}
 
 
-def _verdict(holds: bool) -> str:  # noqa: FBT001
+def _judge_figures(holds: bool) -> str:  # noqa: FBT001
     return "holds" if holds else "MISSED"
 
 

@@ -130,7 +130,7 @@ def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
     return Measured(rate, facts["requests"] / cpu, facts["p50"] / 1000, facts["p99"] / 1000, facts["errors"], database / cpu)
 
 
-def rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) -> dict[str, list[Measured]]:
+def measure_rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) -> dict[str, list[Measured]]:
     """Measure every side once a round, in an order that changes from round to round."""
     measured: dict[str, list[Measured]] = {side.name: [] for side in sides}
     for number in range(count):
@@ -147,8 +147,8 @@ def print_table(measured: dict[str, list[Measured]]) -> None:
     for name, of_side in measured.items():
         rates = [one.rate_per_cpu for one in of_side]
         per_cpu = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
-        others = [f"{_median(of_side, figure):.2f}" for figure in ("p50", "p99", "database_share")]
-        print(f"| {name} | {_median(of_side, 'rate'):,.0f} | {per_cpu} | {' | '.join(others)} |")
+        others = [f"{_compute_median(of_side, figure):.2f}" for figure in ("p50", "p99", "database_share")]
+        print(f"| {name} | {_compute_median(of_side, 'rate'):,.0f} | {per_cpu} | {' | '.join(others)} |")
 
 
 def print_ratios(measured: dict[str, list[Measured]], pairs: Sequence[tuple[str, str, str]]) -> None:
@@ -161,12 +161,12 @@ def print_ratios(measured: dict[str, list[Measured]], pairs: Sequence[tuple[str,
         print(f"| {what} | {by_time:.2f} | {by_cpu:.2f} |")
 
 
-def _median(of_side: list[Measured], name: str) -> float:
+def _compute_median(of_side: list[Measured], name: str) -> float:
     return float(statistics.median(getattr(one, name) for one in of_side))
 
 
 @contextmanager
-def started(name: str, command: list[str], port: int, path: str, key: str, environment: dict[str, str]) -> Iterator[Side]:
+def start_server(name: str, command: list[str], port: int, path: str, key: str, environment: dict[str, str]) -> Iterator[Side]:
     """Start a server pinned to its core and yield it once `path` answers with 200."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -174,7 +174,7 @@ def started(name: str, command: list[str], port: int, path: str, key: str, envir
         )
         try:
             until = time.monotonic() + _START_SECONDS
-            while not _answers(port, path, key):
+            while not _is_answering(port, path, key):
                 if process.poll() is not None or time.monotonic() > until:
                     log.seek(0)
                     raise SystemExit(f"error: {name} did not start:\n{log.read().decode()[-3000:]}")
@@ -185,7 +185,7 @@ def started(name: str, command: list[str], port: int, path: str, key: str, envir
             process.wait()
 
 
-def _answers(port: int, path: str, key: str) -> bool:
+def _is_answering(port: int, path: str, key: str) -> bool:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"x-api-key": key})
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
@@ -194,7 +194,7 @@ def _answers(port: int, path: str, key: str) -> bool:
         return False
 
 
-def _ours(application: str, *, is_factory: bool = True) -> Callable[[int], list[str]]:
+def _build_our_command(application: str, *, is_factory: bool = True) -> Callable[[int], list[str]]:
     options = [
         "--loop",
         "uvloop",
@@ -210,13 +210,13 @@ def _ours(application: str, *, is_factory: bool = True) -> Callable[[int], list[
     return lambda port: [*command, *(["--factory"] if is_factory else []), "--port", str(port)]
 
 
-def _peer(port: int) -> list[str]:
+def _build_peer_command(port: int) -> list[str]:
     return [str(ROOT / ".venv-bench/bin/python"), "-m", "benchmarks.http_peer", str(port), sysconfig.get_path("purelib")]
 
 
 def load_database(url: str, catalog: Path, key: str) -> int:
     """Load tracks, codes, the key and its credits into PostgreSQL; return the number of tracks."""
-    codes = _codes(catalog)
+    codes = _read_codes(catalog)
     ids = codes["recording_id"].unique().sort().to_list()
     with psycopg.connect(url) as database, open_catalog(catalog) as opened:
         database.execute("CREATE TABLE track (recording_id bigint PRIMARY KEY, body text NOT NULL)")
@@ -237,14 +237,14 @@ def load_database(url: str, catalog: Path, key: str) -> int:
     return len(ids)
 
 
-def _codes(catalog: Path) -> pl.DataFrame:
+def _read_codes(catalog: Path) -> pl.DataFrame:
     return pl.read_parquet(catalog / "current/tables/recording_isrc/*.parquet", columns=["isrc", "recording_id"])
 
 
 def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
     """Write shuffled files of paths: existing codes, and searches in all classes."""
     chance = random.Random(seed)  # noqa: S311 - a sample
-    codes = _codes(catalog)["isrc"].sort().to_list()
+    codes = _read_codes(catalog)["isrc"].sort().to_list()
     lookups = [f"/v1/tracks/isrc/{code}" for code in chance.sample(codes, min(SAMPLED_CODES, len(codes)))]
     names = pl.scan_parquet(catalog / "current/tables/track/*.parquet")
     asked = draw_queries(names, SAMPLED_QUERIES_PER_CLASS, seed)
@@ -256,7 +256,7 @@ def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
     return files
 
 
-def new_key(url: str) -> str:
+def create_key(url: str) -> str:
     """Create a key whose plan limits nothing in this benchmark."""
     accounts = Accounts.open(url)
     account = accounts.create("benchmark", "custom", Terms(10**12, Decimal(1), 10**6))
@@ -286,9 +286,9 @@ def main() -> None:
 
 def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
     accounts = f"sqlite:///{folder}/accounts.db"
-    key = new_key(accounts)
+    key = create_key(accounts)
     lookups, searches = write_paths(chosen.catalog, folder, chosen.seed)
-    database = stack.enter_context(postgres.running(folder / "postgres"))
+    database = stack.enter_context(postgres.run_server(folder / "postgres"))
     tracks = load_database(database.url(), chosen.catalog, key)
     first = lookups.read_text().split("\n", 1)[0]
     ours = {"CATALOG_API_CATALOG": str(chosen.catalog.resolve()), "CATALOG_API_ACCOUNTS_URL": accounts}
@@ -297,29 +297,33 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
 
     def start(name: str, command: Callable[[int], list[str]], environment: dict[str, str], path: str = first) -> Side:
         port = next(ports)
-        return stack.enter_context(started(name, command(port), port, path, key, environment))
+        return stack.enter_context(start_server(name, command(port), port, path, key, environment))
 
-    hello = start("hello world, no framework", _ours("benchmarks.http_apps:hello", is_factory=False), {})
-    framework = start("hello world, Litestar", _ours("benchmarks.http_apps:hello_framework"), {}, "/hello/you")
-    whole = start("ours", _ours("catalog_api.server.worker_process:build_application"), ours)
-    keyed = start("ours, key check only", _ours("benchmarks.http_apps:checked"), ours)
-    unmetered = start("ours, neither key check nor metering", _ours("benchmarks.http_apps:unmetered"), ours)
+    hello = start("hello world, no framework", _build_our_command("benchmarks.http_apps:hello", is_factory=False), {})
+    framework = start("hello world, Litestar", _build_our_command("benchmarks.http_apps:hello_framework"), {}, "/hello/you")
+    whole = start("ours", _build_our_command("catalog_api.server.worker_process:build_application"), ours)
+    keyed = start("ours, key check only", _build_our_command("benchmarks.http_apps:checked"), ours)
+    unmetered = start("ours, neither key check nor metering", _build_our_command("benchmarks.http_apps:unmetered"), ours)
     tuning = {**peer, "PEER_WITHOUT_RESET": "1"}
-    checked = _on(start("FastAPI + PostgreSQL, key check", _peer, peer), database)
-    tuned = _on(start("the same, sessions not reset", _peer, tuning), database)
-    metered = _on(start("FastAPI + PostgreSQL, key check and metering", _peer, {**peer, "PEER_METERING": "1"}), database)
-    tuned_metered = _on(start("with metering, sessions not reset", _peer, {**tuning, "PEER_METERING": "1"}), database)
+    checked = _set_session(start("FastAPI + PostgreSQL, key check", _build_peer_command, peer), database)
+    tuned = _set_session(start("the same, sessions not reset", _build_peer_command, tuning), database)
+    metered = _set_session(
+        start("FastAPI + PostgreSQL, key check and metering", _build_peer_command, {**peer, "PEER_METERING": "1"}), database
+    )
+    tuned_metered = _set_session(
+        start("with metering, sessions not reset", _build_peer_command, {**tuning, "PEER_METERING": "1"}), database
+    )
     greeting = folder / "hello.txt"
     greeting.write_text("/hello/you\n")
-    _same_answers(lookups, whole, checked, key)
+    _require_same_answers(lookups, whole, checked, key)
 
     print(
         f"{tracks:,} tracks; load of the machine {os.getloadavg()[0]:.1f}; {chosen.rounds} rounds of {chosen.seconds} s; seed {chosen.seed}"
     )
     print("\n## ISRC, 32 clients\n", flush=True)
     load = Load(lookups, key, 32, chosen.seconds)
-    measured = rounds([whole, keyed, unmetered, checked, tuned, metered, tuned_metered, hello], load, chosen.rounds, folder)
-    measured |= rounds([framework], Load(greeting, key, 32, chosen.seconds), chosen.rounds, folder)
+    measured = measure_rounds([whole, keyed, unmetered, checked, tuned, metered, tuned_metered, hello], load, chosen.rounds, folder)
+    measured |= measure_rounds([framework], Load(greeting, key, 32, chosen.seconds), chosen.rounds, folder)
     print_table(measured)
     pairs = [
         ("ours with key check / FastAPI with key check (goal 3)", keyed, checked),
@@ -335,24 +339,24 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
     print_ratios(measured, [(what, above.name, below.name) for what, above, below in pairs])
     print("\n## Search, 50 clients (goal: p99 15 ms)\n", flush=True)
     for pause in (0, 25, 50):
-        of_search = rounds([whole, keyed], Load(searches, key, 50, chosen.seconds, pause), chosen.rounds, folder)
+        of_search = measure_rounds([whole, keyed], Load(searches, key, 50, chosen.seconds, pause), chosen.rounds, folder)
         print(f"each {pause} ms on average after its last answer:\n" if pause else "as fast as they can:\n")
         print_table(of_search)
         print(flush=True)
 
 
-def _on(side: Side, database: postgres.Server) -> Side:
+def _set_session(side: Side, database: postgres.Server) -> Side:
     return Side(side.name, side.port, side.process, database)
 
 
-def _same_answers(lookups: Path, ours: Side, peer: Side, key: str) -> None:
+def _require_same_answers(lookups: Path, ours: Side, peer: Side, key: str) -> None:
     for path in lookups.read_text().splitlines()[:20]:
-        bodies = [_body(side.port, path, key) for side in (ours, peer)]
+        bodies = [_read_body(side.port, path, key) for side in (ours, peer)]
         if bodies[0] != bodies[1]:
             raise SystemExit(f"error: {path}: ours and the peer answer differently: {bodies}")
 
 
-def _body(port: int, path: str, key: str) -> Any:  # noqa: ANN401 - any JSON
+def _read_body(port: int, path: str, key: str) -> Any:  # noqa: ANN401 - any JSON
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"x-api-key": key})
     with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
         return json.loads(answer.read())

@@ -79,14 +79,14 @@ class Meter:
         self._task = None
 
 
-async def _nothing(_connection: object) -> None:
+async def _skip_reset(_connection: object) -> None:
     """Skip the reset of a session: every statement here leaves it unchanged."""
 
 
 @asynccontextmanager
-async def opened(application: FastAPI) -> AsyncIterator[None]:
+async def open_pool(application: FastAPI) -> AsyncIterator[None]:
     """Keep the pool open as long as the application runs."""
-    options: dict[str, Any] = {"reset": _nothing} if os.environ.get("PEER_WITHOUT_RESET") else {}
+    options: dict[str, Any] = {"reset": _skip_reset} if os.environ.get("PEER_WITHOUT_RESET") else {}
     async with asyncpg.create_pool(os.environ["PEER_DATABASE"], min_size=CONNECTIONS, max_size=CONNECTIONS, **options) as pool:
         application.state.pool = pool
         application.state.keys = Keys(pool)
@@ -94,7 +94,7 @@ async def opened(application: FastAPI) -> AsyncIterator[None]:
         yield
 
 
-app = FastAPI(lifespan=opened)
+app = FastAPI(lifespan=open_pool)
 
 
 async def caller(x_api_key: Annotated[str | None, Header()] = None) -> int:

@@ -37,7 +37,7 @@ from audio_recognition.chromaprint.chroma import compute_chroma
 from audio_recognition.decoding import decode
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from benchmarks.recognition_damage import encoded
+from benchmarks.recognition_damage import encode_audio
 from benchmarks.recognition_synthetic import ITEMS, SECONDS, Material
 from catalog_store.snapshot import CURRENT, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, SNAPSHOTS, describe_file, read_manifest
 from simulator.tunes import RATE, make_tune
@@ -96,7 +96,7 @@ class Served:
     matcher: int
 
 
-def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.uint32]]:
+def add_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.uint32]]:
     """Link the live snapshot of `catalog` below `folder` with an index of generated recordings; return the first fingerprints."""
     live = (catalog / CURRENT).resolve()
     copy = folder / SNAPSHOTS / live.name
@@ -119,7 +119,7 @@ def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.
     return [*known, *made[: BODIES - TUNES]]
 
 
-def modes(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
+def build_requests(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
     """Build requests by fingerprint and by upload, of known and of unknown recordings, each of so many seconds."""
     random = np.random.default_rng(2)
     count = round((seconds - 2.7) * 8.08)
@@ -130,26 +130,28 @@ def modes(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
         pieces.append(one[start : start + count] ^ turned.astype(np.uint32))
     strange = [fingerprint(make_tune(10_000 + number, seconds)) for number in range(BODIES)]
     clips = [make_tune(seed, TUNE_SECONDS)[RATE * 20 : RATE * (20 + seconds)] for seed in range(TUNES)]
-    files, others = ([_mp3(clip) for clip in some] for some in (clips, [make_tune(10_000 + number, seconds) for number in range(TUNES)]))
+    files, others = (
+        [_encode_mp3(clip) for clip in some] for some in (clips, [make_tune(10_000 + number, seconds) for number in range(TUNES)])
+    )
     upload = "application/octet-stream"
     return [
-        Mode(f"fingerprint of {seconds} s, known", "application/json", [_json(one) for one in pieces]),
-        Mode(f"fingerprint of {seconds} s, unknown", "application/json", [_json(one) for one in strange]),
-        Mode(f"mp3 of {seconds} s, known", upload, files, _decoding(files)),
-        Mode(f"mp3 of {seconds} s, unknown", upload, others, _decoding(others)),
+        Mode(f"fingerprint of {seconds} s, known", "application/json", [_build_json_request(one) for one in pieces]),
+        Mode(f"fingerprint of {seconds} s, unknown", "application/json", [_build_json_request(one) for one in strange]),
+        Mode(f"mp3 of {seconds} s, known", upload, files, _measure_decoding(files)),
+        Mode(f"mp3 of {seconds} s, unknown", upload, others, _measure_decoding(others)),
     ]
 
 
-def _json(items: NDArray[np.uint32]) -> bytes:
+def _build_json_request(items: NDArray[np.uint32]) -> bytes:
     return msgspec.json.encode({"fingerprint": items.tolist()})
 
 
-def _mp3(clip: NDArray[np.int16]) -> bytes:
+def _encode_mp3(clip: NDArray[np.int16]) -> bytes:
     wide = np.repeat(clip, _TIMES).astype(np.float32) / 32768
-    return encoded(np.stack([wide, wide]), "mp3", 128)
+    return encode_audio(np.stack([wide, wide]), "mp3", 128)
 
 
-def _decoding(files: Sequence[bytes]) -> float:
+def _measure_decoding(files: Sequence[bytes]) -> float:
     """Return the CPU-seconds to decode and fingerprint one file, as the sandbox does but without a sandbox."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / str(number) for number in range(len(files))]
@@ -162,7 +164,7 @@ def _decoding(files: Sequence[bytes]) -> float:
 
 
 @contextmanager
-def serving(catalog: Path, workers: int) -> Iterator[Served]:
+def start_server(catalog: Path, workers: int) -> Iterator[Served]:
     """Start the server with its matcher and yield it once it names a recording."""
     with tempfile.TemporaryDirectory() as place, Path(place, "log").open("wb") as log:
         url = f"sqlite:///{place}/accounts.db"
@@ -182,15 +184,15 @@ def serving(catalog: Path, workers: int) -> Iterator[Served]:
         }
         process = subprocess.Popen([*command, "--workers", str(workers)], cwd=ROOT, env={**os.environ, **alone}, stderr=log)
         try:
-            _until_it_matches(port, key)
-            yield Served(port, key, _children(process.pid, b"spawn_main"), _children(process.pid, b"\0matcher\0")[0])
+            _wait_until_it_matches(port, key)
+            yield Served(port, key, _list_children(process.pid, b"spawn_main"), _list_children(process.pid, b"\0matcher\0")[0])
         finally:
             process.terminate()
             process.wait()
 
 
-def _until_it_matches(port: int, key: str) -> None:
-    body = _json(np.zeros(60, np.uint32))
+def _wait_until_it_matches(port: int, key: str) -> None:
+    body = _build_json_request(np.zeros(60, np.uint32))
     headers = {"x-api-key": key, "content-type": "application/json"}
     for _ in range(600):
         try:
@@ -201,12 +203,12 @@ def _until_it_matches(port: int, key: str) -> None:
     raise SystemExit("error: the server named nothing for two minutes")
 
 
-def _children(process: int, named: bytes) -> list[int]:
+def _list_children(process: int, named: bytes) -> list[int]:
     found = [int(one) for task in Path(f"/proc/{process}/task").iterdir() for one in (task / "children").read_text().split()]
     return [one for one in found if named in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def _cpu(process: int) -> float:
+def _measure_cpu(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -219,7 +221,7 @@ def measure(served: Served, mode: Mode, clients: int, seconds: int) -> str:
         facts = {"bodies": len(mode.bodies), "folder": folder, "path": PATH, "key": served.key, "type": mode.media_type}
         script = Path(folder, "load.lua")
         script.write_text(LUA % facts)
-        before = sum(map(_cpu, served.workers)), _cpu(served.matcher)
+        before = sum(map(_measure_cpu, served.workers)), _measure_cpu(served.matcher)
         command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script)]
         done = subprocess.run([*command, f"http://127.0.0.1:{served.port}"], check=True, capture_output=True, text=True)
     told = json.loads(done.stdout.splitlines()[-1])
@@ -227,7 +229,8 @@ def measure(served: Served, mode: Mode, clients: int, seconds: int) -> str:
         raise SystemExit(f"error: {mode.name}: {told['errors']} of {told['requests']} answers were errors")
     count = told["requests"]
     workers, matcher = (
-        (after - then) / count for after, then in zip((sum(map(_cpu, served.workers)), _cpu(served.matcher)), before, strict=True)
+        (after - then) / count
+        for after, then in zip((sum(map(_measure_cpu, served.workers)), _measure_cpu(served.matcher)), before, strict=True)
     )
     whole = workers + matcher + mode.decoding
     costs = " | ".join(f"{1000 * part:.2f}" for part in (workers, matcher, mode.decoding, whole))
@@ -245,13 +248,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10, help="of load per row")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.catalog, prefix=".identify-") as folder:
-        known = with_index(given.catalog, Path(folder), given.recordings)
+        known = add_index(given.catalog, Path(folder), given.recordings)
         print(f"{given.recordings:,} recordings, {given.workers} workers, {given.clients} clients\n")
         print("| asked | workers, CPU ms | matcher | decoding | in all | answers per CPU-second | answers/s | p50 ms | p99 ms |")
         print("|---|---|---|---|---|---|---|---|---|")
-        with serving(Path(folder), given.workers) as served:
+        with start_server(Path(folder), given.workers) as served:
             for seconds in (10, 30):
-                for mode in modes(known, seconds):
+                for mode in build_requests(known, seconds):
                     print(measure(served, mode, given.clients, given.seconds), flush=True)
 
 

@@ -47,7 +47,7 @@ class LibChromaprint:
         library.chromaprint_dealloc(items)
         return answer
 
-    def compressed(self, items: NDArray[np.uint32]) -> str:
+    def compress(self, items: NDArray[np.uint32]) -> str:
         """Return the text form of the items."""
         library, items = self._library, np.ascontiguousarray(items, np.uint32)
         text, size = ctypes.c_char_p(), ctypes.c_int()

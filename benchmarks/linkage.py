@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from benchmarks.linkage_nights import nights
+from benchmarks.linkage_nights import run_nights
 from benchmarks.linkage_runs import STAGES, read_member
-from benchmarks.linkage_worlds import parts_of, staged_world, truth_of
+from benchmarks.linkage_worlds import list_parts, read_truth, stage_world
 from benchmarks.measurement import Run, measure
-from benchmarks.thresholds import best_weight
+from benchmarks.thresholds import find_best_weight
 from pipeline.linkage.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -60,24 +60,24 @@ class Contestant:
         return f"{self.name:<28}{run.cpu:>9.1f}{run.wall:>9.1f}{run.memory:>10.0f}{quality}{figures['mixed']:>9.0f}"
 
 
-def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
+def compare_with_splink(paths: BuildPaths, folder: Path, runs: int) -> None:
     """Print the table of contestants and the goals."""
     if not SPLINK_PYTHON.exists():
         raise SystemExit("Splink is not installed: run `scripts/setup .venv-bench requirements-bench.lock` (or `make bench`)")
-    root, keys, truth = str(paths.root), str(folder / "keys"), truth_of(paths)
-    normalised = measure("benchmarks.linkage_runs:keys", root, keys)
+    root, keys, truth = str(paths.root), str(folder / "keys"), read_truth(paths)
+    normalised = measure("benchmarks.linkage_runs:write_keys_of_world", root, keys)
     versions = measure("benchmarks.splink_peer:explore", keys, str(folder), python=str(SPLINK_PYTHON)).answer
-    records = pl.read_parquet(parts_of(Path(keys)), columns=["record", "platform", "external_id"])
-    weight, _ = best_weight(
+    records = pl.read_parquet(list_parts(Path(keys)), columns=["record", "platform", "external_id"])
+    weight, _ = find_best_weight(
         pl.read_parquet(folder / "pairs.parquet"),
         records.join(truth, on=["platform", "external_id"], how="left", maintain_order="left")["true_recording_id"],
     )
     calls = {
-        "ours, from the same keys": ("benchmarks.linkage_runs:from_keys", keys, str(folder / "from_keys.parquet")),
-        "ours, tables": ("benchmarks.linkage_runs:tables", root),
-        "ours, frame": ("benchmarks.linkage_runs:frame", root, str(folder / "frame.parquet")),
-        "Splink with training": ("benchmarks.splink_peer:trained", keys, str(folder), str(weight)),
-        "Splink pre-trained": ("benchmarks.splink_peer:pretrained", keys, str(folder), str(weight)),
+        "ours, from the same keys": ("benchmarks.linkage_runs:link_from_keys", keys, str(folder / "from_keys.parquet")),
+        "ours, tables": ("benchmarks.linkage_runs:run_stages", root),
+        "ours, frame": ("benchmarks.linkage_runs:link_in_memory", root, str(folder / "frame.parquet")),
+        "Splink with training": ("benchmarks.splink_peer:train_and_cluster", keys, str(folder), str(weight)),
+        "Splink pre-trained": ("benchmarks.splink_peer:cluster_pretrained", keys, str(folder), str(weight)),
     }
     taken: dict[str, list[Run]] = {name: [] for name in calls}
     for _ in range(runs):
@@ -88,53 +88,56 @@ def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
         "ours, from the same keys": pl.read_parquet(folder / "from_keys.parquet"),
         "ours, tables": read_member(root),
         "ours, frame": pl.read_parquet(folder / "frame.parquet"),
-        "Splink with training": _splink_member(records, folder / "trained.parquet"),
-        "Splink pre-trained": _splink_member(records, folder / "pretrained.parquet"),
+        "Splink with training": _read_splink_member(records, folder / "trained.parquet"),
+        "Splink pre-trained": _read_splink_member(records, folder / "pretrained.parquet"),
     }
-    found = {name: Contestant(name, min(taken[name], key=lambda run: run.cpu), _figures(member, truth)) for name, member in members.items()}
+    found = {
+        name: Contestant(name, min(taken[name], key=lambda run: run.cpu), _compute_figures(member, truth))
+        for name, member in members.items()
+    }
     print(f"\n{records.height:,} records; Splink {versions['splink']}, DuckDB {versions['duckdb']}, Polars {version('polars')}; ", end="")
     print(f"{len(os.sched_getaffinity(0))} processors; runs: {runs}; Splink's threshold: match weight {weight:.3f}")
     print(f"{'':<28}{'CPU s':>9}{'wall s':>9}{'peak MiB':>10}{'precision':>11}{'recall':>11}{'F1':>11}{'mixed/M':>9}")
     print(*found.values(), sep="\n")
     print(f"making the keys, which ours does and Splink is given: {normalised.cpu:.1f} CPU s\n")
-    _verdicts(found, normalised)
+    _print_verdicts(found, normalised)
 
 
-def _splink_member(records: pl.DataFrame, clusters: Path) -> pl.DataFrame:
+def _read_splink_member(records: pl.DataFrame, clusters: Path) -> pl.DataFrame:
     found = pl.read_parquet(clusters).select(pl.col("record").cast(pl.Int64), recording_id=pl.col("cluster_id").cast(pl.Int64))
     return records.join(found, on="record").select("platform", "external_id", "recording_id")
 
 
-def _figures(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, float]:
+def _compute_figures(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, float]:
     """Return precision, recall, f1 and mixed recordings per million recordings."""
     found = evaluate(member, truth)
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
     return {**numbers, "mixed": numbers["mixed_clusters"] / numbers["recordings"] * 1e6}
 
 
-def _verdicts(found: dict[str, Contestant], normalised: Run) -> None:
+def _print_verdicts(found: dict[str, Contestant], normalised: Run) -> None:
     from_keys, ours = found["ours, from the same keys"], found["ours, tables"]
     trained, pretrained = found["Splink with training"], found["Splink pre-trained"]
     for peer, goal in ((trained, TRAINED_GOAL), (pretrained, PRETRAINED_GOAL)):
         ratio = peer.run.cpu / from_keys.run.cpu
         whole = (peer.run.cpu + normalised.cpu) / ours.run.cpu
-        _say(
+        _print_line(
             f"CPU, {peer.name} / ours", f"{ratio:.2f}x from the same keys ({whole:.2f}x with keys, ids, tables)", goal, holds=ratio >= goal
         )
     least_memory = min(trained.run.memory, pretrained.run.memory)
     shares = from_keys.run.memory / least_memory, ours.run.memory / least_memory
     told = f"{shares[0]:.2f}x from the same keys ({shares[1]:.2f}x tables)"
-    _say("peak memory, ours / Splink's smaller", told, MEMORY_GOAL, holds=max(shares) <= MEMORY_GOAL, at_most=True)
+    _print_line("peak memory, ours / Splink's smaller", told, MEMORY_GOAL, holds=max(shares) <= MEMORY_GOAL, at_most=True)
     best = max(trained.figures["f1"], pretrained.figures["f1"])
     least = min(from_keys.figures["f1"], ours.figures["f1"])
-    _say("F1, ours, the lesser", f"{least:.5f}", round(best, 5), holds=least >= best)
+    _print_line("F1, ours, the lesser", f"{least:.5f}", round(best, 5), holds=least >= best)
 
 
-def _say(what: str, found: str, goal: float, *, holds: bool, at_most: bool = False) -> None:
+def _print_line(what: str, found: str, goal: float, *, holds: bool, at_most: bool = False) -> None:
     print(f"{what:<46}{found:<48}goal {'<=' if at_most else '>='} {goal} {'holds' if holds else 'MISSED'}")
 
 
-def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
+def measure_memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
     """Print the peak of every stage, of the process that runs it and of its largest worker, at both sizes.
 
     The workers of a stage hold the records and must be flat. The process that runs it holds values per record (ids), so its growth is shown
@@ -143,26 +146,26 @@ def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
     print(f"\n{'stage, peak MiB':<24}{'own at 1x':>12}{f'at {times}x':>10}{'bytes a record':>16}{'workers at 1x':>16}{f'at {times}x':>10}")
     grown, records = [], [0, 0]
     for name in STAGES:
-        runs = [measure("benchmarks.linkage_runs:stage", str(paths.root), name) for paths in (small, large)]
+        runs = [measure("benchmarks.linkage_runs:run_stage", str(paths.root), name) for paths in (small, large)]
         records = [run.answer.get("records", known) for run, known in zip(runs, records, strict=True)]
         own, workers = [run.own_memory for run in runs], [run.worker_memory for run in runs]
         held = (own[1] - own[0]) * 2**20 / (records[1] - records[0])
         print(f"{name:<24}{own[0]:>12.0f}{own[1]:>10.0f}{held:>16.0f}{workers[0]:>16.0f}{workers[1]:>10.0f}")
         if min(workers) > 0:
             grown.append(workers[1] / workers[0])
-    _say("growth of a worker's peak", f"{max(grown):.2f}x", FLAT_GOAL, holds=max(grown) <= FLAT_GOAL, at_most=True)
+    _print_line("growth of a worker's peak", f"{max(grown):.2f}x", FLAT_GOAL, holds=max(grown) <= FLAT_GOAL, at_most=True)
 
 
-def guards(paths: BuildPaths) -> None:
+def measure_guards(paths: BuildPaths) -> None:
     """Print the number of mixed recordings with the guards and without."""
-    found = measure("benchmarks.linkage_runs:guards", str(paths.root)).answer
+    found = measure("benchmarks.linkage_runs:evaluate_guards", str(paths.root)).answer
     on, off = found["on"], found["off"]
     print(
         f"\n{on['records']:,} records: mixed recordings with the guards {on['mixed_clusters']}, without {off['mixed_clusters']}; ", end=""
     )
     print(f"precision {on['precision']:.5f} and {off['precision']:.5f}")
     growth = off["mixed_clusters"] / max(1, on["mixed_clusters"])
-    _say("growth without the guards", f"{growth:.0f}x", GUARDS_GOAL, holds=growth >= GUARDS_GOAL)
+    _print_line("growth without the guards", f"{growth:.0f}x", GUARDS_GOAL, holds=growth >= GUARDS_GOAL)
 
 
 def main() -> None:
@@ -179,17 +182,17 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = options.work or Path(scratch)
-        paths = staged_world(work, options.recordings, options.seed, options.world)
+        paths = stage_world(work, options.recordings, options.seed, options.world)
         print(f"world of {options.recordings:,} recordings, seed {options.seed}")
         if "splink" in options.sections:
-            splink(paths, Path(scratch), options.runs)
+            compare_with_splink(paths, Path(scratch), options.runs)
         if "guards" in options.sections:
-            guards(paths)
+            measure_guards(paths)
         if "memory" in options.sections:
-            memory(paths, staged_world(work, options.recordings * options.times, options.seed), options.times)
+            measure_memory(paths, stage_world(work, options.recordings * options.times, options.seed), options.times)
         if "nights" in options.sections:
-            share = max(nights(paths, Path(scratch) / "nights", options.nights))
-            _say("CPU of a night / linking everything", f"{share:.1%}", NIGHT_GOAL, holds=share <= NIGHT_GOAL, at_most=True)
+            share = max(run_nights(paths, Path(scratch) / "nights", options.nights))
+            _print_line("CPU of a night / linking everything", f"{share:.1%}", NIGHT_GOAL, holds=share <= NIGHT_GOAL, at_most=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TABLES_COMPARED = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
 
 
-def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
+def run_nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
     """Print a line per night: what changed, CPU of both ways, whether they agree.
 
     Each day has a folder of its own: the first is linked in full and published, every later night builds on the one before. Returns each
@@ -42,12 +42,12 @@ def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
         tonight, anew = BuildPaths(folder / f"night-{number}"), BuildPaths(folder / f"night-{number}-anew")
         changes = write_nightly_changes(day.staging_root, tonight.staging_root, night=number)
         for after in (tonight, anew):
-            _take_over(day, after)
+            _copy_snapshots(day, after)
         shutil.copytree(tonight.staging_root, anew.staging_root)
         anew.relink.touch()
         some, everything = _link(tonight), _link(anew)
-        merged, split = _merges_and_splits(read_member(str(day.root)), read_member(str(tonight.root)))
-        differing = [name for name in TABLES_COMPARED if not _same(name, (tonight, anew))]
+        merged, split = _count_merges_and_splits(read_member(str(day.root)), read_member(str(tonight.root)))
+        differing = [name for name in TABLES_COMPARED if not _is_same_result(name, (tonight, anew))]
         shares.append(some.cpu / everything.cpu)
         said = ("no: " + ", ".join(differing) if differing else "yes") + (", but linked in full" if some.answer["is_in_full"] else "")
         figures = f"{changes.height:>9,}{merged:>8}{split:>7}{some.cpu:>8.1f}{everything.cpu:>9.1f}{some.wall:>8.1f}"
@@ -58,7 +58,7 @@ def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
 
 
 def _link(paths: BuildPaths) -> Run:
-    return measure("benchmarks.linkage_runs:tables", str(paths.root))
+    return measure("benchmarks.linkage_runs:run_stages", str(paths.root))
 
 
 def _publish(paths: BuildPaths) -> None:
@@ -72,14 +72,14 @@ def _publish(paths: BuildPaths) -> None:
     paths.current.symlink_to(paths.snapshots / name)
 
 
-def _take_over(before: BuildPaths, after: BuildPaths) -> None:
+def _copy_snapshots(before: BuildPaths, after: BuildPaths) -> None:
     """Give the next day the snapshots of the day before, and the files that its linkage keeps mapped."""
     shutil.copytree(before.snapshots, after.snapshots)
     shutil.copytree(mapped_atoms.get_mapped_folder(before), mapped_atoms.get_mapped_folder(after))
     after.current.symlink_to(after.snapshots / before.current.resolve().name)
 
 
-def _same(name: str, days: Sequence[BuildPaths]) -> bool:
+def _is_same_result(name: str, days: Sequence[BuildPaths]) -> bool:
     """Compare row by row; of atoms only the valid ones."""
     if name in ATOM_TABLES:
         one, other = (scan_live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key) for paths in days)
@@ -88,7 +88,7 @@ def _same(name: str, days: Sequence[BuildPaths]) -> bool:
     return one.equals(other)
 
 
-def _merges_and_splits(before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int]:
+def _count_merges_and_splits(before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int]:
     """Return the number of today's recordings merged from several of yesterday's, and of yesterday's that were split."""
     both = before.join(after, on=["platform", "external_id"], suffix="_after").select("recording_id", "recording_id_after").unique()
     merged, split = (int((both.group_by(side).len()["len"] > 1).sum()) for side in ("recording_id_after", "recording_id"))

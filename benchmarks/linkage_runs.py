@@ -15,32 +15,32 @@ from pipeline.paths import BuildPaths
 STAGES = ("write_atoms", "write_edges", "write_clusters", "write_recording_ids")
 
 
-def keys(root: str, out: str) -> int:
+def write_keys_of_world(root: str, out: str) -> int:
     """Write the keys of all records of a staged world for peers; return the number of records."""
     from benchmarks.linkage_worlds import write_keys  # noqa: PLC0415 - adapters and their libraries are no part of what is measured
 
     return write_keys(BuildPaths(Path(root)), Path(out))
 
 
-def tables(root: str) -> dict[str, int]:
+def run_stages(root: str) -> dict[str, int]:
     """Run all stages, from the staged tables to the recordings' ids; return their facts."""
-    return {name: count for stage_name in STAGES for name, count in stage(root, stage_name).items()}
+    return {name: count for stage_name in STAGES for name, count in run_stage(root, stage_name).items()}
 
 
-def stage(root: str, name: str) -> dict[str, int]:
+def run_stage(root: str, name: str) -> dict[str, int]:
     """Run one stage over the tables of those before it."""
     facts: dict[str, int] = getattr(stages, name)(BuildPaths(Path(root)))
     return facts
 
 
-def frame(root: str, out: str) -> int:
+def link_in_memory(root: str, out: str) -> int:
     """Run `link` over all records in memory; write platform, external_id, recording_id."""
-    member = _linked(BuildPaths(Path(root)))
+    member = _link_world(BuildPaths(Path(root)))
     member.write_parquet(out)
     return member.height
 
 
-def from_keys(keys_folder: str, out: str) -> int:
+def link_from_keys(keys_folder: str, out: str) -> int:
     """Link from a peer's keys to clusters, as a peer does; write platform, external_id, recording_id."""
     atoms = make_atoms_of_buckets(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
     found = cluster_records(atoms).select("platform", "external_id", recording_id="cluster_id")
@@ -48,15 +48,15 @@ def from_keys(keys_folder: str, out: str) -> int:
     return found.height
 
 
-def guards(root: str) -> dict[str, dict[str, object]]:
+def evaluate_guards(root: str) -> dict[str, dict[str, object]]:
     """Return figures of `link` with the guards and without."""
-    from benchmarks.linkage_worlds import truth_of  # noqa: PLC0415
+    from benchmarks.linkage_worlds import read_truth  # noqa: PLC0415
 
     paths = BuildPaths(Path(root))
-    truth = truth_of(paths)
-    on = evaluate(_linked(paths), truth)
+    truth = read_truth(paths)
+    on = evaluate(_link_world(paths), truth)
     with disable_guards():
-        off = evaluate(_linked(paths), truth)
+        off = evaluate(_link_world(paths), truth)
     return {"on": on, "off": off}
 
 
@@ -65,10 +65,10 @@ def read_member(root: str) -> pl.DataFrame:
     return pl.read_parquet(Path(root) / "work" / "linkage" / "recording_member" / "*.parquet")
 
 
-def _linked(paths: BuildPaths) -> pl.DataFrame:
-    from benchmarks.linkage_worlds import whole_table  # noqa: PLC0415
+def _link_world(paths: BuildPaths) -> pl.DataFrame:
+    from benchmarks.linkage_worlds import read_whole_table  # noqa: PLC0415
 
     records, artists, links, releases, tracks = (
-        whole_table(paths, f"source_{name}") for name in ("recording", "artist", "link", "release", "release_track")
+        read_whole_table(paths, f"source_{name}") for name in ("recording", "artist", "link", "release", "release_track")
     )
     return link(records, artists, links=links, releases=releases, tracks=tracks)

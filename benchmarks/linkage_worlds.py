@@ -27,7 +27,7 @@ ROWS_PER_BUCKET = 200_000
 """The number of records that our own linkage holds at once."""
 
 
-def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
+def stage_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
     """Return the catalog root of a staged world below `work`; simulated unless `dumps` (a folder of `pipeline simulate`) is given."""
     root = work / f"world-{recordings}-{seed}"
     paths = BuildPaths(root / "catalog")
@@ -45,18 +45,18 @@ def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = No
     return paths
 
 
-def truth_of(paths: BuildPaths) -> pl.DataFrame:
+def read_truth(paths: BuildPaths) -> pl.DataFrame:
     """Return platform, external_id, true_recording_id."""
-    found = pl.read_parquet(parts_of(paths.root.parent / "truth" / "recording"))
+    found = pl.read_parquet(list_parts(paths.root.parent / "truth" / "recording"))
     return found.select("platform", "external_id", "true_recording_id")
 
 
-def parts_of(folder: Path) -> list[Path]:
+def list_parts(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder."""
     return sorted(folder.glob("part-*.parquet"))
 
 
-def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
+def read_whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
     """Read a staging table of all platforms into memory."""
     return pl.concat([read_table(TABLES[name], folder) for folder in paths.staged(name, CATALOG_PLATFORMS)])
 
@@ -67,7 +67,7 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts. `ours-*/` are the same
     keys for our own linkage from keys, in its buckets.
     """
-    artists = whole_table(paths, "source_artist")
+    artists = read_whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
     none = TABLES["source_artist"].empty()
     found = [collect_names(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]

@@ -33,16 +33,16 @@ _STAMP = """CASE WHEN release_date IS NULL THEN 0 ELSE replace(release_date, '-'
 class Peer(Protocol):
     """The questions that each peer answers."""
 
-    def by_isrc(self, isrc: str) -> bytes:
+    def find_by_isrc(self, isrc: str) -> bytes:
         """Return the encoded track."""
 
-    def by_isrcs(self, isrcs: list[str]) -> list[bytes]:
+    def find_by_isrcs(self, isrcs: list[str]) -> list[bytes]:
         """Return encoded tracks."""
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
         """Return the first page, encoded."""
 
-    def new_releases(self, today: date) -> list[bytes]:
+    def list_new_releases(self, today: date) -> list[bytes]:
         """Return the first page, encoded."""
 
 
@@ -53,16 +53,16 @@ class DuckdbPeer:
         """Open `path`, a `catalog.duckdb`."""
         self._file = duckdb.connect(path, read_only=True, config={"threads": 1})
 
-    def by_isrc(self, isrc: str) -> bytes:
-        """The encoded track."""
+    def find_by_isrc(self, isrc: str) -> bytes:
+        """Return the encoded track."""
         return self._tracks("SELECT recording_id FROM recording_isrc WHERE isrc = ?", [isrc])[0]
 
-    def by_isrcs(self, isrcs: list[str]) -> list[bytes]:
-        """Encoded tracks."""
+    def find_by_isrcs(self, isrcs: list[str]) -> list[bytes]:
+        """Return encoded tracks."""
         return self._tracks(f"SELECT recording_id FROM recording_isrc WHERE isrc IN ({', '.join('?' * len(isrcs))})", isrcs)
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
-        """The first page."""
+        """Return the first page."""
         wanted, values = [], []
         if filters.genre_id is not None:
             wanted.append(
@@ -81,8 +81,8 @@ class DuckdbPeer:
         first = f"SELECT recording_id FROM recording WHERE {condition} ORDER BY release_date DESC NULLS LAST, recording_id LIMIT {PAGE}"
         return self._tracks(first, values)
 
-    def new_releases(self, today: date) -> list[bytes]:
-        """The first page."""
+    def list_new_releases(self, today: date) -> list[bytes]:
+        """Return the first page."""
         return self._encoded(
             "SELECT r.* FROM release r JOIN artist a USING (artist_id) WHERE release_date <= ? "
             f"ORDER BY release_date DESC, a.popularity DESC, release_id LIMIT {PAGE}",
@@ -157,7 +157,7 @@ class PostgresPeer:
             source.execute(f"CREATE VIEW dated AS SELECT recording_id, -({_STAMP}) AS newest FROM recording")
             for name, (columns, query) in _TABLES.items():
                 self._database.execute(f"DROP TABLE IF EXISTS {name}")
-                rows = _rows(source, query) if query else _bodies(tables, serving)
+                rows = _read_rows(source, query) if query else _encode_bodies(tables, serving)
                 # Filled in the transaction that creates it, so its rows skip the log.
                 with self._database.transaction():
                     self._database.execute(f"CREATE TABLE {name} ({columns})")
@@ -167,16 +167,16 @@ class PostgresPeer:
                 self._database.execute(f"VACUUM (FREEZE, ANALYZE) {name}")
         self._database.execute("CREATE TABLE loaded ()")
 
-    def by_isrc(self, isrc: str) -> bytes:
-        """The encoded track."""
+    def find_by_isrc(self, isrc: str) -> bytes:
+        """Return the encoded track."""
         return self._column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = %s", [isrc])[0]
 
-    def by_isrcs(self, isrcs: list[str]) -> list[bytes]:
-        """Encoded tracks."""
+    def find_by_isrcs(self, isrcs: list[str]) -> list[bytes]:
+        """Return encoded tracks."""
         return self._column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = ANY(%s)", [isrcs])
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
-        """The first page."""
+        """Return the first page."""
         given = {"genre": filters.genre_id, "artist": filters.artist_id, "label": filters.label_id}
         lists: list[tuple[str, str, int | None]] = [
             (f"by_{kind}", f"{kind}_id", value) for kind, value in given.items() if value is not None
@@ -194,8 +194,8 @@ class PostgresPeer:
         )
         return self._column(f"SELECT body FROM ({chosen}) c JOIN track USING (recording_id) ORDER BY newest, recording_id", values)
 
-    def new_releases(self, today: date) -> list[bytes]:
-        """The first page."""
+    def list_new_releases(self, today: date) -> list[bytes]:
+        """Return the first page."""
         latest = -((today.year * 100 + today.month) * 100 + today.day) * 4 - 3
         return self._column(f"SELECT body FROM release WHERE newest >= %s ORDER BY newest, unheard, release_id LIMIT {PAGE}", [latest])
 
@@ -217,13 +217,13 @@ class PostgresPeer:
         self._database.close()
 
 
-def _rows(source: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
+def _read_rows(source: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
     source.execute(query)
     while block := source.fetchmany(_BLOCK):
         yield from block
 
 
-def _bodies(tables: Mapping[str, Path], serving: Path) -> Iterator[tuple[int, str]]:
+def _encode_bodies(tables: Mapping[str, Path], serving: Path) -> Iterator[tuple[int, str]]:
     ids = pl.scan_parquet(f"{tables['recording']}/part-*.parquet").select("recording_id").sort("recording_id").collect().to_series()
     with closing(ServingStore(serving, 600.0)) as store:
         for block in ids.to_frame().iter_slices(_BLOCK):

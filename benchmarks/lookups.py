@@ -66,7 +66,7 @@ class Drawn(NamedTuple):
     filters: dict[str, list[BrowseFilters]]
 
 
-def catalog_tables(root: Path) -> dict[str, Path]:
+def list_catalog_tables(root: Path) -> dict[str, Path]:
     """Return name -> folder of the tables of a world."""
     return {folder.name: folder for folder in sorted((root / "work" / "catalog").iterdir())}
 
@@ -74,13 +74,13 @@ def catalog_tables(root: Path) -> dict[str, Path]:
 def build_ours(root: str, folder: str) -> int:
     """Build the serving files into `folder` and return their bytes. Runs in a process of its own."""
     Path(folder).mkdir(parents=True)
-    build_serving(catalog_tables(Path(root)), Path(folder))
+    build_serving(list_catalog_tables(Path(root)), Path(folder))
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
-def drawn(root: Path, count: int, seed: int) -> Drawn:
+def draw_keys(root: Path, count: int, seed: int) -> Drawn:
     """Draw values of `count` recordings; filters combine values of one recording, `mismatched` ones of two."""
-    paths = catalog_tables(root)
+    paths = list_catalog_tables(root)
     scans = {name: pl.scan_parquet(f"{folder}/part-*.parquet") for name, folder in paths.items()}
     everyone = scans["recording"].select("recording_id").collect().to_series()
     rng = np.random.default_rng(seed)
@@ -134,7 +134,7 @@ def drawn(root: Path, count: int, seed: int) -> Drawn:
     return Drawn(chosen.to_list(), codes.to_list(), links.select("external_id").collect().to_series().to_list(), filters)
 
 
-def timed(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float64]:
+def time_calls(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float64]:
     """Return the microseconds of each call."""
     clock, found = time.perf_counter_ns, np.empty(len(keys))
     for at, key in enumerate(keys):
@@ -144,7 +144,7 @@ def timed(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float
     return found / 1_000
 
 
-def forget(folder: Path) -> None:
+def drop_cached_pages(folder: Path) -> None:
     """Make the kernel drop the pages of all files below `folder`."""
     for file in folder.rglob("*"):
         if file.is_file():
@@ -154,7 +154,7 @@ def forget(folder: Path) -> None:
             os.close(handle)
 
 
-def batches(keys: list[str]) -> list[list[str]]:
+def split_into_batches(keys: list[str]) -> list[list[str]]:
     """Split keys into batches of a hundred."""
     return [keys[start : start + BATCH] for start in range(0, len(keys) - BATCH + 1, BATCH)]
 
@@ -173,65 +173,65 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
         questions: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
             "ISRC -> track": (partial(tracks.track_by_isrc, store), asked.isrcs),
             "id -> track": (partial(tracks.track_body, store), asked.ids),
-            "platform id -> track": (partial(by_external, store), asked.external),
-            "batch of 100 ISRCs": (partial(by_isrcs, store), batches(asked.isrcs)),
-            "batch of 100 ISRCs, slim + links": (partial(slim_by_isrcs, store), batches(asked.isrcs)),
-            "batch of 100 platform ids": (partial(by_externals, store), batches(asked.external)),
+            "platform id -> track": (partial(find_by_external, store), asked.external),
+            "batch of 100 ISRCs": (partial(find_by_isrcs, store), split_into_batches(asked.isrcs)),
+            "batch of 100 ISRCs, slim + links": (partial(find_slim_by_isrcs, store), split_into_batches(asked.isrcs)),
+            "batch of 100 platform ids": (partial(find_by_externals, store), split_into_batches(asked.external)),
         }
         for question, (ask, keys) in questions.items():
-            timed(ask, keys)
-            found[question] = show("ours", question, timed(ask, keys))
+            time_calls(ask, keys)
+            found[question] = show("ours", question, time_calls(ask, keys))
         for question, filters in asked.filters.items():
             ask = partial(browse, store, CURSORS, limit=PAGE, cursor=None, randomize=False)
-            timed(ask, filters)
-            found[f"browse: {question}"] = show("ours", f"browse: {question}", timed(ask, filters))
+            time_calls(ask, filters)
+            found[f"browse: {question}"] = show("ours", f"browse: {question}", time_calls(ask, filters))
         for question in ("everything", "main genre", "year", "artist", "genre, label"):
             ask = partial(browse, store, CURSORS, limit=PAGE, cursor=None, randomize=True)
-            show("ours", f"random: {question}", timed(ask, asked.filters[question]))
-        show("ours", "browse: main genre, next pages", timed(partial(deeper, store), asked.filters["main genre"][:200]) / PAGES)
+            show("ours", f"random: {question}", time_calls(ask, asked.filters[question]))
+        show("ours", "browse: main genre, next pages", time_calls(partial(read_pages, store), asked.filters["main genre"][:200]) / PAGES)
         releases = partial(new_releases, store, CURSORS, limit=PAGE, cursor=None)
         days = [date.fromordinal(TODAY.toordinal() - 3 * back) for back in range(LISTS_ASKED)]
-        timed(lambda day: releases(today=day), days)
-        found["new releases"] = show("ours", "new releases", timed(lambda day: releases(today=day), days))
+        time_calls(lambda day: releases(today=day), days)
+        found["new releases"] = show("ours", "new releases", time_calls(lambda day: releases(today=day), days))
     # Cold comes last, because its disk work would otherwise continue below the warm figures.
     cold: list[tuple[str, Callable[[ServingStore, Any], object], Sequence[Any]]] = [
         ("ISRC -> track", tracks.track_by_isrc, asked.isrcs[-COLD_ASKED:]),
-        ("batch of 100 ISRCs", by_isrcs, batches(asked.isrcs[-10 * BATCH :])),
+        ("batch of 100 ISRCs", find_by_isrcs, split_into_batches(asked.isrcs[-10 * BATCH :])),
     ]
     for question, answer, keys in cold:
-        forget(folder)
+        drop_cached_pages(folder)
         with closing(ServingStore(folder, DEADLINE)) as store:
-            show("ours, cold", question, timed(partial(answer, store), keys))
+            show("ours, cold", question, time_calls(partial(answer, store), keys))
     return found
 
 
-def by_isrcs(store: ServingStore, codes: list[str]) -> list[bytes]:
+def find_by_isrcs(store: ServingStore, codes: list[str]) -> list[bytes]:
     """Return encoded tracks of a batch."""
     found = tracks.ids_for_isrcs(store, codes)
     bodies = tracks.track_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
-def slim_by_isrcs(store: ServingStore, codes: list[str]) -> list[tracks.SlimBody]:
+def find_slim_by_isrcs(store: ServingStore, codes: list[str]) -> list[tracks.SlimBody]:
     """Return the slim tracks of a bulk resolve."""
     found = tracks.ids_for_isrcs(store, codes)
     bodies = tracks.slim_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
-def by_external(store: ServingStore, external_id: str) -> bytes | None:
+def find_by_external(store: ServingStore, external_id: str) -> bytes | None:
     """Return the encoded track of a platform's id."""
     return tracks.track_body(store, tracks.ids_for_external(store, STREAMSVC_A, external_id)[0])
 
 
-def by_externals(store: ServingStore, external_ids: list[str]) -> list[bytes]:
+def find_by_externals(store: ServingStore, external_ids: list[str]) -> list[bytes]:
     """Return encoded tracks of a batch."""
     found = tracks.ids_for_externals(store, STREAMSVC_A, external_ids)
     bodies = tracks.track_bodies(store, [ids[0] for ids in found.values()])
     return [bodies[ids[0]] for ids in found.values()]
 
 
-def deeper(store: ServingStore, filters: BrowseFilters) -> None:
+def read_pages(store: ServingStore, filters: BrowseFilters) -> None:
     """Read PAGES pages one after the other."""
     cursor = None
     for _ in range(PAGES):
@@ -243,18 +243,18 @@ def deeper(store: ServingStore, filters: BrowseFilters) -> None:
 def ask_peer(name: str, peer: Peer, asked: Drawn, count: int, ours: dict[str, float]) -> None:
     """Print the lines of one peer, with the ratio of each to our median."""
     questions: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
-        "ISRC -> track": (peer.by_isrc, asked.isrcs[:count]),
-        "batch of 100 ISRCs": (peer.by_isrcs, batches(asked.isrcs)[: max(5, count // 40)]),
+        "ISRC -> track": (peer.find_by_isrc, asked.isrcs[:count]),
+        "batch of 100 ISRCs": (peer.find_by_isrcs, split_into_batches(asked.isrcs)[: max(5, count // 40)]),
         **{
             f"browse: {kind}": (peer.browse, filters[: max(20, count // 10)])
             for kind, filters in asked.filters.items()
             if "by name" not in kind
         },
-        "new releases": (peer.new_releases, [TODAY] * max(20, count // 10)),
+        "new releases": (peer.list_new_releases, [TODAY] * max(20, count // 10)),
     }
     for question, (ask, keys) in questions.items():
-        timed(ask, keys[: len(keys) // 2])
-        times = timed(ask, keys)
+        time_calls(ask, keys[: len(keys) // 2])
+        times = time_calls(ask, keys)
         print(f"{np.median(times) / ours[question]:>8.0f} x  ", end="")
         show(name, question, times)
 
@@ -272,9 +272,9 @@ def main() -> None:
         work = chosen.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work.mkdir(parents=True, exist_ok=True)
         work.chmod(0o755)  # PostgreSQL's user must pass
-        tables = catalog_tables(chosen.catalog)
+        tables = list_catalog_tables(chosen.catalog)
         count: int = pl.scan_parquet(f"{tables['recording']}/part-*.parquet").select(pl.len()).collect().item()
-        asked = drawn(chosen.catalog, chosen.asked, chosen.seed)
+        asked = draw_keys(chosen.catalog, chosen.asked, chosen.seed)
         print(f"{count:,} recordings, keys drawn by seed {chosen.seed}; load {os.getloadavg()[0]:.1f}; DuckDB {duckdb.__version__}, "
               f"SQLite {sqlite3.sqlite_version}, zstandard {zstandard.__version__}")  # fmt: skip
         if not (work / "serving" / "built").exists():
@@ -295,7 +295,7 @@ def main() -> None:
             with closing(DuckdbPeer(path)) as peer:
                 ask_peer("DuckDB", peer, asked, DUCKDB_ASKED, ours)
         if "postgres" in chosen.peers:
-            server = stack.enter_context(postgres.running(work / "postgres", shared_buffers="6GB"))
+            server = stack.enter_context(postgres.run_server(work / "postgres", shared_buffers="6GB"))
             with closing(PostgresPeer(server.url(), tables, work / "serving")) as peer:
                 print(f"PostgreSQL {server.version}: {peer.size() / count:.0f} bytes a recording")
                 ask_peer("PostgreSQL", peer, asked, PEER_ASKED, ours)

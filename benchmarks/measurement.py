@@ -46,7 +46,7 @@ def measure(function: str, *arguments: str, python: str = sys.executable) -> Run
     return Run(**json.loads(answer.stdout.splitlines()[-1]))
 
 
-def fastest(function: str, *arguments: str, runs: int) -> Run:
+def measure_fastest(function: str, *arguments: str, runs: int) -> Run:
     """Return the run with the least CPU of several: other work on the machine only ever adds."""
     return min((measure(function, *arguments) for _ in range(runs)), key=lambda run: run.cpu)
 

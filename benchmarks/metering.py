@@ -125,7 +125,7 @@ def main() -> None:
         compare("SQLite", f"sqlite:///{folder}/accounts.db", options, lambda: 0.0)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        with postgres.running(Path(folder) / "data", shared_buffers="128MB") as server:
+        with postgres.run_server(Path(folder) / "data", shared_buffers="128MB") as server:
             compare("PostgreSQL", server.url(), options, server.cpu_seconds)
 
 

@@ -20,7 +20,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import dump_files
-from benchmarks.measurement import Run, fastest
+from benchmarks.measurement import Run, measure_fastest
 
 XML_GOAL = 1.1
 FLAT_GOAL = 0.8
@@ -45,66 +45,66 @@ class Line:
         return f"{self.section:<8}{self.what:<34}{self.ours:>24}{self.peer:>30}{ratio:>9}  {self.goal}"
 
 
-def xml(folder: Path, megabytes: int, runs: int) -> list[Line]:
+def measure_xml(folder: Path, megabytes: int, runs: int) -> list[Line]:
     """Measure releases per CPU second and memory of the XML reader; the whole adapter is a further line for comparison."""
-    small, large = _file(folder / "small", megabytes // 4), _file(folder / "large", megabytes)
-    ours = fastest("benchmarks.xml_readers:ours", large, runs=runs)
+    small, large = _write_file(folder / "small", megabytes // 4), _write_file(folder / "large", megabytes)
+    ours = measure_fastest("benchmarks.xml_readers:read_with_ours", large, runs=runs)
     lines = []
-    for name in ("lxml_iterparse", "standard_iterparse"):
-        peer = fastest(f"benchmarks.xml_readers:{name}", large, runs=runs)
+    for name, function in (("lxml_iterparse", "read_with_lxml"), ("standard_iterparse", "read_with_standard_library")):
+        peer = measure_fastest(f"benchmarks.xml_readers:{function}", large, runs=runs)
         if peer.answer != ours.answer:
             raise SystemExit(f"the readers do not extract the same: {ours.answer} against {name} {peer.answer}")
-        lines.append(_speed("xml", f"releases/CPU-s against {name}", ours, peer, ours.answer["releases"], XML_GOAL))
-    quarter = fastest("benchmarks.xml_readers:ours", small, runs=1)
-    lines.append(_memory("xml", "reader", quarter, ours))
-    staged = fastest("benchmarks.xml_readers:staged", large, str(folder / "staged"), runs=runs)
-    staged_quarter = fastest("benchmarks.xml_readers:staged", small, str(folder / "staged"), runs=1)
+        lines.append(_format_speed("xml", f"releases/CPU-s against {name}", ours, peer, ours.answer["releases"], XML_GOAL))
+    quarter = measure_fastest("benchmarks.xml_readers:read_with_ours", small, runs=1)
+    lines.append(_format_memory("xml", "reader", quarter, ours))
+    staged = measure_fastest("benchmarks.xml_readers:stage_with_ours", large, str(folder / "staged"), runs=runs)
+    staged_quarter = measure_fastest("benchmarks.xml_readers:stage_with_ours", small, str(folder / "staged"), runs=1)
     per_second = staged.answer["releases"] / staged.cpu
     lines.append(Line("xml", "whole adapter, releases/CPU-s", f"{per_second:,.0f} ({staged.cpu:.1f} s)", ""))
-    lines.append(_memory("xml", "whole adapter", staged_quarter, staged, PARTS_NOTE))
+    lines.append(_format_memory("xml", "whole adapter", staged_quarter, staged, PARTS_NOTE))
     return lines
 
 
-def _file(folder: Path, megabytes: int) -> str:
+def _write_file(folder: Path, megabytes: int) -> str:
     folder.mkdir()
     path = folder / "discogs_20200806_releases.xml"
-    dump_files.releases_xml(path, megabytes)
+    dump_files.write_releases_xml(path, megabytes)
     return str(path)
 
 
-def flat(folder: Path, megabytes: int, runs: int, section: str) -> list[Line]:
+def measure_flat_files(folder: Path, megabytes: int, runs: int, section: str) -> list[Line]:
     """Measure CPU seconds and memory of a reader of flat files."""
     make, name = {
-        "ndjson": (dump_files.tracks_ndjson, "ndjson"),
-        "tsv": (dump_files.recordings_tsv, "copy_text"),
-        "epf": (dump_files.songs_epf, "epf"),
+        "ndjson": (dump_files.write_tracks_ndjson, "ndjson"),
+        "tsv": (dump_files.write_recordings_tsv, "copy_text"),
+        "epf": (dump_files.write_songs_epf, "epf"),
     }[section]
     small, large = folder / "small", folder / "large"
     make(small, megabytes // 4)
     make(large, megabytes)
     parts = folder / "parts"
     parts.mkdir()
-    ours = fastest(f"benchmarks.flat_readers:{name}", str(large), str(parts), runs=runs)
-    peer = fastest(f"benchmarks.flat_readers:duckdb_{name}", str(large), str(parts), runs=runs)
+    ours = measure_fastest(f"benchmarks.flat_readers:read_{name}_file", str(large), str(parts), runs=runs)
+    peer = measure_fastest(f"benchmarks.flat_readers:read_{name}_with_duckdb", str(large), str(parts), runs=runs)
     if peer.answer != ours.answer:
         raise SystemExit(f"{section}: ours read {ours.answer} rows, DuckDB {peer.answer}")
-    quarter = fastest(f"benchmarks.flat_readers:{name}", str(small), str(parts), runs=1)
-    speed = _speed(section, "rows/CPU-s against DuckDB COPY", ours, peer, ours.answer, FLAT_GOAL)
-    return [speed, _memory(section, "reader", quarter, ours)]
+    quarter = measure_fastest(f"benchmarks.flat_readers:read_{name}_file", str(small), str(parts), runs=1)
+    speed = _format_speed(section, "rows/CPU-s against DuckDB COPY", ours, peer, ours.answer, FLAT_GOAL)
+    return [speed, _format_memory(section, "reader", quarter, ours)]
 
 
-def _speed(section: str, what: str, ours: Run, peer: Run, rows: int, goal: float) -> Line:
+def _format_speed(section: str, what: str, ours: Run, peer: Run, rows: int, goal: float) -> Line:
     mine, theirs = (f"{rows / run.cpu:,.0f} ({run.cpu:.1f} s)" for run in (ours, peer))
-    return Line(section, what, mine, theirs, peer.cpu / ours.cpu, _verdict(holds=peer.cpu / ours.cpu >= goal, goal=f">= {goal}"))
+    return Line(section, what, mine, theirs, peer.cpu / ours.cpu, _judge_ratio(holds=peer.cpu / ours.cpu >= goal, goal=f">= {goal}"))
 
 
-def _memory(section: str, what: str, quarter: Run, full: Run, note: str = "") -> Line:
+def _format_memory(section: str, what: str, quarter: Run, full: Run, note: str = "") -> Line:
     ratio = full.memory / quarter.memory
-    verdict = note or _verdict(holds=ratio <= MEMORY_GOAL, goal=f"<= {MEMORY_GOAL}")
+    verdict = note or _judge_ratio(holds=ratio <= MEMORY_GOAL, goal=f"<= {MEMORY_GOAL}")
     return Line(section, f"MiB at 1x and 4x, {what}", f"{quarter.memory:.0f} / {full.memory:.0f}", "", ratio, verdict)
 
 
-def _verdict(*, holds: bool, goal: str) -> str:
+def _judge_ratio(*, holds: bool, goal: str) -> str:
     return f"goal {goal} {'holds' if holds else 'MISSED'}"
 
 
@@ -119,9 +119,9 @@ def main() -> None:
     for section in options.sections:
         with tempfile.TemporaryDirectory() as folder:
             if section == "xml":
-                lines = xml(Path(folder), options.megabytes, options.runs)
+                lines = measure_xml(Path(folder), options.megabytes, options.runs)
             else:
-                lines = flat(Path(folder), options.megabytes, options.runs, section)
+                lines = measure_flat_files(Path(folder), options.megabytes, options.runs, section)
         print(*lines, sep="\n", flush=True)
 
 

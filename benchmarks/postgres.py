@@ -65,25 +65,25 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """Return the server's CPU time so far, ended sessions included."""
-        own = [_times(self.process.pid, with_ended_children=True)]
-        return sum(own + [_times(child, with_ended_children=False) for child in _children(self.process.pid)])
+        own = [_read_times(self.process.pid, with_ended_children=True)]
+        return sum(own + [_read_times(child, with_ended_children=False) for child in _list_children(self.process.pid)])
 
 
 @contextmanager
-def running(folder: Path, **settings: str) -> Iterator[Server]:
+def run_server(folder: Path, **settings: str) -> Iterator[Server]:
     """Start a server over `folder` (created when new, kept afterwards) and stop it at the end; `settings` override SETTINGS."""
     binaries = install()
     folder = folder.resolve()
     if not (folder / "PG_VERSION").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _give(folder)
+        _give_folder(folder)
         _run(binaries / "initdb", "-D", folder, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
     sockets = Path(tempfile.mkdtemp(prefix="pg"))  # not below `folder`: a socket's path may have 107 bytes only
-    _give(sockets)
+    _give_folder(sockets)
     options = [f"--{name}={value}" for name, value in (SETTINGS | settings).items()]
     command = [binaries / "postgres", "-D", folder, "-k", sockets, *options]
     with (folder / "server.log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **_unprivileged())  # type: ignore[call-overload]
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **_build_unprivileged_prefix())  # type: ignore[call-overload]
     try:
         _wait(binaries, sockets, process, folder)
         yield Server(folder, sockets, process, _run(binaries / "postgres", "--version").split()[2])
@@ -95,9 +95,9 @@ def running(folder: Path, **settings: str) -> Iterator[Server]:
 
 def install() -> Path:
     """Return the folder of the newest installed server's programs; install Debian's package when there is none (needs root)."""
-    if not _installed():
+    if not _find_installed():
         install_packages("postgresql", "postgresql-contrib")
-    return max(_installed(), key=lambda folder: float(folder.parent.name))
+    return max(_find_installed(), key=lambda folder: float(folder.parent.name))
 
 
 def install_packages(*names: str) -> None:
@@ -107,16 +107,16 @@ def install_packages(*names: str) -> None:
         subprocess.run(["/usr/bin/apt-get", *arguments], check=True, stdout=sys.stderr, env=quiet)
 
 
-def _installed() -> list[Path]:
+def _find_installed() -> list[Path]:
     return [path.parent for path in PACKAGES.glob("*/bin/postgres")]
 
 
-def _unprivileged() -> dict[str, object]:
+def _build_unprivileged_prefix() -> dict[str, object]:
     """Return the arguments that drop root: PostgreSQL refuses to run as root."""
     return {"user": SUPERUSER, "group": SUPERUSER, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def _give(folder: Path) -> None:
+def _give_folder(folder: Path) -> None:
     folder.chmod(0o700)
     if os.geteuid() != 0:
         return
@@ -127,7 +127,7 @@ def _give(folder: Path) -> None:
 
 
 def _run(*command: str | Path) -> str:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/", **_unprivileged())  # type: ignore[call-overload]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/", **_build_unprivileged_prefix())  # type: ignore[call-overload]
     if done.returncode:
         raise SystemExit(f"error: {command[0]}: {done.stderr}")
     return str(done.stdout)
@@ -142,11 +142,11 @@ def _wait(binaries: Path, sockets: Path, process: subprocess.Popen[bytes], folde
     raise SystemExit(f"error: PostgreSQL did not start; the end of {folder / 'server.log'}:\n{(folder / 'server.log').read_text()[-2000:]}")
 
 
-def _children(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _times(pid: int, *, with_ended_children: bool) -> float:
+def _read_times(pid: int, *, with_ended_children: bool) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def main() -> None:
     """Keep a server running until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.postgres", description=__doc__)
     parser.add_argument("folder", type=Path, help="data folder; made when it is missing")
-    with running(parser.parse_args().folder) as server:
+    with run_server(parser.parse_args().folder) as server:
         print(f"PostgreSQL {server.version}\n{server.url()}", flush=True)
         try:
             server.process.wait()

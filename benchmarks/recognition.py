@@ -32,11 +32,11 @@ from audio_recognition.matching import Matcher
 from audio_recognition.matching.candidates import build_plain_probes, find_candidates
 from benchmarks import recognition_synthetic
 from benchmarks.game_music import UNSEEN_PACKAGES
-from benchmarks.game_music import tracks as music_files
+from benchmarks.game_music import list_tracks as music_files
 from benchmarks.measurement import measure
-from benchmarks.recognition_clips import CLASSES, CLIP_SECONDS, Clip, clip_name, cut_clips, read_tracks
-from benchmarks.recognition_damage import speech
-from benchmarks.recognition_families import families, role, strangers
+from benchmarks.recognition_clips import CLASSES, CLIP_SECONDS, Clip, build_clip_name, cut_clips, read_tracks
+from benchmarks.recognition_damage import read_speech
+from benchmarks.recognition_families import choose_role, find_families, find_strangers
 from benchmarks.recognition_whole_files import WholeFiles
 
 if TYPE_CHECKING:
@@ -78,29 +78,29 @@ class World:
 
     def batches(self) -> Iterator[FingerprintBatch]:
         """Yield generated recordings and the held tracks."""
-        yield from recognition_synthetic.batches(
+        yield from recognition_synthetic.read_batches(
             self.folder / "made_up", self.recordings - len(self.held), first_id=0, seed=MADE_UP_SEED, apart=2
         )
         yield FingerprintBatch.of(self.held_ids, [one.items[0] for one in self.held], [one.seconds for one in self.held])
 
 
-def world(folder: Path, recordings: int) -> World:
+def read_world(folder: Path, recordings: int) -> World:
     """Fetch and read the missing parts of the world."""
     read = read_tracks(folder / "audio", music_files(folder / "audio"), folder / "tracks")
-    family = families(read)
-    by_role = {name: [track for track in read if role(family[track.name]) == name] for name in ("held", "absent", "material")}
+    family = find_families(read)
+    by_role = {name: [track for track in read if choose_role(family[track.name]) == name] for name in ("held", "absent", "material")}
     return World(folder, recordings, by_role["held"], by_role["absent"], by_role["material"], family)
 
 
-def unseen(made: World) -> list[Track]:
+def read_unseen(made: World) -> list[Track]:
     """Return tracks of which nothing is in the index."""
     read = read_tracks(made.audio, music_files(made.audio, UNSEEN_PACKAGES), made.folder / "tracks")
-    return strangers(read, [*made.held, *made.absent, *made.material])
+    return find_strangers(read, [*made.held, *made.absent, *made.material])
 
 
 def build(folder: str, recordings: str) -> dict[str, float]:
     """Build the index in WORK/index; return the CPU seconds of the build, and of reading its input."""
-    made = world(Path(folder), int(recordings))
+    made = read_world(Path(folder), int(recordings))
     shutil.rmtree(made.folder / "index", ignore_errors=True)
     reading = 0.0
 
@@ -117,7 +117,7 @@ def build(folder: str, recordings: str) -> dict[str, float]:
     return {"cpu": time.process_time() - started, "reading": reading}
 
 
-def windows(tracks: Sequence[Track], kind: str) -> Iterator[Clip]:
+def iterate_windows(tracks: Sequence[Track], kind: str) -> Iterator[Clip]:
     """Yield undamaged windows; a window's items are those of the track."""
     for track in tracks:
         items = min(len(one) for one in track.items)
@@ -144,7 +144,7 @@ def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
                     "mode": mode,
                     "class": clip.kind,
                     "seconds": clip.seconds,
-                    "clip": clip_name(clip.track, clip.kind, clip.seconds, clip.start_seconds),
+                    "clip": build_clip_name(clip.track, clip.kind, clip.seconds, clip.start_seconds),
                     "track": clip.track,
                     "start_seconds": clip.start_seconds,
                     "answer": found,
@@ -161,7 +161,7 @@ def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def candidate_times(index: Index, clips: Sequence[Clip]) -> dict[str, NDArray[np.float64]]:
+def measure_candidate_times(index: Index, clips: Sequence[Clip]) -> dict[str, NDArray[np.float64]]:
     """Return the wall ms of the first lookup for each mode."""
     times: dict[str, NDArray[np.float64]] = {}
     for mode, phases in MODES.items():
@@ -223,7 +223,7 @@ def print_times(answers: pl.DataFrame, looks: dict[str, NDArray[np.float64]]) ->
 
 
 def print_size(index: Path, recordings: int) -> None:
-    """Bytes a recording."""
+    """Print the bytes for each recording."""
     sizes = {file.name: file.stat().st_size / recordings for file in sorted((index / "base").glob("*.npy"))}
     look_up = sum(sizes[name] for name in _COLUMNS)
     print(f"\nindex {look_up:.0f} bytes a recording, store {sum(sizes.values()) - look_up:.0f}, together {sum(sizes.values()):.0f}")
@@ -254,9 +254,11 @@ def main() -> None:
     parser.add_argument("--whole-files", action="store_true")
     parser.add_argument("--keep-index", action="store_true", help="ask the index that an earlier run left in WORK")
     given = parser.parse_args()
-    made = world(given.work, given.recordings)
+    made = read_world(given.work, given.recordings)
     print(f"{len(made.held)} tracks held, {len(made.absent)} absent, {len(made.material)} material; {given.recordings} recordings")
-    recognition_synthetic.make([one.chroma for one in made.material], given.work / "made_up", given.recordings, seed=MADE_UP_SEED)
+    recognition_synthetic.make_recordings(
+        [one.chroma for one in made.material], given.work / "made_up", given.recordings, seed=MADE_UP_SEED
+    )
     if not given.keep_index:
         run = measure("benchmarks.recognition:build", str(given.work), str(given.recordings))
         each, reading = (run.answer[name] / given.recordings * 1e6 for name in ("cpu", "reading"))
@@ -268,21 +270,21 @@ def main() -> None:
     audio = None if given.export is None else given.export / "clips"
     if audio is not None:
         audio.mkdir(parents=True, exist_ok=True)
-    voices = speech(made.audio)
+    voices = read_speech(made.audio)
     names = [track.name for track in made.held]
     clips = list(cut_clips(made.audio, names, given.work / "clips", voices, pieces=given.pieces, seed=given.seed, audio=audio))
-    asked = [*clips, *windows(made.absent, ABSENT)]
+    asked = [*clips, *iterate_windows(made.absent, ABSENT)]
     if given.unseen:
-        more = unseen(made)
+        more = read_unseen(made)
         print(f"{len(more)} tracks unseen before, of {len(UNSEEN_PACKAGES)} packages")
-        asked += windows(more, UNSEEN)
+        asked += iterate_windows(more, UNSEEN)
     index = Index.open(given.work / "index")
-    candidate_times(index, clips)  # warm
+    measure_candidate_times(index, clips)  # warm
     answers = ask(Matcher(index), made, asked)
     print_recall(answers)
     print_calibration(answers)
     print()
-    print_times(answers, candidate_times(index, clips))
+    print_times(answers, measure_candidate_times(index, clips))
     if given.whole_files:
         print_whole_files(made, clips)
     if given.export is not None:

@@ -15,7 +15,16 @@ import numpy as np
 from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
 from audio_recognition.chromaprint.chroma import compute_chroma
 from audio_recognition.decoding import AudioError, decode
-from benchmarks.recognition_damage import RATE, decoded, encoded, equalised_and_compressed, faster, noisy, spoken_over, unharmed
+from benchmarks.recognition_damage import (
+    RATE,
+    add_noise,
+    add_speech,
+    decode_audio,
+    encode_audio,
+    equalise_and_compress,
+    leave_unharmed,
+    speed_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,16 +39,16 @@ LONGEST_SECONDS = 600
 SHORTEST_SECONDS = 45
 CLIP_SECONDS = (10, 30)
 CLASSES: dict[str, tuple[Damage, str, int]] = {
-    "clean": (unharmed, "wav", 0),
-    "mp3 128k": (unharmed, "mp3", 128),
-    "mp3 48k": (unharmed, "mp3", 48),
-    "opus 48k": (unharmed, "opus", 48),
-    "noise 15 dB": (noisy(15), "wav", 0),
-    "noise 5 dB": (noisy(5), "wav", 0),
-    "spoken over": (spoken_over(6), "wav", 0),
-    "eq + compression": (equalised_and_compressed, "wav", 0),
-    "speed +1 %": (faster(1), "wav", 0),
-    "speed +2 %": (faster(2), "wav", 0),
+    "clean": (leave_unharmed, "wav", 0),
+    "mp3 128k": (leave_unharmed, "mp3", 128),
+    "mp3 48k": (leave_unharmed, "mp3", 48),
+    "opus 48k": (leave_unharmed, "opus", 48),
+    "noise 15 dB": (add_noise(15), "wav", 0),
+    "noise 5 dB": (add_noise(5), "wav", 0),
+    "spoken over": (add_speech(6), "wav", 0),
+    "eq + compression": (equalise_and_compress, "wav", 0),
+    "speed +1 %": (speed_up(1), "wav", 0),
+    "speed +2 %": (speed_up(2), "wav", 0),
 }
 """Damage, codec and kbit/s; in `spoken over` the voice is 6 dB below the music."""
 PROCESSES = 2
@@ -76,7 +85,7 @@ def read_tracks(root: Path, files: Sequence[Path], folder: Path) -> list[Track]:
 
 def _read_track(root: Path, folder: Path, file: Path) -> Track | None:
     name = str(file.relative_to(root))
-    kept = folder / f"{_key(name)}.npz"
+    kept = folder / f"{_build_key(name)}.npz"
     if not kept.exists():
         try:
             samples = np.concatenate(list(decode(file, seconds=LONGEST_SECONDS)))
@@ -84,20 +93,20 @@ def _read_track(root: Path, folder: Path, file: Path) -> Track | None:
             samples = np.zeros(0, np.int16)
         rows = compute_chroma(samples)
         items = fingerprint_phases(samples)
-        _save(kept, chroma=rows, seconds=np.array(len(samples) / SAMPLE_RATE), **{f"phase{at}": one for at, one in enumerate(items)})
+        _save_items(kept, chroma=rows, seconds=np.array(len(samples) / SAMPLE_RATE), **{f"phase{at}": one for at, one in enumerate(items)})
     with np.load(kept) as held:
         phases = tuple(held[one] for one in sorted(held.files) if one.startswith("phase"))
         seconds = float(held["seconds"])
         return Track(name, seconds, phases, held["chroma"]) if seconds >= SHORTEST_SECONDS else None
 
 
-def _save(file: Path, **arrays: NDArray[Any]) -> None:
+def _save_items(file: Path, **arrays: NDArray[Any]) -> None:
     partial_file = file.with_suffix(".partial.npz")
     np.savez(partial_file, allow_pickle=False, **arrays)
     partial_file.rename(file)
 
 
-def _key(text: str) -> str:
+def _build_key(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -117,9 +126,9 @@ def cut_clips(
 
 
 def _cut(root: Path, folder: Path, voice_file: Path, pieces: int, seed: int, audio: Path | None, track: str) -> list[Clip]:
-    kept = folder / f"{_key(track)}-{seed}-{pieces}.npz"
+    kept = folder / f"{_build_key(track)}-{seed}-{pieces}.npz"
     if not kept.exists() or audio is not None:
-        _save(kept, **dict(_clips_of(root, track, np.load(voice_file, mmap_mode="r"), pieces, seed, audio)))
+        _save_items(kept, **dict(_cut_clips_of(root, track, np.load(voice_file, mmap_mode="r"), pieces, seed, audio)))
     with np.load(kept) as held:
         clips = []
         for name in held.files:
@@ -128,25 +137,25 @@ def _cut(root: Path, folder: Path, voice_file: Path, pieces: int, seed: int, aud
         return clips
 
 
-def _clips_of(
+def _cut_clips_of(
     root: Path, track: str, voices: Audio, pieces: int, seed: int, audio: Path | None
 ) -> Iterator[tuple[str, NDArray[np.uint32]]]:
-    whole = decoded(root / track, LONGEST_SECONDS)
-    draw = np.random.default_rng([seed, int(_key(track), 16)])
+    whole = decode_audio(root / track, LONGEST_SECONDS)
+    draw = np.random.default_rng([seed, int(_build_key(track), 16)])
     for piece in range(pieces):
         for seconds in CLIP_SECONDS:
             start = int(draw.integers(whole.shape[1] - seconds * RATE))
             cut = whole[:, start : start + seconds * RATE]
             for kind, (damage, codec, kilobits) in CLASSES.items():
-                content = encoded(damage(cut, draw, voices), codec, kilobits)
+                content = encode_audio(damage(cut, draw, voices), codec, kilobits)
                 phases = fingerprint_phases(np.concatenate(list(decode(io.BytesIO(content)))))
                 items = min(len(one) for one in phases)
                 if audio is not None:
-                    name = clip_name(track, kind, seconds, start / RATE)
+                    name = build_clip_name(track, kind, seconds, start / RATE)
                     (audio / f"{name}.{'ogg' if codec == 'opus' else codec}").write_bytes(content)
                 yield f"{kind}|{seconds}|{start / RATE}|{piece}", np.stack([one[:items] for one in phases])
 
 
-def clip_name(track: str, kind: str, seconds: int, start_seconds: float) -> str:
+def build_clip_name(track: str, kind: str, seconds: int, start_seconds: float) -> str:
     """Return a file name without suffix."""
-    return f"{'-'.join(re.findall(r'[a-z0-9]+', kind))}-{seconds}s-{_key(f'{track}|{start_seconds}')}"
+    return f"{'-'.join(re.findall(r'[a-z0-9]+', kind))}-{seconds}s-{_build_key(f'{track}|{start_seconds}')}"

@@ -15,7 +15,7 @@ import av
 import numpy as np
 from av.audio.stream import AudioStream
 
-from benchmarks.game_music import VOICE_PACKAGES, unpack
+from benchmarks.game_music import VOICE_PACKAGES, unpack_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ _SENTENCES = (
 _VOICES = ("en-us", "en-gb+f3", "de", "fr+f2")
 
 
-def pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
+def make_pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
     """Return noise of equal energy per octave, RMS 1."""
     spectrum = np.fft.rfft(draw.standard_normal(length))
     spectrum /= np.sqrt(np.maximum(1, np.arange(len(spectrum))))
@@ -51,31 +51,31 @@ def pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
     return scaled
 
 
-def unharmed(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001 - all damages are called alike
+def leave_unharmed(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001 - all damages are called alike
     """Return the clip unchanged."""
     return audio
 
 
-def noisy(decibels: float) -> Damage:
+def add_noise(decibels: float) -> Damage:
     """Add pink noise that many dB below the music."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
-        return _sum(audio, pink_noise(audio.shape[1], draw), -decibels)
+        return _mix(audio, make_pink_noise(audio.shape[1], draw), -decibels)
 
     return damage
 
 
-def spoken_over(decibels: float) -> Damage:
+def add_speech(decibels: float) -> Damage:
     """Add a speaking voice that many dB below the music."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:
         start = draw.integers(speech.shape[1] - audio.shape[1])
-        return _sum(audio, speech[:, start : start + audio.shape[1]], -decibels)
+        return _mix(audio, speech[:, start : start + audio.shape[1]], -decibels)
 
     return damage
 
 
-def equalised_and_compressed(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
+def equalise_and_compress(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
     """Change ten bands by up to 9 dB either way, then compress 4:1 above the level of the music."""
     spectrum = np.fft.rfft(audio)
     hertz = np.fft.rfftfreq(audio.shape[1], 1 / RATE)
@@ -91,7 +91,7 @@ def equalised_and_compressed(audio: Audio, draw: np.random.Generator, speech: Au
     return compressed
 
 
-def faster(percent: float) -> Damage:
+def speed_up(percent: float) -> Damage:
     """Speed up like a fast turntable: the pitch rises as well."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
@@ -101,17 +101,17 @@ def faster(percent: float) -> Damage:
     return damage
 
 
-def _sum(audio: Audio, other: NDArray[np.float32], decibels: float) -> Audio:
+def _mix(audio: Audio, other: NDArray[np.float32], decibels: float) -> Audio:
     """Mix both, the second that many dB above the first."""
-    both: Audio = audio + np.float32(_rms(audio) / _rms(other) * 10 ** (decibels / 20)) * other
+    both: Audio = audio + np.float32(_measure_rms(audio) / _measure_rms(other) * 10 ** (decibels / 20)) * other
     return both
 
 
-def _rms(audio: NDArray[np.float32]) -> float:
+def _measure_rms(audio: NDArray[np.float32]) -> float:
     return float(np.sqrt(np.mean(np.square(audio)))) + 1e-9
 
 
-def encoded(audio: Audio, codec: str, kilobits: int) -> bytes:
+def encode_audio(audio: Audio, codec: str, kilobits: int) -> bytes:
     """Encode an audio file: `wav`, or `mp3` or `opus` at so many kbit/s."""
     loudest = max(1.0, float(np.abs(audio).max(initial=0)))
     samples = np.ascontiguousarray((audio / loudest * _LOUDEST).round().astype("<i2").T)
@@ -138,7 +138,7 @@ def encoded(audio: Audio, codec: str, kilobits: int) -> bytes:
     return out.getvalue()
 
 
-def decoded(file: Path, longest_seconds: float) -> Audio:
+def decode_audio(file: Path, longest_seconds: float) -> Audio:
     """Decode the beginning of an audio file at RATE in stereo."""
     pieces, length = [], 0
     with av.open(str(file), metadata_errors="ignore") as container:
@@ -159,9 +159,9 @@ def decoded(file: Path, longest_seconds: float) -> Audio:
     return whole
 
 
-def speech(folder: Path) -> Audio:
+def read_speech(folder: Path) -> Audio:
     """Return a few minutes of talk; the speaking program is fetched into `folder`."""
-    unpack(VOICE_PACKAGES, folder)
+    unpack_packages(VOICE_PACKAGES, folder)
     places = {file.parent for package in VOICE_PACKAGES for file in (folder / package).rglob("*.so.*")}
     (phonemes,) = (folder / "espeak-ng-data").rglob("phontab")
     paths = {
@@ -173,5 +173,5 @@ def speech(folder: Path) -> Audio:
         command = [str(folder / "espeak-ng" / "usr" / "bin" / "espeak-ng"), "-v", voice, "--stdout", " ".join(_SENTENCES)]
         file = folder / f"{voice}.wav"
         file.write_bytes(subprocess.run(command, env={**os.environ, **paths}, check=True, stdout=subprocess.PIPE).stdout)
-        spoken.append(decoded(file, 600))
+        spoken.append(decode_audio(file, 600))
     return np.concatenate(spoken, axis=1)

@@ -27,7 +27,7 @@ _ALIKE = 0.15
 _SHARES = {"held": 0.45, "absent": 0.75, "material": 1.0}
 
 
-def families(tracks: Sequence[Track]) -> dict[str, str]:
+def find_families(tracks: Sequence[Track]) -> dict[str, str]:
     """Return the name of each track -> the name of its family, that of its first member."""
     with tempfile.TemporaryDirectory() as folder:
         build_index([FingerprintBatch.of(range(len(tracks)), [track.items[0] for track in tracks])], Path(folder) / "index")
@@ -42,9 +42,9 @@ def families(tracks: Sequence[Track]) -> dict[str, str]:
     return family
 
 
-def strangers(tracks: Sequence[Track], known: Sequence[Track]) -> list[Track]:
+def find_strangers(tracks: Sequence[Track], known: Sequence[Track]) -> list[Track]:
     """Return those of `tracks` that share no music with any of `known`; print the others."""
-    family = families([*known, *tracks])
+    family = find_families([*known, *tracks])
     familiar = {family[track.name] for track in known}
     for track in tracks:
         if family[track.name] in familiar:
@@ -57,7 +57,7 @@ def _join(family: dict[str, str], one: str, other: str) -> None:
     family.update({name: new for name, of in family.items() if of == old})
 
 
-def role(family: str) -> str:
+def choose_role(family: str) -> str:
     """Choose the role by hash, so that it is the same on every machine."""
     at = int.from_bytes(hashlib.blake2b(family.encode(), digest_size=4).digest(), "little") / 2**32
     return next(name for name, end in _SHARES.items() if at < end)

@@ -52,7 +52,7 @@ class Material:
         for start in range(0, recordings, PER_BATCH):
             draw = np.random.default_rng([*seed, start])
             rows = [self._recording(draw) for _ in range(min(PER_BATCH, recordings - start))]
-            made[start : start + len(rows)] = _items(np.concatenate(rows)).reshape(len(rows), _ROWS)[:, :ITEMS]
+            made[start : start + len(rows)] = _compute_items(np.concatenate(rows)).reshape(len(rows), _ROWS)[:, :ITEMS]
         return made
 
     def _recording(self, draw: np.random.Generator) -> NDArray[np.float32]:
@@ -72,7 +72,7 @@ class Material:
         return between
 
 
-def make(chroma: Sequence[NDArray[np.float64]], folder: Path, recordings: int, *, seed: int) -> None:
+def make_recordings(chroma: Sequence[NDArray[np.float64]], folder: Path, recordings: int, *, seed: int) -> None:
     """Write generated recordings into parts in `folder`; existing parts stay."""
     folder.mkdir(parents=True, exist_ok=True)
     material = Material(chroma)
@@ -81,7 +81,7 @@ def make(chroma: Sequence[NDArray[np.float64]], folder: Path, recordings: int, *
 
 
 def _make_part(material: Material, folder: Path, recordings: int, seed: int, part: int) -> None:
-    file = _part(folder, seed, part)
+    file = _get_part_path(folder, seed, part)
     count = min(PER_PART, recordings - part * PER_PART)
     if not file.exists() or len(np.load(file, mmap_mode="r")) < count:
         partial_file = file.with_suffix(".partial.npy")
@@ -89,20 +89,20 @@ def _make_part(material: Material, folder: Path, recordings: int, seed: int, par
         partial_file.rename(file)
 
 
-def _part(folder: Path, seed: int, part: int) -> Path:
+def _get_part_path(folder: Path, seed: int, part: int) -> Path:
     return folder / f"seed-{seed}-{part:05d}.npy"
 
 
-def batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
+def read_batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
     """Yield the output of `make`; recording ids are `apart`."""
     for start in range(0, recordings, PER_PART):
-        items = np.load(_part(folder, seed, start // PER_PART), mmap_mode="r")[: recordings - start]
+        items = np.load(_get_part_path(folder, seed, start // PER_PART), mmap_mode="r")[: recordings - start]
         count = len(items)
         ids = first_id + apart * np.arange(start, start + count)
         yield FingerprintBatch(ids, np.arange(count + 1) * ITEMS, items.reshape(-1), np.full(count, SECONDS, np.uint16))
 
 
-def _items(rows: NDArray[np.float32]) -> NDArray[np.uint32]:
+def _compute_items(rows: NDArray[np.float32]) -> NDArray[np.uint32]:
     """Return one item for each row, of the window that begins there.
 
     The last ROWS_BEFORE_FIRST_ITEM are wrong: their windows are cut off.

@@ -69,7 +69,7 @@ class Judge:
         return next((place for place, one in enumerate(found) if self.names(one, absorbs) == names), None)
 
 
-def judged(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.DataFrame:
+def judge_answers(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     """Return `asked` with cpu, first, ten (0 or 1), score of the best answer, in the queries' order."""
     found: dict[int, list[int]] = {}
     scores: dict[int, float] = {}
@@ -88,7 +88,7 @@ def judged(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     return asked.with_columns(pl.Series("cpu", answers.cpu), *(pl.Series(name, values) for name, values in columns.items()))
 
 
-def _mean(rows: pl.DataFrame, column: str) -> float:
+def _compute_mean(rows: pl.DataFrame, column: str) -> float:
     return float(rows[column].cast(pl.Float64).to_numpy().mean())
 
 
@@ -99,7 +99,7 @@ def print_quality(result: pl.DataFrame) -> None:
     parts += [("the eight", result.filter(pl.col("class") != ABSENT)), ("all nine", result)]
     for name, part in parts:
         cpu = part["cpu"].to_numpy() * 1e3
-        found = f"{_mean(part, 'first'):>10.4f}{_mean(part, 'ten'):>11.4f}" if name != "all nine" else " " * 21
+        found = f"{_compute_mean(part, 'first'):>10.4f}{_compute_mean(part, 'ten'):>11.4f}" if name != "all nine" else " " * 21
         print(f"{name:<16}{part.height:>8}{found}{cpu.mean():>9.3f}{np.median(cpu):>8.3f}{np.quantile(cpu, 0.99):>8.3f}")
 
 
@@ -112,17 +112,18 @@ def print_calibration(result: pl.DataFrame) -> None:
     for low, high in pairwise(SCORE_EDGES):
         part = answered.filter(pl.col("score").is_between(low, high, closed="left"))
         if part.height:
-            print(f"{low:.2f} to {min(high, 1):.2f}{'':<4}{part.height:>8}{_mean(part, 'score'):>10.3f}{_mean(part, 'right'):>11.3f}")
+            score, right = _compute_mean(part, "score"), _compute_mean(part, "right")
+            print(f"{low:.2f} to {min(high, 1):.2f}{'':<4}{part.height:>8}{score:>10.3f}{right:>11.3f}")
 
 
 def print_peers(rows: list[tuple[str, pl.DataFrame]]) -> None:
     """Print the eight classes together; CPU of all nine."""
-    ours = np.mean([_mean(result, "cpu") for name, result in rows if name == "ours"])
+    ours = np.mean([_compute_mean(result, "cpu") for name, result in rows if name == "ours"])
     print(f"{'engine':<32}{'recall@1':>10}{'recall@10':>11}{'CPU ms':>10}{'p50':>9}{'p99':>9}{'x ours':>9}")
     for name, result in rows:
         eight = result.filter(pl.col("class") != ABSENT)
         cpu = result["cpu"].to_numpy() * 1e3
-        quality = f"{_mean(eight, 'first'):>10.4f}{_mean(eight, 'ten'):>11.4f}"
+        quality = f"{_compute_mean(eight, 'first'):>10.4f}{_compute_mean(eight, 'ten'):>11.4f}"
         print(f"{name:<32}{quality}{cpu.mean():>10.3f}{np.median(cpu):>9.3f}{np.quantile(cpu, 0.99):>9.3f}{cpu.mean() / ours / 1e3:>9.1f}")
 
 
@@ -131,7 +132,7 @@ def _print_build(engine: str, cpu: float, memory: float | None, size: float, row
     print(f"{engine}: built in {cpu / rows * 1e6:.1f} us of CPU a recording{peak}, {size / rows:.1f} bytes a recording", flush=True)
 
 
-def _asked(tracks: pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
+def _draw_asked(tracks: pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
     """Return warm-up queries, then the measured ones, shuffled: [query, class, artist, title, recording_id, is_measured]."""
     warming = draw_queries(tracks, max(1, per_class // 3), seed + WARMING_SEED).with_columns(is_measured=pl.lit(value=False))
     measured = draw_queries(tracks, per_class, seed).with_columns(is_measured=pl.lit(value=True))
@@ -139,7 +140,7 @@ def _asked(tracks: pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
     return pl.concat(mixed).with_row_index("query").with_columns(pl.col("query").cast(pl.Int64))
 
 
-def _answers(engine: str, out: Path, answer: dict[str, Any]) -> Answers:
+def _read_answers(engine: str, out: Path, answer: dict[str, Any]) -> Answers:
     hits = pl.read_parquet(out)
     if "score" not in hits.columns:
         hits = hits.with_columns(score=pl.lit(0.0))
@@ -153,7 +154,7 @@ def _ask_tantivy(work: Path, names: Path, asked: Path, forms: list[str], rows: i
         _print_build("tantivy", run.cpu, run.memory, run.answer, rows)
     for form in forms:
         out = work / "tantivy.parquet"
-        yield _answers(
+        yield _read_answers(
             f"tantivy {form}",
             out,
             measure("benchmarks.search_tantivy:ask", str(folder), str(asked), str(out), form, python=PEER_PYTHON).answer,
@@ -162,7 +163,7 @@ def _ask_tantivy(work: Path, names: Path, asked: Path, forms: list[str], rows: i
 
 def _ask_postgres(work: Path, names: Path, asked: Path, forms: list[str], rows: int) -> Iterator[Answers]:
     is_new = not (work / "postgres").exists()
-    with postgres.running(work / "postgres") as server:
+    with postgres.run_server(work / "postgres") as server:
         url = server.url()
         print(f"PostgreSQL {server.version}")
         if is_new:
@@ -178,12 +179,14 @@ def _ask_postgres(work: Path, names: Path, asked: Path, forms: list[str], rows: 
                     f"{index}: built in {made['cpu'] / rows * 1e6:.1f} us of CPU a recording, {made['bytes'] / rows:.1f} bytes a recording"
                 )
             out = work / "postgres.parquet"
-            yield _answers(f"pg_trgm {form}", out, measure("benchmarks.search_runs:ask_postgres", url, str(asked), str(out), form).answer)
+            yield _read_answers(
+                f"pg_trgm {form}", out, measure("benchmarks.search_runs:ask_postgres", url, str(asked), str(out), form).answer
+            )
 
 
 def _ask_ours(work: Path, asked: Path) -> Answers:
     out = work / "ours.parquet"
-    return _answers("ours", out, measure("benchmarks.search_runs:ask", str(work / "ours"), str(asked), str(out)).answer)
+    return _read_answers("ours", out, measure("benchmarks.search_runs:ask", str(work / "ours"), str(asked), str(out)).answer)
 
 
 def run(arguments: argparse.Namespace, work: Path) -> None:
@@ -195,10 +198,10 @@ def run(arguments: argparse.Namespace, work: Path) -> None:
         built = measure("benchmarks.search_runs:build", str(tables), str(work / "ours"))
         _print_build("ours", built.cpu, built.memory, built.answer, rows)
     many, few = work / "asked.parquet", work / "asked-of-peers.parquet"
-    _asked(tracks, arguments.per_class, arguments.seed).write_parquet(many)
+    _draw_asked(tracks, arguments.per_class, arguments.seed).write_parquet(many)
     answers = [_ask_ours(work, many)]
     if arguments.peers:
-        _asked(tracks, arguments.peer_per_class, arguments.seed).write_parquet(few)
+        _draw_asked(tracks, arguments.peer_per_class, arguments.seed).write_parquet(few)
         names = work / "names.parquet"
         recording = pl.scan_parquet(tables / "recording" / "*.parquet")
         recording.select(pl.col("recording_id").alias("id"), pl.col("artist_credit").alias("artist"), "title").sink_parquet(names)
@@ -211,12 +214,12 @@ def run(arguments: argparse.Namespace, work: Path) -> None:
     asked = [pl.read_parquet(path).filter("is_measured") for path in ([many, few] if arguments.peers else [many])]
     judge = Judge(tracks, pl.concat(asked), answers)
     print(f"\n{rows:,} recordings, seed {arguments.seed}, {asked[0].height} queries")
-    ours = judged(judge, asked[0], answers[0])
+    ours = judge_answers(judge, asked[0], answers[0])
     print_quality(ours)
     print_calibration(ours)
     if arguments.peers:
         print(f"\n{asked[1].height} queries to every engine")
-        print_peers([(one.engine, judged(judge, asked[1], one)) for one in answers[1:]])
+        print_peers([(one.engine, judge_answers(judge, asked[1], one)) for one in answers[1:]])
 
 
 def main() -> None:

@@ -86,10 +86,10 @@ def load_postgres(url: str, names: str) -> int:
 def index_postgres(url: str, name: str) -> dict[str, Any]:
     """Create the indexes of one kind; return CPU seconds of the server's backend and bytes."""
     with psycopg.connect(url, autocommit=True) as connection:
-        before = _backend_cpu(connection.info.backend_pid)
+        before = _read_backend_cpu(connection.info.backend_pid)
         for statement in INDEXES[name]:
             connection.execute(statement)
-        spent = _backend_cpu(connection.info.backend_pid) - before
+        spent = _read_backend_cpu(connection.info.backend_pid) - before
         size = connection.execute("SELECT pg_indexes_size('song')").fetchone()
         connection.execute("VACUUM song")
     return {"cpu": spent, "bytes": size[0] if size else 0}
@@ -115,7 +115,7 @@ def ask_postgres(url: str, asked: str, out: str, form: str) -> dict[str, Any]:
             values = {"artist": artist, "title": title, "name": f"{artist} {title}"}
             return [(row[0], 0.0) for row in connection.execute(statement, values).fetchall()]
 
-        return _ask(asked, out, one, lambda: _backend_cpu(pid))
+        return _ask(asked, out, one, lambda: _read_backend_cpu(pid))
 
 
 def _ask(asked: str, out: str, one: Callable[[str, str], list[tuple[int, float]]], clock: Callable[[], float]) -> dict[str, Any]:
@@ -131,6 +131,6 @@ def _ask(asked: str, out: str, one: Callable[[str, str], list[tuple[int, float]]
     return {"cpu": spent}
 
 
-def _backend_cpu(pid: int) -> float:
+def _read_backend_cpu(pid: int) -> float:
     """Return seconds on a processor, from the scheduler's own count in nanoseconds."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9

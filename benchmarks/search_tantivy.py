@@ -35,8 +35,8 @@ _WORD = re.compile(r"\w+")
 def build(names: str, folder: str) -> int:
     """Index the Parquet file `names` [id, artist, title] into the new folder; return the bytes on disk."""
     Path(folder).mkdir(parents=True)
-    index = tantivy.Index(_schema(), path=folder)
-    index.register_tokenizer(ANALYSER, _analyser())
+    index = tantivy.Index(_build_schema(), path=folder)
+    index.register_tokenizer(ANALYSER, _build_analyser())
     writer = index.writer(HEAP_BYTES, 1)
     for batch in pq.ParquetFile(names).iter_batches(100_000):
         for row in batch.to_pylist():
@@ -48,8 +48,8 @@ def build(names: str, folder: str) -> int:
 
 def ask(folder: str, asked: str, out: str, form: str) -> dict[str, Any]:
     """Ask every row of `asked` [query, artist, title, is_measured]; writes [query, rank, id]; CPU seconds of each measured query."""
-    index = tantivy.Index(_schema(), path=folder)
-    index.register_tokenizer(ANALYSER, _analyser())
+    index = tantivy.Index(_build_schema(), path=folder)
+    index.register_tokenizer(ANALYSER, _build_analyser())
     index.reload()
     searcher = index.searcher()
     hits: list[tuple[int, int, int]] = []
@@ -64,35 +64,35 @@ def ask(folder: str, asked: str, out: str, form: str) -> dict[str, Any]:
     return {"cpu": spent, "version": json.dumps(tantivy.__version__)}
 
 
-def _schema() -> tantivy.Schema:
+def _build_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder().add_unsigned_field("id", stored=True)
     for field in FIELDS:
         builder.add_text_field(field, tokenizer_name=ANALYSER, index_option="position")
     return builder.build()
 
 
-def _analyser() -> tantivy.TextAnalyzer:
+def _build_analyser() -> tantivy.TextAnalyzer:
     return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     plain = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
     return _WORD.findall(unicodedata.normalize("NFC", plain).lower())[:64]
 
 
 def _search(searcher: tantivy.Searcher, schema: tantivy.Schema, artist: str, title: str, form: str) -> list[tantivy.DocAddress]:
-    words = [(field, word) for field, text in zip(FIELDS, (artist, title), strict=True) for word in _words(text)]
+    words = [(field, word) for field, text in zip(FIELDS, (artist, title), strict=True) for word in _split_words(text)]
     if form.startswith("staged"):
         every = Query.boolean_query([(Occur.Must, Query.term_query(schema, field, word)) for field, word in words])
         found = searcher.search(every, LIMIT, count=False).hits
         if found:
             return [address for _, address in found]
     two_edits = form.endswith("2")
-    parts = [(Occur.Should, _one(schema, field, word, is_fuzzy=form != "exact", two_edits=two_edits)) for field, word in words]
+    parts = [(Occur.Should, _search_one(schema, field, word, is_fuzzy=form != "exact", two_edits=two_edits)) for field, word in words]
     return [address for _, address in searcher.search(Query.boolean_query(parts), LIMIT, count=False).hits]
 
 
-def _one(schema: tantivy.Schema, field: str, word: str, *, is_fuzzy: bool, two_edits: bool) -> Query:
+def _search_one(schema: tantivy.Schema, field: str, word: str, *, is_fuzzy: bool, two_edits: bool) -> Query:
     exact = Query.term_query(schema, field, word)
     if not is_fuzzy or len(word) < SHORTEST_FUZZY:
         return exact

@@ -36,7 +36,7 @@ COLUMNS = """record AS unique_id, artist_key, title_key, stem_key, number_key, v
 
 def explore(keys: str, folder: str) -> dict[str, Any]:
     """Train, save `model.json`, and write all scored pairs to `pairs.parquet` (a, b, weight), from which the best threshold is found."""
-    linker, connection = _linker(keys, _settings())
+    linker, connection = _make_linker(keys, _build_settings())
     _train(linker)
     linker.misc.save_model_to_json(str(Path(folder) / "model.json"), overwrite=True)
     pairs = linker.inference.predict(threshold_match_weight=EXPLORED_WEIGHT).physical_name
@@ -45,20 +45,20 @@ def explore(keys: str, folder: str) -> dict[str, Any]:
     return {name: version(name) for name in ("splink", "duckdb")}
 
 
-def trained(keys: str, folder: str, weight: str) -> dict[str, Any]:
+def train_and_cluster(keys: str, folder: str, weight: str) -> dict[str, Any]:
     """Train, predict and cluster at a match weight: `trained.parquet` (record, cluster_id)."""
-    linker, connection = _linker(keys, _settings())
+    linker, connection = _make_linker(keys, _build_settings())
     _train(linker)
     return _cluster(linker, connection, float(weight), Path(folder) / "trained.parquet")
 
 
-def pretrained(keys: str, folder: str, weight: str) -> dict[str, Any]:
+def cluster_pretrained(keys: str, folder: str, weight: str) -> dict[str, Any]:
     """Load `model.json`, predict and cluster at a match weight: `pretrained.parquet` (record, cluster_id)."""
-    linker, connection = _linker(keys, str(Path(folder) / "model.json"))
+    linker, connection = _make_linker(keys, str(Path(folder) / "model.json"))
     return _cluster(linker, connection, float(weight), Path(folder) / "pretrained.parquet")
 
 
-def _linker(keys: str, settings: SettingsCreator | str) -> tuple[Linker, duckdb.DuckDBPyConnection]:
+def _make_linker(keys: str, settings: SettingsCreator | str) -> tuple[Linker, duckdb.DuckDBPyConnection]:
     logging.disable(logging.WARNING)
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE records AS SELECT {COLUMNS} FROM read_parquet('{keys}/part-*.parquet')")
@@ -66,7 +66,7 @@ def _linker(keys: str, settings: SettingsCreator | str) -> tuple[Linker, duckdb.
     return Linker(database.register("records"), settings), connection
 
 
-def _settings() -> SettingsCreator:
+def _build_settings() -> SettingsCreator:
     title = [
         levels.NullLevel("title_key"),
         levels.ExactMatchLevel("title_key"),

@@ -29,10 +29,10 @@ import numpy as np
 
 from account_store import Accounts
 from account_store.streams.stream_tables import airing
-from benchmarks.recognition_damage import encoded
-from benchmarks.streams_on_air import broadcast
+from benchmarks.recognition_damage import encode_audio
+from benchmarks.streams_on_air import broadcast_shows
 from benchmarks.streams_rehearsal import CODECS, rehearse
-from benchmarks.streams_script import make_world, shows
+from benchmarks.streams_script import draw_shows, make_world
 from benchmarks.streams_truth import HEADING, spread
 from outbound_http import ALLOW_VARIABLE
 from tests.stream_monitor.icecast import CODECS as FORMS
@@ -51,18 +51,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print one table."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     options.work.mkdir(parents=True, exist_ok=True)
-    world = _world(options)
+    world = _make_world(options)
     if options.show:
         return 0 if _show(world, options) else 1
     if options.rehearse:
         return 0 if _rehearse(world, options) else 1
-    _costs(world, options)
+    _print_costs(world, options)
     return 0
 
 
-def _world(options: argparse.Namespace) -> World:
+def _make_world(options: argparse.Namespace) -> World:
     shutil.rmtree(options.work / "index", ignore_errors=True)
     began = time.monotonic()
     world = make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up)
@@ -72,12 +72,12 @@ def _world(options: argparse.Namespace) -> World:
 
 
 def _show(world: World, options: argparse.Namespace) -> bool:
-    made = dict(zip(FORMS, shows(world, len(FORMS), options.minutes * 60, options.seed, hard=options.hard), strict=True))
-    aired = broadcast(made, _publish(world, options.work), options.work, options.seed)
+    made = dict(zip(FORMS, draw_shows(world, len(FORMS), options.minutes * 60, options.seed, hard=options.hard), strict=True))
+    aired = broadcast_shows(made, _publish(world, options.work), options.work, options.seed)
     print(f"\n| stream, seed {options.seed} | {HEADING} | gaps told |\n|---|---|---|---|---|---|---|---|---|")
     for form, one in aired.items():
-        print("|", " | ".join((form, *one.result.columns(), str(one.gaps))), "|")
-        for complaint in one.result.complaints() + one.complaints:
+        print("|", " | ".join((form, *one.result.build_columns(), str(one.gaps))), "|")
+        for complaint in one.result.list_complaints() + one.complaints:
             print(f"  {complaint}")
     return all(one.result.is_right and not one.complaints for one in aired.values())
 
@@ -85,31 +85,31 @@ def _show(world: World, options: argparse.Namespace) -> bool:
 def _rehearse(world: World, options: argparse.Namespace) -> bool:
     print(f"| show | {HEADING} | written after p50 / max s | matcher asked |\n|---|---|---|---|---|---|---|---|---|---|")
     is_right = True
-    for number, show in enumerate(shows(world, options.shows, options.minutes * 60, options.seed, hard=options.hard)):
+    for number, show in enumerate(draw_shows(world, options.shows, options.minutes * 60, options.seed, hard=options.hard)):
         form = list(CODECS)[number % len(CODECS)]
         result, written_after, asked = rehearse(world, show, form)
         name = f"{form}, seed {options.seed}, {number + 1}"
-        print("|", " | ".join((name, *result.columns(), spread(written_after), str(asked))), "|", flush=True)
-        for complaint in result.complaints():
+        print("|", " | ".join((name, *result.build_columns(), spread(written_after), str(asked))), "|", flush=True)
+        for complaint in result.list_complaints():
             print(f"  {complaint}")
         is_right &= result.is_right
     return is_right
 
 
-def _costs(world: World, options: argparse.Namespace) -> None:
+def _print_costs(world: World, options: argparse.Namespace) -> None:
     catalog = _publish(world, options.work)
     data = []
-    for form, show in zip(CODECS, shows(world, len(CODECS), _LOOP_SECONDS, 0), strict=True):
+    for form, show in zip(CODECS, draw_shows(world, len(CODECS), _LOOP_SECONDS, 0), strict=True):
         mono = show.samples.astype(np.float32) / 32767
         file = options.work / f"loop.{form}"
-        file.write_bytes(encoded(np.stack([mono, mono]), *CODECS[form]))
+        file.write_bytes(encode_audio(np.stack([mono, mono]), *CODECS[form]))
         data.append(file)
     memory = "RSS MB, all | RSS MB, a stream"
     print(f"| streams | worker ms a stream-second | matcher ms | streams a core | questions a minute | {memory} | late s | airings |")
     print("|---|---|---|---|---|---|---|---|---|")
-    empty = _cost(options, catalog, data, 1)
+    empty = _measure_cost(options, catalog, data, 1)
     for count in options.streams:
-        one = _cost(options, catalog, data, count)
+        one = _measure_cost(options, catalog, data, count)
         each = (one["rss"] - empty["rss"]) / max(1, count - 1)
         per_core = 1000 / (one["worker"] + one["matcher"])
         numbers = (f"{one['worker']:.2f}", f"{one['matcher']:.2f}", f"{per_core:.0f}", f"{one['questions']:.1f}", f"{one['rss']:.0f}")
@@ -128,7 +128,7 @@ def _publish(world: World, work: Path) -> Path:
     return work / "catalog"
 
 
-def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: int) -> dict[str, float]:
+def _measure_cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: int) -> dict[str, float]:
     work = options.work
     (work / "accounts.db").unlink(missing_ok=True)
     metrics, matcher_socket = work / "monitor.prom", work / "matcher.sock"
@@ -171,9 +171,9 @@ def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: 
     try:
         _await_running(metrics, count)
         time.sleep(_WARM_SECONDS)
-        before = _state(worker, matcher, metrics)
+        before = _read_state(worker, matcher, metrics)
         time.sleep(options.seconds)
-        after = _state(worker, matcher, metrics)
+        after = _read_state(worker, matcher, metrics)
     finally:
         for process in (worker, matcher, server):
             process.send_signal(signal.SIGTERM)
@@ -196,7 +196,7 @@ def _await_running(metrics: Path, count: int) -> None:
         time.sleep(0.5)
 
 
-def _state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], metrics: Path) -> dict[str, float]:
+def _read_state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], metrics: Path) -> dict[str, float]:
     values: dict[str, float] = {}
     for line in metrics.read_text().splitlines():
         if not line.startswith("#"):
@@ -204,8 +204,8 @@ def _state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], me
             name = name.partition("{")[0]
             values[name] = values.get(name, 0.0) + float(value)
     return {
-        "worker": _cpu(worker.pid),
-        "matcher": _cpu(matcher.pid),
+        "worker": _measure_cpu(worker.pid),
+        "matcher": _measure_cpu(matcher.pid),
         "rss": int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6,
         "heard": values["monitor_heard_seconds_total"],
         "questions": values.get("monitor_questions_total", 0.0),
@@ -213,7 +213,7 @@ def _state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], me
     }
 
 
-def _cpu(pid: int) -> float:
+def _measure_cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -247,7 +247,7 @@ def _serve(files: list[str]) -> None:
         threading.Thread(target=send, args=(connection,), daemon=True).start()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("audio", type=Path)
     parser.add_argument("work", type=Path)

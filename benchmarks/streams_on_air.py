@@ -73,7 +73,7 @@ class OnAir:
     """The contradictions within the report."""
 
 
-def broadcast(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -> dict[str, OnAir]:
+def broadcast_shows(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -> dict[str, OnAir]:
     """Return by form the result of its show. Takes as long as the longest show."""
     misfortunes = draw_misfortunes(shows, seed)
     for one in misfortunes:
@@ -86,7 +86,7 @@ def broadcast(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -
         key = accounts.keys.create(account_id).key
     with closing(Icecast()) as icecast:
         icecast.start()
-        with _serving(catalog, url, icecast.port, work / "on_air.log") as server:
+        with _start_server(catalog, url, icecast.port, work / "on_air.log") as server:
             return _play(shows, misfortunes, icecast, _Interface(server.port, key), server.pid)
 
 
@@ -154,12 +154,12 @@ def _play(
     finally:
         for source in sources.values():
             source.kill()
-    return interface.reported(ids, shows, began)
+    return interface.compare_reports(ids, shows, began)
 
 
 def _happen(one: Misfortune, icecast: Icecast, sources: Mapping[str, Source], forms: dict[str, str], server: int) -> None:
     if one.kind == "monitor killed":
-        os.kill(min(_monitors(server)), signal.SIGKILL)  # each time the elder one
+        os.kill(min(_list_monitors(server)), signal.SIGKILL)  # each time the elder one
         return
     is_server = one.kind.startswith("server")
     if is_server:
@@ -185,14 +185,14 @@ class _Server:
 
 
 @contextmanager
-def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[_Server]:
+def _start_server(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[_Server]:
     """Start a server with its matcher and its monitor workers, and yield it when it is ready."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", url, "--port", str(port)]
     settings = {ALLOW_VARIABLE: f"127.0.0.1:{icecast_port}", "CATALOG_API_MONITORS": str(_WORKERS)}
-    with log.open("wb") as told:
-        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings}, stdout=told, stderr=told)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings}, stdout=output, stderr=output)
     try:
         until = time.monotonic() + _START_SECONDS
         while not is_ready(port) or b'"event": "monitoring"' not in log.read_bytes():
@@ -205,7 +205,7 @@ def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[
         process.wait(60)
 
 
-def _monitors(server: int) -> list[int]:
+def _list_monitors(server: int) -> list[int]:
     children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
     return [int(one) for one in children if b"stream_monitor" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
@@ -217,7 +217,7 @@ class _Interface:
     port: int
     key: str
 
-    def asked(self, method: str, path: str, body: object = None, accept: str = "application/json") -> bytes:
+    def request(self, method: str, path: str, body: object = None, accept: str = "application/json") -> bytes:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             headers = {"x-api-key": self.key, "accept": accept, "content-type": "application/json"}
             connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -228,26 +228,26 @@ class _Interface:
         return content
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 -- JSON
-        return json.loads(self.asked(method, path, body))
+        return json.loads(self.request(method, path, body))
 
-    def reported(self, ids: Mapping[str, str], shows: Mapping[str, Show], began: float) -> dict[str, OnAir]:
+    def compare_reports(self, ids: Mapping[str, str], shows: Mapping[str, Show], began: float) -> dict[str, OnAir]:
         """Return the report of the days of the shows, as JSON and as CSV, beside the scripts."""
         first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (began, time.time()))
         path = f"/v1/streams/report?from={first}&until={last}"
         streams = {one["id"]: one for one in self.call("GET", path)["report"]["streams"]}
-        table = list(csv.DictReader(io.StringIO(self.asked("GET", path, accept="text/csv").decode())))
+        table = list(csv.DictReader(io.StringIO(self.request("GET", path, accept="text/csv").decode())))
         found = {}
         for name, stream_id in ids.items():
-            told = streams[stream_id]
+            report = streams[stream_id]
             lines = [line for line in table if line["stream_id"] == stream_id]
-            rows = [_row(line, began) for line in told["detail"]]
-            complaints = [] if [_row(line, began) for line in lines] == rows else [f"CSV has {lines}, JSON {told['detail']}"]
-            if sum(track["play_count"] for track in told["summary"]) != len(rows):
-                complaints.append(f"the summary does not count the airings: {told['summary']}")
-            found[name] = OnAir(compare(shows[name].truth, rows), len(told["gaps"]), complaints)
+            rows = [_read_row(line, began) for line in report["detail"]]
+            complaints = [] if [_read_row(line, began) for line in lines] == rows else [f"CSV has {lines}, JSON {report['detail']}"]
+            if sum(track["play_count"] for track in report["summary"]) != len(rows):
+                complaints.append(f"the summary does not count the airings: {report['summary']}")
+            found[name] = OnAir(compare(shows[name].truth, rows), len(report["gaps"]), complaints)
         return found
 
 
-def _row(line: Mapping[str, Any], began: float) -> Aired:
+def _read_row(line: Mapping[str, Any], began: float) -> Aired:
     played_at = datetime.fromisoformat(line["played_at"]).timestamp()
     return Aired(int(line["track_id"]), played_at - began, int(line["duration_seconds"]))

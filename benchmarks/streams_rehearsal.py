@@ -8,7 +8,7 @@ import numpy as np
 
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matching import Matcher
-from benchmarks.recognition_damage import encoded
+from benchmarks.recognition_damage import encode_audio
 from benchmarks.streams_truth import Aired, compare
 from stream_monitor.capture.sound import decode_sound
 from stream_monitor.clock import SampleClock
@@ -33,7 +33,7 @@ def rehearse(world: World, show: Show, form: str) -> tuple[Result, list[float], 
     """Return what was heard; seconds from the start of each airing until its row was written; the number of questions to the matcher."""
     mono = show.samples.astype(np.float32) / 32767
     heard = _Heard(world)
-    heard.hear(encoded(np.stack([mono, mono]), *CODECS[form]))
+    heard.hear(encode_audio(np.stack([mono, mono]), *CODECS[form]))
     rows = {
         Aired(one.track.recording_id, one.started_ms / 1000, (one.heard_ms - one.started_ms) / 1000): at for one, at in heard.plays.items()
     }

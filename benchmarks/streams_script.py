@@ -22,8 +22,8 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from benchmarks import recognition_synthetic
-from benchmarks.game_music import tracks
-from benchmarks.recognition_damage import RATE, decoded, speech
+from benchmarks.game_music import list_tracks
+from benchmarks.recognition_damage import RATE, decode_audio, read_speech
 from benchmarks.streams_truth import Aired
 from stream_monitor.catalog import read_references
 
@@ -95,56 +95,56 @@ class _Piece:
 
 def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> World:
     """Read the music and index it, with `made_up` recordings more. What was read of the made-up ones is kept in `work`."""
-    files = tracks(audio)
+    files = list_tracks(audio)
     chosen = files[:: max(1, len(files) // most_tracks)]
     read = [samples for file in chosen if len(samples := _read(file)) > _SHORTEST * RATE]
     known = {number: samples for number, samples in enumerate(read, start=1) if number % 3}
     unknown = [samples for number, samples in enumerate(read, start=1) if number % 3 == 0]
-    items = [fingerprint(_slowed(samples)) for samples in known.values()]
+    items = [fingerprint(_resample(samples)) for samples in known.values()]
     batches = [FingerprintBatch.of(list(known), items, [len(samples) / RATE for samples in known.values()])]
     if made_up:
         if not (work / "made_up").exists():
             others = [samples for file in sorted(set(files) - set(chosen))[::5] if len(samples := _read(file)) > _SHORTEST * RATE]
-            recognition_synthetic.make(
-                [compute_chroma(_slowed(samples)) for samples in others], work / "made_up", made_up, seed=_MADE_UP_SEED
+            recognition_synthetic.make_recordings(
+                [compute_chroma(_resample(samples)) for samples in others], work / "made_up", made_up, seed=_MADE_UP_SEED
             )
-        batches += recognition_synthetic.batches(work / "made_up", made_up, first_id=_FIRST_MADE_UP, seed=_MADE_UP_SEED)
+        batches += recognition_synthetic.read_batches(work / "made_up", made_up, first_id=_FIRST_MADE_UP, seed=_MADE_UP_SEED)
     folder = work / "index"
     build_index(batches, folder)
-    return World(known, unknown, _mono(speech(audio)), Index.open(folder))
+    return World(known, unknown, _mix_to_mono(read_speech(audio)), Index.open(folder))
 
 
-def shows(world: World, count: int, seconds: float, seed: int, *, hard: bool = False) -> list[Show]:
+def draw_shows(world: World, count: int, seconds: float, seed: int, *, hard: bool = False) -> list[Show]:
     """Return `count` shows of that length. One deck deals their parts, so each kind comes within an hour or so."""
     draw = np.random.default_rng(seed)
-    deck = _dealt(_DECK | (_HARD if hard else {}), draw)
-    return [_mixed(_pieces(world, seconds, deck, draw)) for _ in range(count)]
+    deck = _deal(_DECK | (_HARD if hard else {}), draw)
+    return [_mix_pieces(_draw_pieces(world, seconds, deck, draw)) for _ in range(count)]
 
 
-def _dealt(deck: Mapping[str, int], draw: np.random.Generator) -> Iterator[str]:
+def _deal(deck: Mapping[str, int], draw: np.random.Generator) -> Iterator[str]:
     cards = [kind for kind, often in deck.items() for _ in range(often)]
     while True:
         yield from (cards[at] for at in draw.permutation(len(cards)))
 
 
-def _pieces(world: World, seconds: float, deck: Iterator[str], draw: np.random.Generator) -> list[_Piece]:
+def _draw_pieces(world: World, seconds: float, deck: Iterator[str], draw: np.random.Generator) -> list[_Piece]:
     """Return parts while there is room for the shortest song; parts that are too long are passed over.
 
     Talk comes first and last.
     """
-    pieces = [_Piece(_talk(world, draw, 8, 12))]
-    while (left := seconds - _length(pieces)) > _SHORTEST + _TAIL_SECONDS:
-        part = _part(next(deck), world, draw)
-        if _length(part) <= left - _TAIL_SECONDS:
+    pieces = [_Piece(_cut_talk(world, draw, 8, 12))]
+    while (left := seconds - _measure_length(pieces)) > _SHORTEST + _TAIL_SECONDS:
+        part = _draw_part(next(deck), world, draw)
+        if _measure_length(part) <= left - _TAIL_SECONDS:
             pieces += part
-    return [*pieces, _Piece(_talk(world, draw, left, left))]
+    return [*pieces, _Piece(_cut_talk(world, draw, left, left))]
 
 
-def _length(pieces: Sequence[_Piece]) -> float:
+def _measure_length(pieces: Sequence[_Piece]) -> float:
     return sum(len(piece.samples) / RATE - piece.fade for piece in pieces)
 
 
-def _part(kind: str, world: World, draw: np.random.Generator) -> list[_Piece]:
+def _draw_part(kind: str, world: World, draw: np.random.Generator) -> list[_Piece]:
     def seconds(low: float, high: float) -> int:
         return round(draw.uniform(low, high) * RATE)
 
@@ -160,18 +160,18 @@ def _part(kind: str, world: World, draw: np.random.Generator) -> list[_Piece]:
         "whole": lambda: [_Piece(whole, number, kind)],
         "cut short": lambda: [_Piece(whole[: seconds(35, 58)], number, kind)],
         "begun late": lambda: [_Piece(whole[seconds(5, len(whole) / RATE - 45) :], number, kind)],
-        "talked over": lambda: [_Piece(_talked_over(whole, world.voice, draw), number, kind)],
+        "talked over": lambda: [_Piece(_talk_over(whole, world.voice, draw), number, kind)],
         "repeated": lambda: [_Piece(whole, number, kind), _Piece(whole, number, kind)],
         "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*song(), kind, draw.uniform(2, 5))],
-        "talk": lambda: [_Piece(_talk(world, draw, 6, 40))],
-        "advertisements": lambda: [_Piece(_spot(_talk(world, draw, 12, 30), other())) for _ in range(draw.integers(2, 4))],
+        "talk": lambda: [_Piece(_cut_talk(world, draw, 6, 40))],
+        "advertisements": lambda: [_Piece(_mix_advertisement(_cut_talk(world, draw, 12, 30), other())) for _ in range(draw.integers(2, 4))],
         "unknown": lambda: [_Piece(other()[: seconds(30, 90)])],
         "silence": lambda: [_Piece(np.zeros(seconds(3, 12), np.int16))],
     }
     return parts[kind]()
 
 
-def _mixed(pieces: Sequence[_Piece]) -> Show:
+def _mix_pieces(pieces: Sequence[_Piece]) -> Show:
     out, truth, at = np.zeros(0, np.int16), [], 0
     whole = [out]
     for piece in pieces:
@@ -189,21 +189,21 @@ def _mixed(pieces: Sequence[_Piece]) -> Show:
     return Show(np.concatenate(whole), truth)
 
 
-def _talk(world: World, draw: np.random.Generator, low: float, high: float) -> Samples:
+def _cut_talk(world: World, draw: np.random.Generator, low: float, high: float) -> Samples:
     count = round(draw.uniform(low, high) * RATE)
     start = draw.integers(len(world.voice))
     return np.take(world.voice, np.arange(start, start + count), mode="wrap")
 
 
-def _spot(voice: Samples, bed: Samples) -> Samples:
+def _mix_advertisement(voice: Samples, bed: Samples) -> Samples:
     """Return an advertisement: fast talk over music 6 dB below it."""
     spoken = voice.astype(np.float64)
     music = np.resize(bed, len(voice)).astype(np.float64)
-    mixed = spoken + music * _loudness(spoken) / (2 * _loudness(music))
+    mixed = spoken + music * _measure_loudness(spoken) / (2 * _measure_loudness(music))
     return np.clip(mixed, -32768, 32767).astype(np.int16)
 
 
-def _talked_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> Samples:
+def _talk_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> Samples:
     """Return a track with a presenter over its first and last seconds, 6 dB below the music there."""
     mixed = whole.astype(np.float64)
     for is_first in (True, False):
@@ -211,27 +211,27 @@ def _talked_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> S
         start = draw.integers(len(voice) - count)
         place = slice(0, count) if is_first else slice(len(whole) - count, len(whole))
         spoken = voice[start : start + count].astype(np.float64)
-        mixed[place] += spoken * _loudness(mixed[place]) / (2 * _loudness(spoken))
+        mixed[place] += spoken * _measure_loudness(mixed[place]) / (2 * _measure_loudness(spoken))
     return np.clip(mixed, -32768, 32767).astype(np.int16)
 
 
-def _loudness(samples: NDArray[np.float64]) -> float:
+def _measure_loudness(samples: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.square(samples).mean())) + 1e-9
 
 
 def _read(file: Path) -> Samples:
     try:
-        return _mono(decoded(file, _LONGEST)[:, : round(_LONGEST * RATE)])
+        return _mix_to_mono(decode_audio(file, _LONGEST)[:, : round(_LONGEST * RATE)])
     except (av.error.FFmpegError, ValueError):
         return np.zeros(0, np.int16)  # some files of these packages do not decode
 
 
-def _mono(audio: Audio) -> Samples:
+def _mix_to_mono(audio: Audio) -> Samples:
     mono: Samples = (np.clip(audio.mean(axis=0), -1, 1) * 32767).astype(np.int16)
     return mono
 
 
-def _slowed(samples: Samples) -> Samples:
+def _resample(samples: Samples) -> Samples:
     """Return the samples at SAMPLE_RATE."""
     mixer = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
     frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples)[None], format="s16", layout="mono")

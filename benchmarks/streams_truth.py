@@ -52,7 +52,7 @@ class Result:
         """Return whether script and rows agree, row for row."""
         return not (self.missing or self.false or self.wrong)
 
-    def columns(self) -> list[str]:
+    def build_columns(self) -> list[str]:
         """Return the columns that HEADING names."""
         starts = [abs(row.start - one.start) for one, row in self.pairs]
         lengths = [abs(row.seconds - one.seconds) for one, row in self.pairs]
@@ -60,7 +60,7 @@ class Result:
         right = len(self.pairs) - len(self.wrong)
         return [*map(str, (airings, rows, right, len(self.missing), len(self.false))), spread(starts), spread(lengths)]
 
-    def complaints(self) -> list[str]:
+    def list_complaints(self) -> list[str]:
         """Return a line for each airing or row that does not agree."""
         wrong = [f"wrong: {one} is {row}" for one, row in self.wrong]
         return wrong + [f"missing: {one}" for one in self.missing] + [f"false: {row}" for row in self.false]

@@ -1,10 +1,10 @@
-"""Mixed requests while the snapshot changes under the server: not one may fail, and none may be put together from two snapshots.
+"""Mixed requests while the snapshot changes under the server: none may fail, and none may combine two snapshots.
 
     python -m benchmarks.switches CATALOG [--seconds 20] [--workers 2] [--clients 32]
 
 *Editions* of one catalog are published side by side: the same recordings under other ids, in every one. So an answer made from two of them
-equals none. First each edition is asked everything in peace; then clients ask at random, while `current` moves from edition to edition, one
-of them damaged. Every answer under load must equal, byte for byte, what one edition answered in peace.
+equals none. First each edition gets every request without load. Then clients send requests at random while `current` moves from edition to
+edition, one of them damaged. Every answer under load must equal, byte for byte, the answer of one edition without load.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Request(NamedTuple):
 
 @dataclass
 class Verdict:
-    """The results of the load. `by_edition` counts answers, `failed` and `mixed` tell what was wrong with which request."""
+    """The results of the load. `by_edition` counts answers; `failed` and `mixed` describe the wrong ones."""
 
     by_edition: dict[str, int] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     mixed: list[str] = field(default_factory=list)
 
 
-def edition_tables(tables: Mapping[str, Path], number: int, folder: Path) -> dict[str, Path]:
+def write_edition_tables(tables: Mapping[str, Path], number: int, folder: Path) -> dict[str, Path]:
     """Write the tables with recording ids rotated by `number` places and marked release titles below `folder`; return name -> folder."""
     ids = pl.read_parquet(tables["recording"] / "*.parquet", columns=["recording_id"])["recording_id"].sort()
     turned = pl.DataFrame({"recording_id": ids, "turned": pl.concat([ids[number:], ids[:number]])})
@@ -93,12 +93,12 @@ def edition_tables(tables: Mapping[str, Path], number: int, folder: Path) -> dic
 def publish_editions(tables: Mapping[str, Path], root: Path, scratch: Path) -> None:
     """Publish all EDITIONS under `root`, the first of them live, DAMAGED damaged."""
     for number, name in enumerate(EDITIONS):
-        made = edition_tables(tables, number, scratch / name)
+        made = write_edition_tables(tables, number, scratch / name)
         publish(made, root, snapshot_id=name, next_ids=dict.fromkeys(("recording", "artist", "release", "label"), 10**9))
     rollback(root, EDITIONS[0])
 
 
-def damage(root: Path, name: str) -> None:
+def damage_edition(root: Path, name: str) -> None:
     """Change the last byte of the serving file of a snapshot that nobody has open."""
     file = root / SNAPSHOTS / name / "serving" / "serving.sqlite"
     content = file.read_bytes()
@@ -106,7 +106,7 @@ def damage(root: Path, name: str) -> None:
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 0xFF]))
 
 
-def mixed_requests(tables: Mapping[str, Path], seed: int) -> list[Request]:
+def build_mixed_requests(tables: Mapping[str, Path], seed: int) -> list[Request]:
     """Build lookups of all kinds, searches, lists and batches about some recordings."""
     chance = random.Random(seed)  # noqa: S311 - a sample
     tracks = pl.read_parquet(tables["track"] / "*.parquet").sort("recording_id")
@@ -163,12 +163,12 @@ class Server:
         self._process, self._log = process, log
 
     def find_port(self) -> bool:
-        """Read the port off the log; whether it stands there by now."""
+        """Read the port from the log, and return whether it is there."""
         found = re.search(r'"url": ?"http://[^"]*:([0-9]+)/v1"', self._log.read_text())
         self.port = int(found[1]) if found else 0
         return found is not None
 
-    def told(self, event: str, edition: str) -> int:
+    def count_log_lines(self, event: str, edition: str) -> int:
         """Return how many lines of the log have `event` of an edition: one for each worker."""
         lines = [json.loads(line) for line in self._log.read_text().splitlines() if f'"{event}"' in line]
         return sum(edition in {line.get("snapshot"), Path(line.get("folder", "")).name} for line in lines)
@@ -178,7 +178,7 @@ class Server:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def opened(self) -> set[str]:
+    def list_open_editions(self) -> set[str]:
         """Return the editions of which any worker has a file open or mapped."""
         seen = []
         for worker in Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split():
@@ -191,7 +191,7 @@ class Server:
 
 
 @contextmanager
-def serving(root: Path, workers: int, folder: Path) -> Iterator[Server]:
+def start_server(root: Path, workers: int, folder: Path) -> Iterator[Server]:
     """Start a server in a process of its own, with a key without limits."""
     accounts = f"sqlite:///{folder}/accounts.db"
     store = Accounts.open(accounts)
@@ -204,16 +204,18 @@ def serving(root: Path, workers: int, folder: Path) -> Iterator[Server]:
         process = subprocess.Popen(command, cwd=ROOT, stderr=lines, env={**os.environ, **_SETTINGS})
     server = Server(root, key, process, log)
     try:
-        until(server.find_port, "the server's port")
-        until(lambda: server.told("snapshot is live", EDITIONS[0]) == workers and server.is_listening(), "the server to start")
+        wait_until(server.find_port, "the server's port")
+        wait_until(
+            lambda: server.count_log_lines("snapshot is live", EDITIONS[0]) == workers and server.is_listening(), "the server to start"
+        )
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(_WAIT_SECONDS)
 
 
-def until(holds: object, what: str) -> None:
-    """Wait until a condition holds; TimeoutError."""
+def wait_until(holds: object, what: str) -> None:
+    """Wait until a condition holds; TimeoutError after _WAIT_SECONDS."""
     assert callable(holds)  # noqa: S101 - for the type checker
     end = time.monotonic() + _WAIT_SECONDS
     while not holds():
@@ -222,39 +224,44 @@ def until(holds: object, what: str) -> None:
         time.sleep(0.05)
 
 
-async def asked_in_peace(
+async def ask_in_peace(
     server: Server, workers: int, requests: Sequence[Request], editions: Sequence[str]
 ) -> dict[Request, dict[bytes, str]]:
-    """Return per request the answer of each edition: body -> edition. ValueError when two editions answer alike or not with 200."""
+    """Return per request the answer of each edition: body -> edition.
+
+    ValueError when two editions give one answer, or a status other than 200 and 404.
+    """
     answers: dict[Request, dict[bytes, str]] = {request: {} for request in requests}
     for edition in editions:
-        before = server.told("snapshot is live", edition)
+        before = server.count_log_lines("snapshot is live", edition)
         if (server.root / CURRENT).resolve().name != edition:
             rollback(server.root, edition)
             await asyncio.to_thread(
-                until, lambda e=edition, b=before: server.told("snapshot is live", e) == b + workers, f"{edition} to be live"
+                wait_until,
+                lambda e=edition, b=before: server.count_log_lines("snapshot is live", e) == b + workers,
+                f"{edition} to be live",
             )
         with closing(Client(server.port, server.key)) as client:
             for request in requests:
                 status, body = await client.ask(request)
                 # An id may not exist in another edition; 404 is an answer then.
-                if status not in {200, 404} or (comparable(body) in answers[request] and status == 200):
-                    raise ValueError(f"{request}: {status} in {edition}, as in {answers[request].get(comparable(body))}: {body[:300]!r}")
-                answers[request][comparable(body)] = edition
+                if status not in {200, 404} or (strip_request_parts(body) in answers[request] and status == 200):
+                    raise ValueError(
+                        f"{request}: {status} in {edition}, as in {answers[request].get(strip_request_parts(body))}: {body[:300]!r}"
+                    )
+                answers[request][strip_request_parts(body)] = edition
     return answers
 
 
 _OF_THE_REQUEST = re.compile(rb'"request_id":"[^"]*"|"credits_remaining":[0-9]+')
 
 
-def comparable(body: bytes) -> bytes:
+def strip_request_parts(body: bytes) -> bytes:
     """Return the body without the parts that differ from request to request."""
     return _OF_THE_REQUEST.sub(b"", body)
 
 
-async def asked_at_random(
-    server: Server, answers: dict[Request, dict[bytes, str]], verdict: Verdict, stop: asyncio.Event, seed: int
-) -> None:
+async def ask_at_random(server: Server, answers: dict[Request, dict[bytes, str]], verdict: Verdict, stop: asyncio.Event, seed: int) -> None:
     """Run one client's load until `stop`."""
     chance, requests = random.Random(seed), list(answers)  # noqa: S311 - a load
     client = Client(server.port, server.key)
@@ -266,7 +273,7 @@ async def asked_at_random(
             verdict.failed.append(f"{request.path}: {error!r}")
             client = Client(server.port, server.key)
             continue
-        edition = answers[request].get(comparable(body))
+        edition = answers[request].get(strip_request_parts(body))
         if edition is not None:
             verdict.by_edition[edition] = verdict.by_edition.get(edition, 0) + 1
         elif status == 200:
@@ -276,23 +283,25 @@ async def asked_at_random(
     client.close()
 
 
-async def switched_under_load(server: Server, workers: int, requests: Sequence[Request], *, clients: int, seconds: float) -> Verdict:
+async def switch_under_load(server: Server, workers: int, requests: Sequence[Request], *, clients: int, seconds: float) -> Verdict:
     """Record the answers without load, then load with `clients` connections while each edition in turn is live."""
     good = [name for name in EDITIONS if name != DAMAGED]
-    answers = await asked_in_peace(server, workers, requests, [*good[1:], good[0]])
-    damage(server.root, DAMAGED)
+    answers = await ask_in_peace(server, workers, requests, [*good[1:], good[0]])
+    damage_edition(server.root, DAMAGED)
     verdict, stop = Verdict(), asyncio.Event()
-    load = [asyncio.create_task(asked_at_random(server, answers, verdict, stop, seed)) for seed in range(clients)]
+    load = [asyncio.create_task(ask_at_random(server, answers, verdict, stop, seed)) for seed in range(clients)]
     for edition in (*EDITIONS[1:], EDITIONS[0]):
         event = "snapshot refused" if edition == DAMAGED else "snapshot is live"
-        before = server.told(event, edition)
+        before = server.count_log_lines(event, edition)
         rollback(server.root, edition, contents=False)  # it would refuse the damaged one, which the workers must meet
-        await asyncio.to_thread(until, lambda e=edition, b=before, t=event: server.told(t, e) >= b + workers, f"{edition}: {event}")
+        await asyncio.to_thread(
+            wait_until, lambda e=edition, b=before, t=event: server.count_log_lines(t, e) >= b + workers, f"{edition}: {event}"
+        )
         asked_before = verdict.by_edition.get(edition, 0)
         await asyncio.sleep(seconds / len(EDITIONS))
         if edition != DAMAGED:  # a busy machine may have given no answer in that time
             await asyncio.to_thread(
-                until,
+                wait_until,
                 lambda e=edition, b=asked_before: verdict.by_edition.get(e, 0) > b or verdict.failed or verdict.mixed,
                 f"{edition}'s answer",
             )
@@ -314,10 +323,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         publish_editions(tables, scratch / "catalog", scratch / "tables")
-        with serving(scratch / "catalog", chosen.workers, scratch) as server:
-            requests = mixed_requests(tables, seed=1)
-            verdict = asyncio.run(switched_under_load(server, chosen.workers, requests, clients=chosen.clients, seconds=chosen.seconds))
-            until(lambda: server.opened() == {EDITIONS[0]}, "the superseded snapshots to be freed")
+        with start_server(scratch / "catalog", chosen.workers, scratch) as server:
+            requests = build_mixed_requests(tables, seed=1)
+            verdict = asyncio.run(switch_under_load(server, chosen.workers, requests, clients=chosen.clients, seconds=chosen.seconds))
+            wait_until(lambda: server.list_open_editions() == {EDITIONS[0]}, "the superseded snapshots to be freed")
     print(f"{sum(verdict.by_edition.values()):,} answers to {len(requests)} different requests: {verdict.by_edition}")
     print(f"{len(EDITIONS) - 1} switches, 1 refused; failed {len(verdict.failed)}, from two snapshots {len(verdict.mixed)}")
     for line in (verdict.failed + verdict.mixed)[:20]:

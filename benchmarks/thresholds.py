@@ -16,35 +16,35 @@ LOWEST_SHARE = 0.5
 """Share of the pairs. A threshold that leaves fewer pairs loses too much to be the best."""
 
 
-def best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, float]:
-    """The match weight whose clusters have the highest F1, and that F1.
+def find_best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, float]:
+    """Return the match weight whose clusters have the highest F1, and that F1.
 
     Args:
         pairs: a, b (positions in `truth`), weight.
         truth: the true recording of every record; null where it is not known.
     """
     weights = np.unique(np.quantile(pairs["weight"].to_numpy(), np.linspace(0, LOWEST_SHARE, COARSE)))
-    scores = [_f1(pairs, truth, weight) for weight in weights]
+    scores = [_compute_f1(pairs, truth, weight) for weight in weights]
     best = int(np.argmax(scores))
     low, high = weights[max(best - 1, 0)], weights[min(best + 1, len(weights) - 1)]
     between = pairs.filter(pl.col("weight").is_between(low, high))["weight"].round(3).unique().sort()
     finer = between.gather_every(max(1, len(between) // FINE)).to_numpy()
     tried = [(score, float(weight)) for score, weight in zip(scores, weights, strict=True)]
-    score, weight = max(tried + [(_f1(pairs, truth, weight), float(weight)) for weight in finer])
+    score, weight = max(tried + [(_compute_f1(pairs, truth, weight), float(weight)) for weight in finer])
     return weight, score
 
 
-def _f1(pairs: pl.DataFrame, truth: pl.Series, weight: float) -> float:
+def _compute_f1(pairs: pl.DataFrame, truth: pl.Series, weight: float) -> float:
     kept = pairs.filter(pl.col("weight") >= weight).select(atom_id_a="a", atom_id_b="b")
     records = pl.int_range(len(truth), dtype=pl.Int64, eager=True)
     found = find_components(records, kept).select("cluster_id").with_columns(true=truth).drop_nulls("true")
     cells = found.group_by("cluster_id", "true").len("n")
     right, linked, true = (
-        _pair_count(frame) for frame in (cells, *(cells.group_by(by).agg(pl.col("n").sum()) for by in ("cluster_id", "true")))
+        _count_pairs(frame) for frame in (cells, *(cells.group_by(by).agg(pl.col("n").sum()) for by in ("cluster_id", "true")))
     )
     return 2 * right / (linked + true) if right else 0.0
 
 
-def _pair_count(counts: pl.DataFrame) -> int:
+def _count_pairs(counts: pl.DataFrame) -> int:
     n = counts["n"].cast(pl.Int64)
     return int((n * (n - 1) // 2).sum())

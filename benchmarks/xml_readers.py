@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def ours(path: str) -> dict[str, int]:
+def read_with_ours(path: str) -> dict[str, int]:
     """Extract with our reader: blocks to worker processes, columns of text back."""
     amounts: Counter[str] = Counter()
-    for releases, tracks in map_ordered(_frames, cut_record_blocks(Path(path), "releases")):
+    for releases, tracks in map_ordered(_read_frames, cut_record_blocks(Path(path), "releases")):
         amounts["releases"] += releases.height
         amounts["tracks"] += tracks.height
         amounts["title characters"] += int(tracks["title"].str.len_chars().sum())
@@ -41,11 +41,11 @@ def ours(path: str) -> dict[str, int]:
     return dict(amounts)
 
 
-def _frames(block: Block) -> list[pl.DataFrame]:
+def _read_frames(block: Block) -> list[pl.DataFrame]:
     return extract(block, (RELEASE_VALUES, TRACK_VALUES)).frames
 
 
-def staged(path: str, folder: str) -> dict[str, int]:
+def stage_with_ours(path: str, folder: str) -> dict[str, int]:
     """Run our whole adapter: extraction, conforming, checks, Parquet."""
     from pipeline.dumps.platforms.catalog_a import stage  # noqa: PLC0415 - only this run pays for the adapter
 
@@ -54,13 +54,13 @@ def staged(path: str, folder: str) -> dict[str, int]:
     return {"releases": out.intake().filter(pl.col("entity") == "source_release")["rows_staged"].item()}
 
 
-def lxml_iterparse(path: str) -> dict[str, int]:
+def read_with_lxml(path: str) -> dict[str, int]:
     """Read with `lxml.etree.iterparse` and its tag filter."""
-    with _opened(path) as file:
-        return _amounts(_lxml_releases(file))
+    with _open_dump(path) as file:
+        return _count_amounts(_iterate_lxml_releases(file))
 
 
-def _lxml_releases(file: BinaryIO) -> Iterator[Any]:
+def _iterate_lxml_releases(file: BinaryIO) -> Iterator[Any]:
     for _, release in etree.iterparse(file, tag="release", huge_tree=True):
         yield release
         release.clear()
@@ -68,13 +68,13 @@ def _lxml_releases(file: BinaryIO) -> Iterator[Any]:
             del release.getparent()[0]
 
 
-def standard_iterparse(path: str) -> dict[str, int]:
+def read_with_standard_library(path: str) -> dict[str, int]:
     """Read with `xml.etree.ElementTree.iterparse` (the C implementation)."""
-    with _opened(path) as file:
-        return _amounts(_standard_releases(file))
+    with _open_dump(path) as file:
+        return _count_amounts(_iterate_standard_releases(file))
 
 
-def _standard_releases(file: BinaryIO) -> Iterator[Any]:
+def _iterate_standard_releases(file: BinaryIO) -> Iterator[Any]:
     events = ET.iterparse(file, events=("start", "end"))  # noqa: S314 - a file we made ourselves
     _, root = next(events)
     for event, element in events:
@@ -83,7 +83,7 @@ def _standard_releases(file: BinaryIO) -> Iterator[Any]:
             root.clear()
 
 
-def _opened(path: str) -> BinaryIO:
+def _open_dump(path: str) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path)) if path.endswith(".gz") else Path(path).open("rb")
 
 
@@ -91,22 +91,22 @@ _TABLES = ("release", "track", "artist", "extra", "track artist", "track extra",
 _BATCH = 1_000
 
 
-def _amounts(releases: Iterable[Any]) -> dict[str, int]:
+def _count_amounts(releases: Iterable[Any]) -> dict[str, int]:
     amounts: Counter[str] = Counter()
     rows: Rows = {name: [] for name in _TABLES}
     for number, release in enumerate(releases, start=1):
         _extract(release, rows)
         if number % _BATCH == 0:
-            amounts += _counted(rows)
+            amounts += _count_rows(rows)
             rows = {name: [] for name in _TABLES}
-    return dict(amounts + _counted(rows))
+    return dict(amounts + _count_rows(rows))
 
 
 def _extract(release: Any, rows: Rows) -> None:  # noqa: ANN401 - an element of either library
     # The search goes one level at a time. A path of two steps would leave the C code of the standard library and take twice as long.
     key = release.get("id")
-    label = next(_children(release, "labels", "label"), None)
-    formats = list(_children(release, "formats", "format"))
+    label = next(_list_children(release, "labels", "label"), None)
+    formats = list(_list_children(release, "formats", "format"))
     rows["release"].append(
         (
             key,
@@ -116,20 +116,20 @@ def _extract(release: Any, rows: Rows) -> None:  # noqa: ANN401 - an element of 
             release.findtext("master_id"),
             *((label.get("id"), label.get("name"), label.get("catno")) if label is not None else (None, None, None)),
             [(item.get("name"), item.get("qty")) for item in formats],
-            [item.text for form in formats for item in _children(form, "descriptions", "description")],
+            [item.text for form in formats for item in _list_children(form, "descriptions", "description")],
         )
     )
     _add_credits(release, key, rows["artist"], rows["extra"])
-    rows["genre"] += [(key, item.text) for item in _children(release, "genres", "genre")]
-    rows["style"] += [(key, item.text) for item in _children(release, "styles", "style")]
+    rows["genre"] += [(key, item.text) for item in _list_children(release, "genres", "genre")]
+    rows["style"] += [(key, item.text) for item in _list_children(release, "styles", "style")]
     rows["identifier"] += [
         (key, item.get("type"), item.get("value"), item.get("description"))
-        for item in _children(release, "identifiers", "identifier")
+        for item in _list_children(release, "identifiers", "identifier")
         if item.get("type") in ("Barcode", "ISRC")
     ]
-    rows["video"] += [(key, item.get("src")) for item in _children(release, "videos", "video")]
-    for track in _children(release, "tracklist", "track"):
-        sub_tracks = list(_children(track, "sub_tracks", "track"))
+    rows["video"] += [(key, item.get("src")) for item in _list_children(release, "videos", "video")]
+    for track in _list_children(release, "tracklist", "track"):
+        sub_tracks = list(_list_children(track, "sub_tracks", "track"))
         _extract_track(track, key, "index" if sub_tracks else "", rows)
         for sub_track in sub_tracks:
             _extract_track(sub_track, key, "sub", rows)
@@ -142,20 +142,20 @@ def _extract_track(track: Any, release: str, kind: str, rows: Rows) -> None:  # 
 
 
 def _add_credits(parent: Any, key: object, artists: list[Any], extras: list[Any]) -> None:  # noqa: ANN401
-    for item in _children(parent, "artists", "artist"):
+    for item in _list_children(parent, "artists", "artist"):
         artists.append((key, item.findtext("id"), item.findtext("name"), item.findtext("anv"), item.findtext("join")))  # noqa: PERF401
-    for item in _children(parent, "extraartists", "artist"):
+    for item in _list_children(parent, "extraartists", "artist"):
         role = item.findtext("role") or ""
         if "Remix" in role or "Feat" in role:
             extras.append((key, item.findtext("id"), item.findtext("name"), item.findtext("anv"), role, item.findtext("tracks")))
 
 
-def _children(parent: Any, wrapper: str, tag: str) -> Iterator[Any]:  # noqa: ANN401
+def _list_children(parent: Any, wrapper: str, tag: str) -> Iterator[Any]:  # noqa: ANN401
     group = parent.find(wrapper)
     return iter(()) if group is None else group.iterfind(tag)
 
 
-def _counted(rows: Rows) -> Counter[str]:
+def _count_rows(rows: Rows) -> Counter[str]:
     names = {"releases": "release", "tracks": "track", "genres": "genre", "styles": "style", "videos": "video", "identifiers": "identifier"}
     amounts = Counter({name: len(rows[table]) for name, table in names.items()})
     amounts["artists"] = len(rows["artist"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from benchmarks.switches import DAMAGED, EDITIONS, mixed_requests, publish_editions, serving, switched_under_load, until
+from benchmarks.switches import DAMAGED, EDITIONS, build_mixed_requests, publish_editions, start_server, switch_under_load, wait_until
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import make_tables
 
@@ -19,10 +19,10 @@ def test_no_answer_fails_or_mixes_snapshots_while_they_change_and_the_old_ones_a
     made = make_tables(tmp_path / "tables", 60)
     tables = {table.name: made[table.name] for table in CATALOG_TABLES}
     publish_editions(tables, tmp_path / "catalog", tmp_path / "editions")
-    with serving(tmp_path / "catalog", WORKERS, tmp_path) as server:
-        requests = mixed_requests(tables, seed=1)
-        verdict = asyncio.run(switched_under_load(server, WORKERS, requests, clients=8, seconds=1))
+    with start_server(tmp_path / "catalog", WORKERS, tmp_path) as server:
+        requests = build_mixed_requests(tables, seed=1)
+        verdict = asyncio.run(switch_under_load(server, WORKERS, requests, clients=8, seconds=1))
         assert (verdict.failed, verdict.mixed) == ([], [])
         assert set(verdict.by_edition) == set(EDITIONS) - {DAMAGED}
-        assert server.told("snapshot refused", DAMAGED) == WORKERS
-        until(lambda: server.opened() == {EDITIONS[0]}, "the superseded snapshots to be freed")
+        assert server.count_log_lines("snapshot refused", DAMAGED) == WORKERS
+        wait_until(lambda: server.list_open_editions() == {EDITIONS[0]}, "the superseded snapshots to be freed")
