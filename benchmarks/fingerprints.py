@@ -1,10 +1,10 @@
-"""Our fingerprints beside libchromaprint's: do any bits differ, and what does a second of audio cost?
+"""Our fingerprints beside libchromaprint's: the bits that differ, and the cost of a second of audio.
 
     python -m benchmarks.fingerprints --work DIR [--packages NAME ...] [--seconds 300] [--sections exact formats short cost]
 
 Real tracks of Debian's game-music packages, downloaded into DIR (240 MB unless other packages are named) and never installed. Both sides
-get the same samples, so what is compared is the fingerprinter, not the decoder. Needs ffmpeg: it brings libchromaprint, and encodes the
-formats.
+get the same samples, so the comparison is of the fingerprinters, not of the decoders. Needs ffmpeg: it brings libchromaprint
+and encodes the formats.
 """
 
 from __future__ import annotations

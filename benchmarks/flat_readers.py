@@ -1,6 +1,6 @@
 r"""NDJSON, COPY text and EPF to Parquet: by our readers, and by DuckDB's own `COPY (FROM read_...) TO`, which checks nothing.
 
-Both sides write the same columns with the same compression. Ours also gives every record its place, keeps what is broken, and undoes
+Both sides write the same columns with the same compression. Ours also gives every record its place, keeps broken records, and undoes
 escapes; DuckDB's side neither looks for dirt nor knows that `\x02` ends an EPF record.
 """
 

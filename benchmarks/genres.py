@@ -1,4 +1,4 @@
-"""What genre rules cost: all rules over distinct strings, and whole dumps beside a plain join and beside regular expressions on rows.
+"""The cost of genre rules: all rules over distinct strings, and whole dumps beside a plain join and beside regular expressions on rows.
 
     python -m benchmarks.genres [--strings 26000] [--rows 10000000] [--vocabulary FILE.csv] [--runs 3]
 

@@ -51,7 +51,7 @@ SAMPLED_QUERIES_PER_CLASS = 3_000
 _START_SECONDS = 90
 _BATCH = 1_000
 _ASKED_A_ROUND = 10_000
-"""About: the next round begins this many paths later."""
+"""The next round begins this many paths later: about as many as a round requests."""
 
 LUA = """
 local paths = {}
@@ -116,6 +116,7 @@ class Side:
 def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
     """Load one side; SystemExit when an answer is not 200, because errors are quick and would falsify the figures."""
     script = folder / "load.lua"
+    # Twice the average at most, so the mean of a uniform draw is `pause_ms`.
     delay = f"delay = function() return math.random(0, {2 * load.pause_ms}) end" if load.pause_ms else ""
     script.write_text(LUA % {"paths": load.paths, "start": start, "key": load.key, "delay": delay})
     command = [TASKSET, "-c", OTHER_CORE, "wrk", "-t1", f"-c{load.clients}", f"-d{load.seconds}s", "--timeout", "10s"]
@@ -134,6 +135,7 @@ def measure_rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) 
     """Measure every side once a round, in an order that changes from round to round."""
     measured: dict[str, list[Measured]] = {side.name: [] for side in sides}
     for number in range(count):
+        # A machine that warms up or slows down would favour one place in the order.
         shift = number % len(sides)
         for side in [*sides[shift:], *sides[:shift]]:
             measured[side.name].append(measure(side, load, folder, number * _ASKED_A_ROUND))
@@ -156,6 +158,7 @@ def print_ratios(measured: dict[str, list[Measured]], pairs: Sequence[tuple[str,
     print("\n| ratio | requests/s | per CPU-second |\n|---|---|---|")
     for what, above, below in pairs:
         both = list(zip(measured[above], measured[below], strict=True))
+        # The median of ratios and not the ratio of medians: both sides of one round met the same machine.
         by_time = statistics.median(a.rate / b.rate for a, b in both)
         by_cpu = statistics.median(a.rate_per_cpu / b.rate_per_cpu for a, b in both)
         print(f"| {what} | {by_time:.2f} | {by_cpu:.2f} |")

@@ -2,10 +2,10 @@
 
     python -m benchmarks.identify CATALOG            # a catalog root with a published snapshot, such as benchmarks.catalog_world makes
 
-The catalog's snapshot is taken over by hard links, with an index of made-up recordings in place of its own (distributed as those of
-benchmarks/recognition_synthetic.py, made of tunes instead of real tracks). wrk asks over and over: pieces of indexed recordings with
-some bits turned, tunes that nothing holds, and clips as mp3 files. CPU is that of all workers and of the matcher; decoding happens in
-processes that live for one upload each and is measured by itself, on the same files, in this process.
+Hard links copy the catalog's snapshot, with an index of made-up recordings in place of its own (distributed as those of
+benchmarks/recognition_synthetic.py, made of tunes instead of real tracks). wrk repeats requests with pieces of indexed recordings in which
+some bits are flipped, with tunes that are in no index, and with clips as mp3 files. CPU is that of all workers and of the matcher. Decoding
+happens in processes that live for one upload each; it is measured by itself, on the same files, in this process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PATH = "/v1/tracks/identify"
 TUNES, TUNE_SECONDS = 40, 200
-"""The tunes that recordings are mixed from. The first of them are indexed themselves, too."""
+"""Tunes from which recordings are mixed. The first of them are in the index, too."""
 BITS_TURNED = 0.05
 BODIES = 60
 _TIMES = 4

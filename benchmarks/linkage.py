@@ -1,9 +1,9 @@
-"""Linkage beside Splink 5 on the same rows, its memory at two sizes, and what its guards hold.
+"""Linkage beside Splink 5 on the same rows, its memory at two sizes, and the effect of its guards.
 
     python -m benchmarks.linkage [--sections splink memory guards nights] [--recordings 100000] [--seed 21] [--runs 1] [--work DIR]
 
 splink: a simulated world read by our adapters. From the same keys to clusters: ours, and Splink on DuckDB with training and with a model
-trained before, each at the threshold that the truth says is its best. Beside them the whole of ours, from staged tables to lasting ids on
+trained before, each at its best threshold by the truth. Beside them the whole of ours, from staged tables to lasting ids on
 disk (or a frame in memory), which makes the keys and more. Every contestant in a fresh process (`scripts/setup .venv-bench
 requirements-bench.lock` makes Splink's environment), on the same processors, in turns; of several runs the one with the least CPU counts.
 CPU is that of all processes, reading and writing included.

@@ -1,4 +1,4 @@
-"""Nights of a simulated world: linking only what 0.3 % changed rows affect, against linking everything. The tables must be equal."""
+"""Nights of a simulated world: the cost of linking what 0.3 % changed rows affect beside a full linkage. The tables must be equal."""
 
 from __future__ import annotations
 

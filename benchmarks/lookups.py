@@ -1,14 +1,14 @@
-"""Lookups, batches, browsing and new releases beside what people would otherwise use: DuckDB and PostgreSQL, on the same recordings.
+"""Lookups, batches, browsing and new releases beside the alternatives, DuckDB and PostgreSQL, on the same recordings.
 
     python -m benchmarks.lookups CATALOG [--asked 20000] [--seed 11] [--peers duckdb postgres] [--work DIR]
 
 CATALOG is a catalog root that `benchmarks.catalog_world` made. Into `--work` (kept: a second run builds nothing) go our serving files
 without the search index, built in a process of its own whose CPU and peak memory are shown, and each peer's database. Asked in process,
-one question at a time: ISRC, platform id and id -> encoded track, ISRCs in batches of 100, and lists by kind of filter; the times are
-those of a whole answer, encoded, as read from the clock around the call. Warm: the same keys were asked just before. Cold: the kernel was
-told to drop the file's pages once before the first key. PostgreSQL holds the encoded tracks as text beside tables whose primary keys are
-in the order of the lists, and is asked by prepared statements over a socket; DuckDB is the published file. Lists of peers: the first
-page only. Needs PostgreSQL (benchmarks/postgres.py) for `postgres`.
+one question at a time: ISRC, platform id and id -> encoded track, ISRCs in batches of 100, and lists by kind of filter; a time is
+that of a whole encoded answer, by the clock around the call. Warm: the same keys were looked up just before. Cold: the kernel dropped the
+file's pages once before the first key. PostgreSQL holds the encoded tracks as text beside tables whose primary keys are in the order of the
+lists, and answers prepared statements over a socket; DuckDB is the published file. Peers answer only the first page of
+a list. Needs PostgreSQL (benchmarks/postgres.py) for `postgres`.
 """
 
 from __future__ import annotations

@@ -41,17 +41,19 @@ def measure(function: str, *arguments: str, python: str = sys.executable) -> Run
 
     `python` names the interpreter of another environment, which then needs only the imports of that module.
     """
+    # Two processes: the supervisor outlives the call, so that it can wait for whatever the call leaves behind.
     supervisor = [python, "-m", "benchmarks.measurement", "supervise", function, *arguments]
     answer = subprocess.run(supervisor, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return Run(**json.loads(answer.stdout.splitlines()[-1]))
 
 
 def measure_fastest(function: str, *arguments: str, runs: int) -> Run:
-    """Return the run with the least CPU of several: other work on the machine only ever adds."""
+    """Measure several runs and return the one with the least CPU: other work on the machine only ever adds."""
     return min((measure(function, *arguments) for _ in range(runs)), key=lambda run: run.cpu)
 
 
 def _supervise(function: str, arguments: list[str]) -> None:
+    # Before the child starts, or orphans of the child would go to the init process.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     started = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.measurement", "call", function, *arguments]
@@ -70,6 +72,7 @@ def _supervise(function: str, arguments: list[str]) -> None:
 
 
 def _call(function: str, arguments: list[str]) -> None:
+    # The import counts as part of the run, because a user pays for it as well.
     module, _, name = function.partition(":")
     answer = getattr(__import__(module, fromlist=[name]), name)(*arguments)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

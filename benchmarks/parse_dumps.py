@@ -1,4 +1,4 @@
-"""How fast the dump readers are, side by side with their peers: one table of ratios.
+"""Speed and memory of the dump readers beside their peers: one table of ratios.
 
     python -m benchmarks.parse_dumps [--megabytes 200] [--runs 1] [--sections xml ndjson tsv epf]
 
@@ -55,6 +55,7 @@ def measure_xml(folder: Path, megabytes: int, runs: int) -> list[Line]:
         if peer.answer != ours.answer:
             raise SystemExit(f"the readers do not extract the same: {ours.answer} against {name} {peer.answer}")
         lines.append(_format_speed("xml", f"releases/CPU-s against {name}", ours, peer, ours.answer["releases"], XML_GOAL))
+    # A reader with a bounded buffer has one peak at both sizes; a reader that holds the file has four times the peak.
     quarter = measure_fastest("benchmarks.xml_readers:read_with_ours", small, runs=1)
     lines.append(_format_memory("xml", "reader", quarter, ours))
     staged = measure_fastest("benchmarks.xml_readers:stage_with_ours", large, str(folder / "staged"), runs=runs)

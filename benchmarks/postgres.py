@@ -1,10 +1,10 @@
 """A PostgreSQL server for benchmarks: Debian's own package, a data folder and a socket of its own, as an unprivileged user.
 
-    with postgres.running(folder) as server:
+    with postgres.run_server(folder) as server:
         psycopg.connect(server.url())
 
 `python -m benchmarks.postgres FOLDER` keeps one running until it is interrupted and prints its address. The package is installed (as
-root) where it is missing. Put settings here that make the peer as quick as one who knows it would make it; what a benchmark loads and
+root) where it is missing. Put settings here that an expert would choose for speed. What a benchmark loads and
 asks stays with the benchmark. Tests have a server of their own, from a wheel; it lacks pg_trgm, so it cannot be the peer of search.
 """
 

@@ -1,6 +1,6 @@
 """Families of tracks that share music: reprises, stems, the same piece in two games.
 
-An answer within the family is no mistake of a matcher.
+A matcher that answers with another track of the family makes no mistake.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated recordings to fill an index: real tracks' chroma in another key, at another pace, mixed with that of another track.
 
-Their items have the distribution of real fingerprints (distinct items, runs), which random bits have not. The classifiers are the
+Their items have the distribution of real fingerprints (distinct items, runs), unlike random bits. The classifiers are the
 product's, computed in single precision and column by column: 0.1 ms a recording instead of 4.
 """
 
@@ -94,7 +94,7 @@ def _get_part_path(folder: Path, seed: int, part: int) -> Path:
 
 
 def read_batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
-    """Yield the output of `make`; recording ids are `apart`."""
+    """Yield the output of `make_recordings`; recording ids are `apart`."""
     for start in range(0, recordings, PER_PART):
         items = np.load(_get_part_path(folder, seed, start // PER_PART), mmap_mode="r")[: recordings - start]
         count = len(items)

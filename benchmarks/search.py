@@ -1,4 +1,4 @@
-"""Search beside what people would otherwise use: pg_trgm in PostgreSQL and tantivy, on the same recordings and queries.
+"""Search beside the alternatives, pg_trgm in PostgreSQL and tantivy, on the same recordings and queries.
 
     python -m benchmarks.search CATALOG [--per-class 400] [--seed 11] [--peers tantivy postgres] [--peer-per-class 60] [--work DIR]
 

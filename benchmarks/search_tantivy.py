@@ -1,4 +1,4 @@
-"""tantivy over the same names, as one who knows it well would set it up. Runs in `.venv-bench`: imports nothing of ours.
+"""tantivy over the same names, as an expert would configure it. Runs in `.venv-bench`: imports nothing of ours.
 
 Two text fields, lower case, accents folded, one segment, ids as a stored number. A query is read into words as the index reads texts. Forms
 tried (`FORMS`): exact terms alone; every word exact (thrice the weight) or within one edit; the same with two edits for words of six

@@ -1,4 +1,4 @@
-"""Measure the last check before a publish: each invariant of a snapshot by itself, beside reading every byte for its checksums.
+"""Cost of the last check before a publish: each invariant of a snapshot by itself, beside reading every byte for its checksums.
 
     python -m benchmarks.snapshot_invariants FOLDER
 

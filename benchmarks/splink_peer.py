@@ -1,4 +1,4 @@
-"""Splink 5 on DuckDB over our keys, as one who knows it well would set it up. Runs in `.venv-bench`: imports nothing of ours.
+"""Splink 5 on DuckDB over our keys, as an expert would configure it. Runs in `.venv-bench`: imports nothing of ours.
 
 The best of some twenty tries at a bearable cost, most of them on one simulated world of 40,000 recordings: F1 .9917 and .9926 on two. Ten
 times fewer pairs for u lose up to .003 (and make training cheaper), a third training session gains nothing, Damerau-Levenshtein levels cost

@@ -1,4 +1,4 @@
-"""Monitoring of live streams: what a stream costs, how many a core carries, and whether airings are what was on the air.
+"""Monitoring of live streams: the cost of a stream, the streams that a core carries, and whether airings match what was on air.
 
     python -m benchmarks.streams AUDIO WORK [--streams 24 100] [--seconds 60]      cost: a worker and a matcher over real connections
     python -m benchmarks.streams AUDIO WORK --show [--seed 1] [--hard]             truth: four scripted shows on a real Icecast
@@ -6,8 +6,8 @@
 
 AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. `--show` and `--rehearse`
 exit with 1 unless script and rows agree, row for row. Cost is CPU time of the worker process and of the matcher process, by the
-stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in turns) come from a server in a process of its own. `late` is
-how far behind its time sound was heard: more than some seconds means that the machine is full.
+stream-seconds that the worker reports; the streams (MP3 128, Opus 48, in turns) come from a server in a process of its own. `late` is
+the delay of heard sound: more than some seconds means that the machine is full.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _make_world(options: argparse.Namespace) -> World:
 def _show(world: World, options: argparse.Namespace) -> bool:
     made = dict(zip(FORMS, draw_shows(world, len(FORMS), options.minutes * 60, options.seed, hard=options.hard), strict=True))
     aired = broadcast_shows(made, _publish(world, options.work), options.work, options.seed)
-    print(f"\n| stream, seed {options.seed} | {HEADING} | gaps told |\n|---|---|---|---|---|---|---|---|---|")
+    print(f"\n| stream, seed {options.seed} | {HEADING} | gaps reported |\n|---|---|---|---|---|---|---|---|---|")
     for form, one in aired.items():
         print("|", " | ".join((form, *one.result.build_columns(), str(one.gaps))), "|")
         for complaint in one.result.list_complaints() + one.complaints:
@@ -107,6 +107,7 @@ def _print_costs(world: World, options: argparse.Namespace) -> None:
     memory = "RSS MB, all | RSS MB, a stream"
     print(f"| streams | worker ms a stream-second | matcher ms | streams a core | questions a minute | {memory} | late s | airings |")
     print("|---|---|---|---|---|---|---|---|---|")
+    # One stream pays for the process; the memory of each further stream is what it adds to that.
     empty = _measure_cost(options, catalog, data, 1)
     for count in options.streams:
         one = _measure_cost(options, catalog, data, count)
@@ -170,6 +171,7 @@ def _measure_cost(options: argparse.Namespace, catalog: Path, files: list[Path],
     worker = subprocess.Popen([*command, "--capacity", str(count), "--metrics-file", str(metrics), "--log-level", "error"], env=environment)
     try:
         _await_running(metrics, count)
+        # The burst at the start of each stream is decoded at once and would count as cost.
         time.sleep(_WARM_SECONDS)
         before = _read_state(worker, matcher, metrics)
         time.sleep(options.seconds)
@@ -219,7 +221,7 @@ def _measure_cpu(pid: int) -> float:
 
 
 def _serve(files: list[str]) -> None:
-    """Send each connection a file over and over in real time, from its own start, some seconds at once."""
+    """Send each connection a file repeatedly in real time, from its own start, some seconds ahead at first."""
     contents = [Path(file).read_bytes() for file in files]
     listening = socket.create_server(("127.0.0.1", 0), backlog=500)
     print(listening.getsockname()[1], flush=True)
@@ -232,6 +234,8 @@ def _serve(files: list[str]) -> None:
             kind = b"audio/mpeg" if number % len(contents) == 0 else b"application/ogg"
             connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: " + kind + b"\r\n\r\n")
             rate = len(data) / _LOOP_SECONDS
+            # An Ogg stream must begin with its headers; MP3 can be joined anywhere, so each connection starts
+            # elsewhere.
             at = 0 if kind == b"application/ogg" else number * 7919 * 1000 % len(data)
             began, sent = time.monotonic() - _BURST_SECONDS, 0
             while True:
@@ -253,8 +257,8 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("work", type=Path)
     parser.add_argument("--streams", type=int, nargs="+", default=[24, 100])
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--tracks", type=int, default=60, help="of the music, at most so many")
-    parser.add_argument("--made-up", type=int, default=20_000, help="recordings more in the index")
+    parser.add_argument("--tracks", type=int, default=60, help="use at most this many tracks of the music")
+    parser.add_argument("--made-up", type=int, default=20_000, help="number of made-up recordings in the index")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--rehearse", action="store_true")
     parser.add_argument("--shows", type=int, default=4)

@@ -1,8 +1,8 @@
-"""Scripted shows on a real Icecast by real sources, monitored by a real server, in real time: does its report match what aired?
+"""Scripted shows on a real Icecast by real sources, monitored by a real server, in real time: the report must match what aired.
 
 Faults happen meanwhile: sources drop out, change their codec in the middle of a song, the streaming server is killed and restarted, monitor
-workers are killed with -9 and the supervisor starts others. Only knowable facts are checked: faults are drawn so that no song begins late
-or ends early while nobody listens, and part of each is heard without a gap. The script belongs in streams_script.py.
+workers are killed with -9 and the supervisor starts others. Only knowable facts are checked: no song begins late or
+ends early while nothing is heard, and part of each song is heard without a gap. The script belongs in streams_script.py.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 _START_SECONDS = 120.0
 _WORKERS = 2
 _CALM_SECONDS = 40.0
-"""At the beginning and at the end of the shows; half of it between faults of one stream."""
+"""Seconds without faults at the beginning and at the end of the shows; half of it separates the faults of one stream."""
 _LONG_SECONDS = 28.0
-"""A source that was away for longer than half a minute is not assumed to have played on."""
+"""Limit of a gap across the end of a song. The monitor does not assume that a song went on after half a minute of silence."""
 _BEFORE, _AFTER = 10.0, 16.0
-"""Seconds around a time of which nobody heard anything, in which what begins late or is cut short may not be heard either."""
+"""Seconds before and after an unheard time. A late beginning or an early end in them may not be heard either."""
 _HEARD_SECONDS = 30.0
-"""On end, of each airing."""
+"""Seconds of each airing that are heard without a gap."""
 
 
 @dataclass(frozen=True)
 class Misfortune:
-    """`at`: second of the shows; `away`: seconds until all works again; `unheard`: the most seconds without sound from then on."""
+    """A fault. `at`: second of the shows; `away`: seconds until all works again; `unheard`: the most seconds without sound from `at` on."""
 
     kind: str
     at: float
@@ -74,7 +74,7 @@ class OnAir:
 
 
 def broadcast_shows(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -> dict[str, OnAir]:
-    """Return by form the result of its show. Takes as long as the longest show."""
+    """Broadcast all shows, and return the result of each by its form. This takes as long as the longest show."""
     misfortunes = draw_misfortunes(shows, seed)
     for one in misfortunes:
         print(f"  {one.at:4.0f} s: {one.kind} {one.form} {', '.join(one.streams)}, {one.away:.0f} s", flush=True)
@@ -98,6 +98,7 @@ def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
     everybody = tuple(shows)
 
     def add(kind: str, streams: tuple[str, ...], away: float, unheard: float, form: str = "") -> None:
+        # Draw until one fits: a fair place may be rare in a show full of short songs.
         for _ in range(2000):
             one = Misfortune(kind, draw.uniform(_CALM_SECONDS, length - _CALM_SECONDS - unheard), away, unheard, streams, form)
             if all(_is_fair(shows[name], [*(other for other in found if name in other.streams), one]) for name in streams):
@@ -107,6 +108,7 @@ def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
 
     for _ in range(2):
         away = draw.uniform(2, 6)
+        # The listener's waits between attempts grow, so it may return as much later again as the source was away.
         add("server killed and started", everybody, away, 2 * away + 5)
         add("monitor killed", everybody, 0, 18)
     for name in shows:
@@ -119,7 +121,7 @@ def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
 
 
 def _is_fair(show: Show, misfortunes: list[Misfortune]) -> bool:
-    """Return whether the airings can be known in spite of them."""
+    """Return whether the airings can be known in spite of these faults."""
     unheard = sorted((one.at, one.at + one.unheard) for one in misfortunes)
     if any(start - end < _CALM_SECONDS / 2 for (_, end), (start, _) in pairwise(unheard)):
         return False
@@ -129,6 +131,8 @@ def _is_fair(show: Show, misfortunes: list[Misfortune]) -> bool:
             return False
         if any(start < one.end < end and end - start > _LONG_SECONDS for start, end in unheard):
             return False
+        # Pieces of the airing that are heard without a gap: from its start to the first fault, between faults, and to
+        # its end.
         edges = [one.start, *(min(max(edge, one.start), one.end) for times in unheard for edge in times), one.end]
         if max(end - start for start, end in zip(edges[::2], edges[1::2], strict=True)) < min(_HEARD_SECONDS, one.seconds):
             return False
@@ -139,6 +143,7 @@ def _play(
     shows: Mapping[str, Show], misfortunes: list[Misfortune], icecast: Icecast, interface: _Interface, server: int
 ) -> dict[str, OnAir]:
     began = time.time() + 1
+    # All shows count from one moment, so times of the report and of the script can be compared.
     sources = {name: Source(icecast, name, show.samples, began, rate=RATE) for name, show in shows.items()}
     forms = {name: name for name in shows}
     try:

@@ -1,4 +1,4 @@
-"""A scripted show heard through a codec faster than time, without any network or process: hours of it in minutes."""
+"""A scripted show that is heard through a codec faster than real time, without network or process: hours take minutes."""
 
 from __future__ import annotations
 

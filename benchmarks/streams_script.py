@@ -1,8 +1,8 @@
-"""Scripted radio out of real music: its sound, and which known recording airs from when to when.
+"""Scripted radio made of real music: its sound, and the times at which each known recording airs.
 
 Recordings are the beginnings of real tracks (benchmarks/game_music.py); every third track is in no index and airs as unknown music. Made-up
-recordings out of other tracks (recognition_synthetic.py) fill the index: out of the same, some would be copies of what airs. Talk is a
-speaking program's, also over music. What must not live here: how a show is heard (streams_rehearsal.py, streams_on_air.py), whether rows
+recordings of other tracks (recognition_synthetic.py) fill the index; of the same tracks, some would be copies of what airs. A speaking
+program talks, also over music. What must not live here: how a show is heard (streams_rehearsal.py, streams_on_air.py), whether rows
 are right (streams_truth.py).
 """
 
@@ -42,9 +42,9 @@ _DECK = {
     "whole": 6, "cut short": 4, "begun late": 3, "repeated": 3,
     "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2,
 }  # fmt: skip
-"""Count of each part in a deck that `_part` shuffles."""
+"""Number of each part in a deck that `_deal` shuffles."""
 _HARD = {"talked over": 3, "cross-faded": 3}
-"""Parts whose beginnings nobody can hear alone: a hard show has them, too."""
+"""Parts whose beginnings cannot be heard alone: a hard show has them, too."""
 _LONGEST, _SHORTEST = 200.0, 60.0
 """Seconds of a track that make a recording."""
 _TAIL_SECONDS = 15.0
@@ -90,11 +90,11 @@ class _Piece:
     recording_id: int = 0
     kind: str = ""
     fade: float = 0.0
-    """Seconds in which the piece before goes and this one comes."""
+    """Seconds over which this piece and the one before are cross-faded."""
 
 
 def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> World:
-    """Read the music and index it, with `made_up` recordings more. What was read of the made-up ones is kept in `work`."""
+    """Read the music and index it with `made_up` further recordings, which are kept in `work`."""
     files = list_tracks(audio)
     chosen = files[:: max(1, len(files) // most_tracks)]
     read = [samples for file in chosen if len(samples := _read(file)) > _SHORTEST * RATE]
@@ -128,7 +128,7 @@ def _deal(deck: Mapping[str, int], draw: np.random.Generator) -> Iterator[str]:
 
 
 def _draw_pieces(world: World, seconds: float, deck: Iterator[str], draw: np.random.Generator) -> list[_Piece]:
-    """Return parts while there is room for the shortest song; parts that are too long are passed over.
+    """Return parts while there is room for the shortest song; parts that are too long are skipped.
 
     Talk comes first and last.
     """
@@ -181,6 +181,8 @@ def _mix_pieces(pieces: Sequence[_Piece]) -> Show:
             facts = (piece.recording_id, at / RATE, len(samples) / RATE)
             truth.append(Aired(*facts, piece.kind))
         if fade:
+            # Sine and cosine keep the power constant during the fade; straight lines would make it quieter in the
+            # middle.
             rising = np.sin(np.linspace(0, np.pi / 2, fade))
             samples[:fade] = np.clip(samples[:fade] * rising + whole[-1][-fade:] * rising[::-1], -32768, 32767)
             whole[-1] = whole[-1][:-fade]

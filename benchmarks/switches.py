@@ -102,6 +102,7 @@ def damage_edition(root: Path, name: str) -> None:
     """Change the last byte of the serving file of a snapshot that nobody has open."""
     file = root / SNAPSHOTS / name / "serving" / "serving.sqlite"
     content = file.read_bytes()
+    # A new file: a change in place would reach every hard link to this one.
     file.unlink()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 0xFF]))
 
