@@ -65,7 +65,8 @@ def build(options: argparse.Namespace) -> int:
     except SourcesError as error:
         return _fail(str(error))
     require_usable(settings)
-    from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415 - importing dagster costs more than the other commands take
+    # Dagster is imported late: its import takes longer than most other commands.
+    from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415
 
     try:
         built = run_build(settings, relink=options.relink)
@@ -77,7 +78,7 @@ def build(options: argparse.Namespace) -> int:
 
 def reclassify(options: argparse.Namespace) -> int:
     """Classify again by changed genre rules or suggestions, without staging or linkage, and publish."""
-    from pipeline.run import BuildFailedError, run_reclassify  # noqa: PLC0415 - as above
+    from pipeline.run import BuildFailedError, run_reclassify  # noqa: PLC0415
 
     settings = replace(Settings.from_environment(), root=options.catalog.resolve())
     for name in ("dumps", "sources", "rules"):
@@ -95,9 +96,10 @@ def reclassify(options: argparse.Namespace) -> int:
 def require_usable(settings: Settings) -> None:
     """Read the files that people write, and try to write into the catalog, before an hour of build needs either.
 
-    ValueError and OSError name what cannot be used.
+    ValueError and OSError name the file or folder and the reason.
     """
-    from genre_rules.documents import RuleError  # noqa: PLC0415 - the other commands need none of these
+    # The other commands need none of these modules.
+    from genre_rules.documents import RuleError  # noqa: PLC0415
     from genre_rules.load import load_book  # noqa: PLC0415
     from pipeline.linkage.overrides import load_overrides  # noqa: PLC0415
 
@@ -130,44 +132,42 @@ def evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def explain(options: argparse.Namespace) -> int:
-    """Print why a recording of the live snapshot is one, what was kept out of it, and the source of each field."""
+def explain_recording(options: argparse.Namespace) -> int:
+    """Print the evidence that makes records of the live snapshot one recording, the evidence against, and the source of each field."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from pipeline.explain import explain as explained  # noqa: PLC0415
-    from pipeline.explain import format_json, format_text  # noqa: PLC0415
+    from pipeline.explain import explain, format_json, format_text  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     try:
-        explanation = explained(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
+        explanation = explain(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
     except CatalogError as error:
         return _fail(str(error))
     print(format_json(explanation) if options.json else format_text(explanation))
     return 0
 
 
-def snapshots(options: argparse.Namespace) -> int:
+def list_snapshots(options: argparse.Namespace) -> int:
     """Print published snapshots in the order of publication. The output marks the live one and damaged ones."""
-    from catalog_store.publisher import damaged_snapshots  # noqa: PLC0415
-    from catalog_store.publisher import snapshots as published  # noqa: PLC0415
+    from catalog_store.publisher import damaged_snapshots, snapshots  # noqa: PLC0415
     from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
 
     if not (options.catalog / SNAPSHOTS).is_dir():
         return _fail(f"no catalog at {options.catalog}: it has no folder {SNAPSHOTS!r}; --catalog takes the folder that `build` was given")
-    for snapshot in published(options.catalog):
+    for snapshot in snapshots(options.catalog):
         print(json.dumps(snapshot.summary()))
     for name, reason in damaged_snapshots(options.catalog).items():
         print(json.dumps({"id": name, "damaged": reason}))
     return 0
 
 
-def rollback(options: argparse.Namespace) -> int:
+def roll_back(options: argparse.Namespace) -> int:
     """Make an earlier snapshot the live one. First reads all its files, which takes some two seconds a gigabyte."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from catalog_store.publisher import rollback as switch_back  # noqa: PLC0415
+    from catalog_store.publisher import rollback  # noqa: PLC0415
 
     try:
         with _claim_catalog(options.catalog, "rollback"):
-            live = switch_back(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
+            live = rollback(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
     print(json.dumps(live.summary()))
@@ -192,7 +192,7 @@ def verify(options: argparse.Namespace) -> int:
     return 0
 
 
-def overrides(options: argparse.Namespace) -> int:
+def check_overrides(options: argparse.Namespace) -> int:
     """Check a file of reviewed must-links and cannot-links; with --catalog also against the live snapshot, a JSON line per remark."""
     from pipeline.linkage.overrides import report_overrides  # noqa: PLC0415
 
@@ -201,7 +201,7 @@ def overrides(options: argparse.Namespace) -> int:
     return 0
 
 
-def registry(options: argparse.Namespace) -> int:
+def derive_registry(options: argparse.Namespace) -> int:
     """Derive the lost id registry of the live snapshot from its other tables, for the next build."""
     from pipeline.linkage.registry import rebuild_registry  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
@@ -216,7 +216,8 @@ def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
     """Claim the catalog for a command that changes it; CatalogBusyError when a build holds it."""
 
     def has_ended(record: ClaimRecord) -> bool:
-        from pipeline.defs.resources import has_ended as ask_dagster  # noqa: PLC0415 - as for build: rarely needed, and slow to import
+        # Only a claim between two steps of a Dagster run needs the answer, and Dagster is slow to import.
+        from pipeline.defs.resources import has_ended as ask_dagster  # noqa: PLC0415
 
         return ask_dagster(record)
 
@@ -236,6 +237,7 @@ def _require_catalog(options: argparse.Namespace) -> None:
 def _fail(message: str) -> int:
     """Print why the command failed and return the exit code; after Ctrl-C 128 + SIGINT, as in shells."""
     if caught := _read_caught_signal():
+        # The error of a library that was interrupted says nothing useful, so `message` is dropped.
         print("interrupted", file=sys.stderr)
         return 128 + caught
     print(f"error: {message}", file=sys.stderr)
@@ -271,7 +273,7 @@ def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
 
-    command = commands.add_parser("build", help="dumps -> published catalog", description=build.__doc__)
+    command = commands.add_parser("build", help="build a catalog from dumps and publish it", description=build.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="folder of the catalog; made when missing")
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
@@ -303,47 +305,47 @@ def _build_parser() -> argparse.ArgumentParser:
     command.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the dumps and the truth")
     command.set_defaults(run=simulate)
 
-    command = commands.add_parser("evaluate", help="linkage against the truth, as JSON", description=evaluate.__doc__)
+    command = commands.add_parser("evaluate", help="compare a build with the truth of its world", description=evaluate.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built from the world")
     command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
     command.set_defaults(run=evaluate)
 
     command = commands.add_parser(
-        "explain", help="why source records are one recording, and the source of each field", description=explain.__doc__
+        "explain", help="print why records are one recording, and the source of each field", description=explain_recording.__doc__
     )
     command.add_argument("key", metavar="KEY", help="track id, ISRC or <platform>:<external id>; old ids are followed")
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--json", action="store_true", help="print all evidence as JSON")
-    command.set_defaults(run=explain)
+    command.set_defaults(run=explain_recording)
 
     _add_snapshot_commands(commands)
 
-    command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=overrides.__doc__)
+    command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=check_overrides.__doc__)
     command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage.md")
     command.add_argument(
         "--catalog", type=Path, metavar="DIR", help="also list records that its live snapshot lacks or links in another way"
     )
-    command.set_defaults(run=overrides)
+    command.set_defaults(run=check_overrides)
 
-    command = commands.add_parser("registry", help="derive a lost id registry from the live snapshot", description=registry.__doc__)
+    command = commands.add_parser("registry", help="derive a lost id registry from the live snapshot", description=derive_registry.__doc__)
     command.add_argument("action", choices=["rebuild"])
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog whose live snapshot lost its registry")
-    command.set_defaults(run=registry)
+    command.set_defaults(run=derive_registry)
     return parser
 
 
 def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("snapshots", help="list published snapshots", description=snapshots.__doc__)
+    command = commands.add_parser("snapshots", help="list published snapshots", description=list_snapshots.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
-    command.set_defaults(run=snapshots)
+    command.set_defaults(run=list_snapshots)
 
-    command = commands.add_parser("rollback", help="make an earlier snapshot live", description=rollback.__doc__)
+    command = commands.add_parser("rollback", help="make an earlier snapshot live", description=roll_back.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
     command.add_argument(
         "--sizes-only", action="store_true", help="compare sizes only: takes no time, but does not find damage inside files"
     )
-    command.set_defaults(run=rollback)
+    command.set_defaults(run=roll_back)
 
     command = commands.add_parser("verify", help="check a snapshot's checksums and invariants", description=verify.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")

@@ -40,4 +40,5 @@ def build_definitions(
     )
 
 
+# Dagster looks for a module attribute of this type when it loads the code location.
 defs = build_definitions({"catalog": CatalogResource.of(Settings.from_environment())}, Settings.from_environment().schedule)

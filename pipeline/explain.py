@@ -45,6 +45,7 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
     NoSnapshotError before the first publish; ValueError for a malformed or unknown key, and for overrides that
     cannot be read.
     """
+    # The snapshot is looked up once: a build may publish another one meanwhile, and evidence must come from a single snapshot.
     snapshot = live_snapshot(paths.root)
     tables = snapshot.folder / TABLES_FOLDER
     found = find(tables, key)
@@ -57,6 +58,7 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
 def _read_decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
     if not paths.has_overrides:
         return ()
+    # The file may have changed since the build. So decisions are shown as they stand now, beside the evidence of the snapshot.
     records = {f"{member.platform}:{member.external_id}" for member in known.members}
     entries = load_overrides(paths.overrides).entries
     return tuple(
@@ -133,7 +135,7 @@ def _format_time(milliseconds: int | None) -> str:
 
 def _align_columns(rows: Iterable[Iterable[str]]) -> list[str]:
     """Return rows as lines, with cells padded to the widest of each column."""
-    cells = [list(row) for row in rows]
+    cells = [list(row) for row in rows]  # `rows` may be a generator, and the widths need a pass of their own
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
@@ -157,7 +159,7 @@ def _format_members(explanation: Explanation, letters: dict[int, str]) -> list[s
         rows.append(
             [atom, f"{member.platform}:{member.external_id}", *(_format_record(record) if record else ["(no longer staged)", "", "", ""])]
         )
-    return _align_columns(sorted(rows))
+    return _align_columns(sorted(rows))  # by atom, then by platform: records of one atom stand together
 
 
 def _format_record(row: dict[str, Any]) -> list[str]:

@@ -70,6 +70,7 @@ class BuildPaths:
 
     def table(self, name: str) -> Path:
         """Return the folder of a linkage or catalog table; ValueError for a staging table, which has a folder for each platform."""
+        # A staging table has no folder of its own: each platform is staged alone and replaces only its own rows.
         layer = TABLES[name].layer
         if layer == "staging":
             raise ValueError(f"staging table {name!r} has one folder per platform: use staged()")
@@ -111,11 +112,11 @@ class BuildPaths:
 
     @property
     def relink(self) -> Path:
-        """A file that makes the next build link everything anew, if it exists."""
+        """File that makes the next build link everything anew. It need not exist."""
         return self.root / "work" / "relink"
 
     def ask_for_relink(self) -> None:
-        """Make the next build link everything anew, also if it has to be started again."""
+        """Make the next successful build link everything anew."""
         self.relink.parent.mkdir(parents=True, exist_ok=True)
         self.relink.touch()
 

@@ -35,7 +35,7 @@ class BuildFailedError(Exception):
 def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot, and return facts about it. BuildFailedError when a step fails.
 
-    With `relink` every record is linked anew, also by the next build if this one fails.
+    With `relink` the build links every record anew. If it fails, the next build does so.
     """
     with _claim_run("build", settings, NIGHTLY) as run_id:
         # The wish is a file, so that the next build links everything anew if this one fails.
@@ -82,6 +82,7 @@ def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequ
             asset_selection=keys,
             instance=instance,
             raise_on_error=False,
+            # Dagster's own log would repeat every event on standard error, where the progress goes.
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
     if not result.success:
@@ -91,12 +92,14 @@ def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequ
 
 def _find_report(result: dg.ExecuteInProcessResult, settings: Settings) -> list[str]:
     """Return the line that names the report, if the build reached the gate."""
+    # A report of an earlier build may lie there; it would explain nothing about this one.
     has_report = any(event.materialization.asset_key == FIGURES_KEY for event in result.get_asset_materialization_events())
     return [f"The report tells more: {BuildPaths(settings.root).report}"] if has_report else []
 
 
 def _list_costs(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
     """Return the cost of each step, in the order in which they ran."""
+    # A step yields a result per table, each with the cost of the whole step: the first one is taken.
     stages: dict[str, dict[str, object]] = {}
     for event in result.get_asset_materialization_events():
         metadata = event.materialization.metadata

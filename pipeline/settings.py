@@ -25,6 +25,7 @@ Share = float
 Factor = float
 """From 1."""
 Cron = str
+# Bounds beyond which a value can only be a slip of the keyboard: 0 snapshots to keep, a share of 20 for 20 %.
 _BOUNDS = {"Count": (1, 1_000_000), "Share": (0, 1), "Factor": (1, 1_000_000)}
 _CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
 _CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
@@ -101,4 +102,5 @@ def _read(variable: str, text: str, kind: str) -> object:
         if not _CRON.fullmatch(text.strip()):
             raise ValueError(f"{variable}={text!r}: expected a cron expression of five fields, as `0 3 * * *`")
         return text
+    # Whether the file exists is checked where it is read: a command that does not need it must not fail.
     return Path(text)

@@ -34,7 +34,7 @@ FEW_WORKS = 4
 TYPOS = ((24, 3), (11, 2), (5, 1))
 """Pairs: letters of the shorter name, wrong letters that it may have."""
 LEAST_FOR_SCRIPTS = 2
-"""Least common recordings of two names in different scripts. Nobody can say whether such names sound alike."""
+"""Least common recordings of two names in different scripts. The spellings of such names cannot be compared."""
 
 _NODES = """
 SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose, platform = 'name' AS is_bare
@@ -95,17 +95,17 @@ def group_artists(bench: Workbench) -> pl.DataFrame:
     firm = nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder"))
     clusters = group_nodes(firm, ties)
     # Most names have one bearer after the ties. Facts are collected for the clusters of open pairs alone.
-    open_ = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
-    if open_.is_empty():
+    open_pairs = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
+    if open_pairs.is_empty():
         return attach(clusters, nodes, ties)
-    bench.load("open_node", clusters.filter(pl.col("group").is_in(pl.concat([open_["node_a"], open_["node_b"]]).implode())))
-    alike = weigh_likeness(
-        open_,
+    bench.load("open_node", clusters.filter(pl.col("group").is_in(pl.concat([open_pairs["node_a"], open_pairs["node_b"]]).implode())))
+    odds = weigh_likeness(
+        open_pairs,
         _collect_facts(bench, single, clusters),
         bench.read_frame(_OPEN_WORKS),
         find_shared_names(firm.filter(~pl.col("is_placeholder"))),
     )
-    return attach(group_nodes(firm, ties, alike), nodes, ties)
+    return attach(group_nodes(firm, ties, odds), nodes, ties)
 
 
 def _find_listed_pairs(bench: Workbench) -> pl.DataFrame:
@@ -279,5 +279,5 @@ def _classify_genres(bench: Workbench) -> pl.DataFrame:
         mains, schema=["platform", "parent", "genre", "value"], orient="row", schema_overrides=dict.fromkeys(_TEXTS, pl.String)
     )
     # Sources name one genre in many ways. Only the main genres of two artists can be compared.
-    heard = bench.read_frame("SELECT * FROM open_genre").join(known, on=list(_TEXTS[:3]))
-    return heard.select("node", "value", kind=pl.lit("genre")).unique()
+    genres = bench.read_frame("SELECT * FROM open_genre").join(known, on=list(_TEXTS[:3]))
+    return genres.select("node", "value", kind=pl.lit("genre")).unique()

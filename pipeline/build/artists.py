@@ -3,8 +3,8 @@
 `build_artists` writes source_credit, artist_source and artist. `count_artist_works` fills the counts of `artist` once releases and
 recordings exist. identity.py decides which platform artists are one.
 
-A name without an id is an entity of its own (`name:<key>`). It joins the artist of that name if nobody else bears the name. On a recording
-it joins the artist of that name who is credited there by id.
+A name without an id is an entity of its own (`name:<key>`). It joins the artist of that name if there is only one. On a recording it joins
+the artist of that name who is credited there by id.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NAME_ONLY = "name"
 """`platform` of nodes that are known by name only."""
 UNKNOWN_ARTIST = "Unknown Artist"
-"""Artist of a record that names nobody: a track always has a primary artist (contract B6)."""
+"""Artist of a record without a name: a track always has a primary artist (contract B6)."""
 VARIOUS_ARTISTS = "Various Artists"
-"""Artist of a release that names nobody and whose tracks do not agree."""
+"""Artist of a release without a name whose tracks have different artists."""
 VARIOUS_KEY = "variousartists"
 VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
@@ -135,6 +135,7 @@ SELECT platform, name, bool_or(has_id) AS has_id FROM (
 ) GROUP BY ALL
 """
 
+# Placeholders are left out: `(feat. Various Artists)` names nobody.
 _KNOWN = f"""
 SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
     SELECT k.key, {rank_sql(ARTIST_NAME)} AS rank, {shown_name_sql("name")} AS shown
@@ -188,6 +189,8 @@ WHERE is_sure OR (recording_id, key) IN (
 """
 """Credits by title. An unsure name (`Sunset Mix`) counts when some platform lists that artist on the recording."""
 
+# An artist of a platform's list whom nobody credits is a node, too: it may carry a link or a listed name. Numbers are dense and in the
+# order of (platform, id), so that the smallest node of a group does not depend on the order of the dumps.
 _NODE = f"""
 WITH used AS (
     SELECT platform, artist_id, min(name) AS name FROM (
@@ -232,6 +235,8 @@ FROM (
 """
 """Artists credited by id on a recording. A record that names one of them there without an id means the same artist."""
 
+# A bare name takes the artist of that name who is credited by id on the same recording. That holds for this recording only, so it is
+# looked up here and makes no tie.
 _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
     CASE WHEN c.is_bare THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
@@ -264,6 +269,8 @@ FROM (FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name
 JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
 """
 
+# Three ranks of names: a platform's own list of artists, then its credits (the most frequent name), then credits of releases. Within the
+# first two the chain decides.
 _ARTIST = f"""
 WITH named AS (
     SELECT a.artist_id, {rank_sql(ARTIST_NAME, "n.platform")} AS rank, s.sort_name, s.popularity,

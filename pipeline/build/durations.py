@@ -1,9 +1,7 @@
 """Duration of a recording: the median of the platforms, one value each.
 
-Each platform's value is the median of its records. Platforms further than AGREEING_MS from the best-supported value are left out. One with
-a hidden track or a wrong entry must not move the others. Two that contradict each other must not be averaged into a length that nobody
-measured. Videos count only where nothing else does, because they have intros. recordings.py rounds to seconds; pipeline/linkage/guards.py
-uses durations as evidence of identity.
+Each platform's value is the median of its records. Platforms further than AGREEING_MS from the best-supported value are left out. Videos
+count only where nothing else does. recordings.py rounds to seconds; pipeline/linkage/guards.py uses durations as evidence of identity.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ AGREEING_MS = 4_000
 """Largest distance of two platforms that agree. Encoder delay, trailing silence and whole seconds make up to 3 s in real quadruples, 4 with
 jitter."""
 
+# One value per platform: five albums of one shop are one measurement. Videos have intros, so they are the last resort.
 DURATION_OF_PLATFORM = """
 WITH timed AS (
     SELECT recording_id, platform, is_video, median(duration_ms) AS ms, count(*) AS records
@@ -26,7 +25,8 @@ FROM timed ANTI JOIN (SELECT recording_id FROM timed WHERE NOT is_video) USING (
 """
 """Duration per platform; reads `member`, kept as `duration_of_platform`."""
 
-# Most recordings have platforms that agree. The join of platforms with each other, for the others, stays small.
+# A platform with a hidden track or a wrong entry must not move the others. Two that contradict each other must not be averaged into a
+# length that nobody measured. Most recordings have platforms that agree, so the join of platforms with each other stays small.
 DURATION = f"""
 WITH spread AS (
     SELECT recording_id, median(ms) AS ms, count(*) AS platforms, max(ms) - min(ms) > {AGREEING_MS} AS is_split

@@ -1,4 +1,4 @@
-"""Fingerprints of each recording: days put together, merges followed, links weighed against one another.
+"""Fingerprints of each recording: the module joins the daily tables, follows merges and weighs links against each other.
 
 The module writes recording_fingerprint and fingerprint_conflict. Of the rows of one id those of the latest day count. A fingerprint track
 goes to the recording that most users named, unless its length differs too much. The other recordings named for it are kept as conflicts. A
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_FINGERPRINTS = 3
-"""Fingerprints per recording: masters of it that sound alike but are not the same. Each more makes the index larger and finds less."""
+"""Fingerprints per recording: masters that sound alike but differ. Each further one makes the index larger and finds less."""
 LARGEST_GAP_SECONDS = 20
 """Largest gap in length between two copies of one recording (trailing silence, a hidden track cut off). A wider gap means another
 recording."""
@@ -59,6 +59,7 @@ SELECT '{FINGERPRINTS}' AS source, track, r.recording_id, sum(submission_count):
 FROM said JOIN recording_member r ON r.platform = '{CATALOG_B}' AND r.external_id = said.external_id
 SEMI JOIN length USING (track) GROUP BY ALL
 """
+# An operator's file names its recording by code or by a platform's id. The code comes first: its owner is decided by linkage.
 _OWN_CLAIM = f"""
 WITH said AS (
     SELECT fingerprint_id, isrc, target_platform, coalesce(x.new_id, external_id) AS external_id
@@ -92,6 +93,8 @@ FROM weighed w LEFT JOIN won o ON o.source = w.source AND o.track = w.track
 WHERE o.recording_id IS DISTINCT FROM w.recording_id
 """
 
+# Of a track the fingerprint that most users sent, nearest to the usual length. `ORDER BY source` puts an operator's own files first,
+# because 'audio' sorts before 'fingerprints'.
 _CHOSEN = f"""
 WITH best AS (
     SELECT track, fingerprint_id, fingerprint_key, duration_seconds, submission_count FROM print JOIN length USING (track)
@@ -137,7 +140,7 @@ def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
 def follow_merges(links: pl.DataFrame) -> pl.DataFrame:
     """Return old_id -> new_id with chains followed to their end.
 
-    Ids that lead into a circle stand for themselves and are left out.
+    Ids that lead into a circle are not merged, so the result leaves them out.
 
     Args:
         links: old_id, new_id (int64), old_id distinct.

@@ -1,7 +1,7 @@
 """Genre strings of the sources: each distinct string is classified once, then attached to the entities that carry it.
 
-The module makes the steps string, string_tag, unknown_string and entity_string on a workbench. The genre rules say what a string means;
-genres.py decides which platform is believed.
+The module makes the steps string, string_tag, unknown_string and entity_string on a workbench. The genre rules give a string its meaning;
+genres.py decides which platform to believe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_SHARE_OF_VOTES = 0.1
 
 
 def attach_strings(bench: Workbench, classifier: Classifier) -> None:
-    """Make the four steps.
+    """Make the four steps on the workbench.
 
     string: string_id, platform, parent (empty: none), genre; string_tag and unknown_string: see `classify_strings`; entity_string:
     platform, entity_kind, entity_id, string_id, position: the strings that count on each entity.
@@ -59,6 +59,7 @@ SELECT (row_number() OVER (ORDER BY platform, parent, genre))::BIGINT AS string_
 FROM (SELECT DISTINCT platform, coalesce(parent, '') AS parent, genre FROM source_genre)
 """
 
+# `greatest(1, ...)` leaves out tags that users voted down to 0. A source without votes (NULL) stands by its strings.
 _VOTED = f"""
 SELECT g.platform, g.entity_kind, g.entity_id, s.string_id, min(g.position) AS position
 FROM (SELECT *, max(votes) OVER (PARTITION BY platform, entity_kind, entity_id) AS top FROM source_genre) g

@@ -2,8 +2,7 @@
 
 The module writes genre, recording_genre, unclassified_genre_string and genre_coverage. Each platform has one opinion, that of its most
 direct level (recording before release before artist). An approved suggestion decides alone. Without one, every main that two platforms
-share counts. Without such a main, the first platform of the chain decides alone. The genre rules say what a string means, never a query
-here.
+share counts. Without such a main, the first platform of the chain decides alone. The genre rules alone give a string its meaning.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from pipeline.build.workbench import open_workbench
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
+# Agreement before the chain: exactly the true main in .934 and .940 of recordings instead of .904 and .923 (two simulated worlds). A
+# majority of more than two platforms gave no more than .0002 (docs/design/genres.md).
 ENOUGH_VOICES = 2
 """Platforms that must share a main to outvote the first of the chain. A main of one platform is wrong in a tenth of cases, a shared one in
 a sixtieth (two simulated worlds)."""
@@ -115,7 +116,8 @@ WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.t
 """
 """The opinion of each platform, taken from its most direct level."""
 
-# What an artist mostly plays says little about one recording, so it ranks behind every platform's opinion about recording or release.
+# What an artist mostly plays says little about one recording, so it ranks behind every platform's opinion about recording or release. As a
+# last vote it still gave .008 over leaving it out.
 _RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
 """Rank of a platform in the chain. Facts known of artists only rank behind the whole chain, in the same order."""
 
@@ -164,6 +166,7 @@ WHERE position < {MOST_GENRES}
 """Rows of recording_genre: of each main the genre of its first platform, and the genres that several share. A suggestion has its node's
 name as string."""
 
+# `undecided_count` weighs a string by the recordings that a rule for it would decide; the page sorts by it.
 _UNCLASSIFIED = """
 SELECT s.platform, s.parent, s.genre, count(DISTINCT h.recording_id)::INT AS recording_count,
     (count(DISTINCT h.recording_id) FILTER (WHERE d.recording_id IS NULL))::INT AS undecided_count
@@ -172,6 +175,7 @@ LEFT JOIN (SELECT DISTINCT recording_id FROM recording_genre) d ON d.recording_i
 GROUP BY ALL
 """
 
+# The query reads four steps of this stage, which end with it. So the table is written here and not by pipeline/quality, which reads it.
 _COVERAGE = """
 WITH known AS (SELECT DISTINCT recording_id, platform FROM recording_member),
 told AS (SELECT DISTINCT recording_id, platform FROM heard),
@@ -195,4 +199,5 @@ SELECT c.platform, coalesce(t.name, '') AS main, coalesce(k.n, 0) AS recording_c
 FROM counted c LEFT JOIN tree t ON t.genre_id = c.main_id LEFT JOIN any_known k ON k.platform = c.platform
 LEFT JOIN any_told o ON o.platform = c.platform
 """
-"""Recordings that each platform knows, tells a genre of, is understood about and decides. Platform or main '' stands for all."""
+"""Recordings per platform and main: known to the platform, with a string, with a string that a rule knows, and decided. Platform or main ''
+means all."""

@@ -6,7 +6,7 @@ The functions are pure functions over frames and know nothing about artists. The
    wins.
 2. `weigh_likeness` compares clusters that still bear one name: common facts, differing facts, and works that never meet. A name alone
    joins only clusters about which little is known and which no platform tells apart.
-3. Placeholders of one key are one entity and join nobody else. An entity known by its name alone, or without works, joins no two others.
+3. Placeholders of one key are one entity and join no others. An entity known by its name alone, or without works, joins no two others.
    It is *attached* to the only bearer of the name, or to the bearer with which it has most in common.
 
 artist_evidence.py and labels.py bring the evidence and hold the SQL.
@@ -60,7 +60,7 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
     Args:
         groups: node, group.
         nodes: node, key, is_loose, is_placeholder. Loose nodes that are no placeholders are attached; the others are in `groups`.
-            Loose nodes of a name that nobody else bears are one.
+            Loose nodes of a name without another bearer are one.
         ties: node_a, node_b, strength.
     """
     shared_names = find_shared_names(nodes.filter(~pl.col("is_bare"), ~pl.col("is_placeholder")))["key"].implode()
@@ -120,13 +120,13 @@ def separate_platforms(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame
     if crowded.is_empty():
         return groups
     members = crowded["node"].implode()
-    parted = _join_strongest_first(
+    separated = _join_strongest_first(
         crowded.join(nodes, on="node").sort("node"),
         # The nodes break ties between equal strengths, so that the result does not depend on the order of the rows.
         joining.filter(pl.col("node_a").is_in(members)).sort(-pl.col("strength"), "node_a", "node_b"),
         forbidden.filter(pl.col("node_a").is_in(members)),
     )
-    return pl.concat([groups.filter(~pl.col("group").is_in(at_odds.implode())), parted]).sort("node")
+    return pl.concat([groups.filter(~pl.col("group").is_in(at_odds.implode())), separated]).sort("node")
 
 
 def _join_strongest_first(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -> pl.DataFrame:
@@ -135,15 +135,15 @@ def _join_strongest_first(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: p
     root = {node: node for node in nodes["node"]}
     members = {node: [node] for node in root}
     platforms = {node: {platform} for node, platform in nodes.select("node", "platform").iter_rows()}
-    apart: dict[int, set[int]] = {}
+    forbidden_partners: dict[int, set[int]] = {}
     for first, second in forbidden.iter_rows():
-        apart.setdefault(first, set()).add(second)
-        apart.setdefault(second, set()).add(first)
+        forbidden_partners.setdefault(first, set()).add(second)
+        forbidden_partners.setdefault(second, set()).add(first)
     for first, second in edges.select("node_a", "node_b").iter_rows():
         left, right = sorted((root[first], root[second]))
         if left == right or platforms[left] & platforms[right]:
             continue
-        if any(apart.get(node, set()).intersection(members[right]) for node in members[left]):
+        if any(forbidden_partners.get(node, set()).intersection(members[right]) for node in members[left]):
             continue
         for node in members[right]:
             root[node] = left
@@ -153,7 +153,7 @@ def _join_strongest_first(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: p
 
 
 def find_shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the names (column `key`) that some platform tells apart.
+    """Return the names (column `key`) that some platform gives to several entities.
 
     Columns of `nodes`: platform, key, is_numbered (the platform itself numbers the bearers).
     """
@@ -182,7 +182,7 @@ def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame
 
     Args:
         pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name.
-        facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` stands for a single common work that alone joins nothing.
+        facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` is a single common work, which joins nothing alone.
         works: node, works: the number of works of each cluster.
         shared_names: key: names that some platform gives to two entities.
     """

@@ -27,12 +27,12 @@ def cut_joined_names(names: pl.DataFrame) -> pl.DataFrame:
     cut = build_name_table(names.select("name", "has_id")).filter(pl.col("part_keys").is_not_null())
     parts = cut.select("name", key="part_keys").explode("key", empty_as_null=False)
     parts = parts.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int32).over("name"))
-    called = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)
-    called = called.select("key", known=pl.col("name").str.replace(NUMBERED, ""))
+    usual_names = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)
+    usual_names = usual_names.select("key", known=pl.col("name").str.replace(NUMBERED, ""))
     written = _cut_pieces(cut.select("name")).unique(["name", "key"], keep="first", maintain_order=True)
     # The joins keep the order of the parts: `forward` below marks every part behind the first guest.
     found = parts.join(written, on=["name", "key"], how="left", maintain_order="left").join(
-        called, on="key", how="left", maintain_order="left"
+        usual_names, on="key", how="left", maintain_order="left"
     )
     return found.select(
         "name",

@@ -27,6 +27,7 @@ NO_LABEL = "^(not on label|no label|none|unknown label|unsigned|self released|se
 TIE = 1_000.0
 """Strength of a tie. Common recordings decide before any likeness."""
 
+# A placeholder known by its id is left out here; one known by its name only gets no key below.
 _LABELLED = """
 SELECT platform, release_id, label_id, label_name, label_id IS NULL AS is_name_only, is_compilation
 FROM source_release ANTI JOIN (SELECT platform, label_id FROM source_label WHERE is_placeholder) USING (platform, label_id)
@@ -85,6 +86,7 @@ _RELEASED = """
 SELECT DISTINCT n.node, n.key, t.platform, t.release_id, t.external_id, m.recording_id, n.is_compilation
 FROM release_node n JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
 """
+# `shared` keeps only recordings that stand on several labels of one name, so the join of labels with each other stays small.
 _TIES = """
 WITH here AS (SELECT DISTINCT node, key, recording_id FROM released), shared AS (
     FROM here SEMI JOIN (SELECT recording_id, key FROM here GROUP BY ALL HAVING min(node) < max(node)) USING (recording_id, key)
@@ -120,9 +122,9 @@ def _group(bench: Workbench) -> pl.DataFrame:
     if pairs.height:
         bench.load("open_node", clusters)
         bench.keep("open_released", _OPEN_RELEASED)
-        alike = weigh_likeness(pairs, bench.read_frame(_FACTS), bench.read_frame(_OPEN_WORKS), find_shared_names(firm))
+        odds = weigh_likeness(pairs, bench.read_frame(_FACTS), bench.read_frame(_OPEN_WORKS), find_shared_names(firm))
         # Ties are counts of common recordings; lifted above all likeness, they are joined first.
-        clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), alike)
+        clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), odds)
     groups = attach(clusters, nodes, ties)
     return nodes.join(groups, on="node").select("node", "group", source_key=pl.concat_str("platform", "external_id", separator=":"))
 

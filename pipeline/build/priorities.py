@@ -43,7 +43,7 @@ GENRE: Chain = (SUGGESTION, STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSV
 """Order for genres. A shop files each track; votes and editors file releases; streamsvc_a knows genres of artists only."""
 
 ROLELESS: Chain = (STREAMSVC_A,)
-"""Platforms whose `primary` only means `is in the list`. A list of any platform that names no guest is silent about guests in the same way,
+"""Platforms that call every listed artist `primary`. A list of any platform that names no guest is silent about guests in the same way,
 one that names no remixer about remixers. store_a knows no guests, and editors leave roles out."""
 
 CHAINS = {

@@ -37,7 +37,7 @@ SELECT recording_id, min(record) FILTER (WHERE list_contains(isrcs, isrc)) AS is
     {record_sql(f"min({packed_sql(('round(abs(duration_ms - ms))', 29))}) FILTER (WHERE duration_ms IS NOT NULL)")} AS duration_record
 FROM member JOIN chosen USING (recording_id) GROUP BY recording_id
 """
-"""The first record that carries the code, and the one whose duration is nearest to the agreed one."""
+"""The first record that carries the code, and the record with the duration nearest to the agreed one."""
 
 
 def _source_columns_sql(field: str, record: str) -> str:

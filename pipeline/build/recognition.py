@@ -1,4 +1,4 @@
-"""The recognition index of a build: old segments are taken over, and new fingerprints go into a small segment beside them.
+"""The recognition index of a build: it takes over old segments and puts new fingerprints into a small segment beside them.
 
 A segment (format: audio_recognition/index/layout.py) is built of fingerprint keys, not of recording ids. KEYS_FILE keeps the keys, and
 IDS_FILE holds the recording of each key. A whole index depends on the chosen fingerprints alone, not on earlier snapshots. `plan_segments`
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_DELTAS = 6
-"""Most small segments. Each is searched by itself, so more of them become one."""
+"""Most small segments. Each is searched by itself, so a further one merges them."""
 LARGEST_DELTA_SHARE = 0.2
-"""Share of the fingerprints that count. With more of them outside the base, or as many dead ones in it, the base is built anew."""
+"""Share of the fingerprints that count. With more of them outside the base, or as many dead ones in it, the base is rebuilt."""
 KEYS_FILE = "keys.npy"
 """int64: the fingerprint key of each ordinal of a segment, ascending."""
 IDS_FILE = "ids.npy"
@@ -57,7 +57,7 @@ class Plan:
 def build_recognition(paths: BuildPaths) -> dict[str, int]:
     """Make the index at `paths.recognition` from recording_fingerprint and the index of the live snapshot, and return its counts.
 
-    Without fingerprints the index finds nothing. When everything is to be linked anew, no segment is taken over.
+    Without fingerprints the index finds nothing. A build that links everything anew takes over no segment.
     """
     # Sorted keys make every membership test below a binary search.
     table = scan_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint"))

@@ -114,6 +114,7 @@ SELECT m.recording_id, m.platform, m.external_id, nullif(trim(m.artist_credit), 
 FROM member m JOIN (SELECT {record_sql("credit_key")} AS record FROM counted) c USING (record)
 """
 
+# Counted in two steps: first per atom, because all records of an atom have one variant, then per variant.
 _VARIANT = """
 WITH part AS (
     SELECT m.recording_id, a.variant, sum(n) AS n, min(record) AS record
@@ -124,6 +125,8 @@ SELECT recording_id, min(struct_pack(a := -n, variant := variant, record := reco
 FROM part GROUP BY recording_id
 """
 
+# `names` joins the listed names only where the chosen record has no display credit of its own. Durations are rounded half up, and a known
+# duration is never 0 seconds.
 _RECORDING = f"""
 WITH names AS (
     SELECT c.recording_id, string_agg(c.name, ', ' ORDER BY c.position) AS joined

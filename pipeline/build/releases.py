@@ -129,6 +129,7 @@ JOIN source_credit c USING (platform, external_id)
 WHERE c.position = 0 GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
 """
 
+# Only releases with a track of ours: the join with `t` leaves out the others.
 _EDITION = f"""
 WITH named AS (
     SELECT r.*, r.artists[1] AS first, t.track_count AS known_tracks
@@ -173,7 +174,7 @@ believed AS (
 )
 SELECT * REPLACE (CASE WHEN node NOT IN (SELECT node FROM doubted) OR node IN (FROM believed) THEN gtin END AS gtin) FROM edition
 """
-"""Editions with trusted barcodes. If the bearers of a barcode disagree in title and tracks, those who stand alone with it lose it."""
+"""Editions with trusted barcodes. If the bearers of a barcode disagree in title and tracks, a bearer with a title of its own loses it."""
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
@@ -186,6 +187,7 @@ def _group(bench: Workbench) -> pl.DataFrame:
     return separate_barcodes(groups, partners).select("node", "group", "source_key")
 
 
+# All pairs of releases would be quadratic. Without a barcode two releases are one only if they share recordings, so these select the pairs.
 _OVERLAP = """
 WITH track AS (
     SELECT e.node, e.artist_id, e.title_key, e.edition, t.recording_id FROM edition e JOIN release_track t USING (platform, release_id)
@@ -254,6 +256,7 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
     return marked.with_columns(group=pl.col("node").min().over("group", "label")).drop("partner_gtin", "label")
 
 
+# UNPLACED stands for NULL inside a struct, because `min` must prefer a known number to an unknown one.
 _RECORDING_RELEASE = f"""
 SELECT recording_id, id AS release_id, nullif(best.disc, {UNPLACED}) AS disc_number, nullif(best.track, {UNPLACED}) AS track_number
 FROM (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEGMENTS_PER_SLICE = 100_000
 """Segments read at a time; their readings take some 100 MB."""
 KEPT_NAMES = 65_536
-"""Names whose key is cached, because each is asked for several times."""
+"""Most names with a cached key. Each key is needed several times."""
 SURE_MAKER_WORDS = frozenset({"remix", "rmx", "rework", "reworked", "refix", "bootleg", "flip"})
 """Words that always name a maker. `Edit`, `Mix` and `Dub` mostly name a use."""
 SURE_GUEST_WORDS = frozenset({"feat", "ft", "featuring"})
@@ -92,33 +92,33 @@ def _find_segment_names(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataF
     # The readings are made before the names are looked up: only artists that may occur in them are taken out of the frame of all artists.
     keys = {_build_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _list_runs(joined)}
     candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})
-    here: dict[str, str] = dict(known.join(candidates, on="key", how="semi").select("key", "name").iter_rows())
-    rows = [(segment, *named) for segment, reading in readings for named in _iterate_names(reading, here)]
+    names_by_key: dict[str, str] = dict(known.join(candidates, on="key", how="semi").select("key", "name").iter_rows())
+    rows = [(segment, *named) for segment, reading in readings for named in _iterate_names(reading, names_by_key)]
     return pl.DataFrame(rows, schema=_NOTHING.schema, orient="row")
 
 
 def _read_names(segment: str) -> _Reading | None:
-    how, text = segment[:1], segment[1:]
-    if how == CREDIT:
+    kind, text = segment[:1], segment[1:]
+    if kind == CREDIT:
         return _Reading("featured", text.strip(_EDGES), "", is_sure=True)
-    if how == TAIL:
+    if kind == TAIL:
         return None
     folded = fold(text)
-    said = extract_words(folded).split(" ")
-    read = read_segment(how + folded)
+    words = extract_words(folded).split(" ")
+    read = read_segment(kind + folded)
     if read.credit:
         guests = _FIRST_WORD.sub("", text).strip(_EDGES)
-        return _Reading("featured", guests, "", is_sure=said[0] in SURE_GUEST_WORDS) if said[0] in CREDIT_WORDS else None
+        return _Reading("featured", guests, "", is_sure=words[0] in SURE_GUEST_WORDS) if words[0] in CREDIT_WORDS else None
     makers = (tag.partition(":")[2] for tag in read.tags if tag.partition(":")[0] in _MADE_KINDS)
     written = next((_find_written_name(text, maker) for maker in makers if maker), None)
     if written is None:
         return None
     bare = _POSSESSIVE.sub("", " ".join(_strip_use_words(written)))
-    return _Reading("remixer", " ".join(written), bare, is_sure=bool(bare) and not SURE_MAKER_WORDS.isdisjoint(said))
+    return _Reading("remixer", " ".join(written), bare, is_sure=bool(bare) and not SURE_MAKER_WORDS.isdisjoint(words))
 
 
 def _find_written_name(text: str, maker: str) -> list[str] | None:
-    """Return the words of the segment that form the name, which its reading gives without spaces and joints."""
+    """Return the words of the segment that form the name. `maker` is the name in the reading, without spaces and joints."""
     tokens = [token.strip(_EDGES) or token for token in text.split()]
     bare = ["".join(word for word in extract_words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
     # The reading has lost the letters of the name (case, accents, joints). The run of words with the same folded letters is the name.

@@ -2,7 +2,7 @@
 
 A mistyped title is outvoted when more platforms spell it otherwise. Then a title in capitals or small letters throughout is outvoted when
 as many platforms write it with both. Among the others the chain decides, then the most frequent display form. Bootlegs and videos donate a
-title only when no other record has one. catalog_store/name_keys says what a title means.
+title only when no other record has one. catalog_store/name_keys gives a title its meaning.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ FROM member m LEFT JOIN unofficial u USING (record) GROUP BY ALL
 """
 """Each display title once per platform; reads `member` and `on_release`, kept as `titled`."""
 
-# Most recordings have one spelling. `varied` leaves only the others for the votes.
+# The vote left 98 mistyped titles of 271, and 21 in odd letters of 725, among 28,064 recordings on several platforms
+# (docs/benchmarks/log/decisions.md). Most recordings have one spelling: `varied` leaves only the others for the votes. Spelling is voted on
+# before letters, because a mistyped title is mistyped in any letters. `BOTH` wins a draw: capitals throughout are a habit of shops more
+# often than of artists.
 OUTVOTED = f"""
 WITH varied AS (
     SELECT recording_id FROM titled GROUP BY recording_id HAVING min(atom_id) <> max(atom_id) OR min(letters) <> max(letters)

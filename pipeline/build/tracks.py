@@ -37,6 +37,7 @@ _RELEASE_FIELDS = (
 )
 _ARTIST_FIELDS = ("artist_id", "name", "credited_as", "is_primary", "is_remixer")
 
+# The order is that of display: a partial date sorts behind the full dates of its period, because it may mean any day of it.
 _RELEASES = f"""
 SELECT x.recording_id, {", ".join(f"r.{field}" for field in _RELEASE_FIELDS)}
 FROM recording_release x JOIN release r USING (release_id)

@@ -60,10 +60,7 @@ class TableState(msgspec.Struct, frozen=True):
 
 
 class Adoption(msgspec.Struct, frozen=True):
-    """An adoption: tables without a record are those of the snapshot `live`, made from these versions of staging tables.
-
-    Suggestions may have been staged anew since then, because only genres are made from them, anew each time.
-    """
+    """An adoption: tables without a record are those of the snapshot `live`, made from these versions of staging tables."""
 
     live: str
     staging: dict[str, str]
@@ -125,7 +122,7 @@ class WorkState:
             return state
         if table.startswith(STAGING):
             return TableState(adopted.live, "", adopted.staging[table])
-        # Suggestions may have been staged anew since the adoption.
+        # Suggestions may have been staged again since the adoption: only genres depend on them, and every build remakes those.
         made_from = {name: version for name, version in adopted.staging.items() if name != f"{STAGING}{SUGGESTIONS}"}
         return TableState(adopted.live, "", adopted.live, made_from, adopted.live)
 
@@ -151,7 +148,7 @@ class WorkState:
         return not state.parts or self._measure_parts(table) == state.parts
 
     def _measure_parts(self, table: str) -> dict[str, int]:
-        """Return the sizes of a table's parts; empty for staging, whose version lies beside its parts."""
+        """Return the sizes of a table's parts; empty for staging tables, because a version lies beside their parts."""
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}
@@ -170,7 +167,7 @@ class WorkState:
     def _adopt_live_work(self) -> Adoption | None:
         """Return the adopted tables, or None.
 
-        A catalog whose tables behind staging have no record is adopted, if its work folder holds the live snapshot.
+        A catalog is adopted if no table behind staging has a record and its work folder holds the live snapshot.
         """
         if (adopted := _read_json(self._folder / _ADOPTED, Adoption)) is not None:
             return adopted
@@ -251,7 +248,7 @@ class _Check:
 def read_staging_version(paths: BuildPaths, table: str) -> str:
     """Return the version of a platform's staging tables, `staging/<platform>`.
 
-    It changes when they are written anew, not when they are copied.
+    Writing the tables changes it; copying them does not.
     """
     folder = paths.staging(table.removeprefix(STAGING))
     if not folder.is_dir():

@@ -32,6 +32,7 @@ def list_steps() -> list[TableStep]:
             build_recordings,
             list_recording_invariants,
         ),
+        # A step of its own, after all steps that the counts depend on: artists and labels get their ids long before recordings exist.
         TableStep("counts", find_tables("artist", "label"), table_keys("recording_artist", "release"), _count_works_and_releases),
         TableStep("works", find_tables("work", "work_recording"), table_keys("recording"), build_works),
         TableStep("links", find_tables("platform_link", "external_redirect"), table_keys("recording"), build_links),
@@ -59,6 +60,7 @@ def build_catalog_assets() -> list[dg.AssetsDefinition]:
 
 def _write_genres(paths: BuildPaths) -> dict[str, int]:
     facts = build_genres(paths)
+    # The page belongs to this step, so `reclassify` draws it again, too.
     write_genre_page(read_genre_coverage(paths), paths.genre_report)
     return facts
 

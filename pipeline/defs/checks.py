@@ -70,6 +70,7 @@ def run_asset_checks_over(
 
 
 def _build_result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:
+    # The queries that failed go into the metadata, so that the rows at fault can be looked at without the code.
     broken = [finding for finding in findings if finding.rows]
     queries = "\n".join(f"-- {finding.check.description}\n{finding.check.faults or finding.check.sql};" for finding in broken)
     return dg.AssetCheckResult(
@@ -87,6 +88,7 @@ def _build_result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckRe
 
 def _format_rules(findings: list[Finding]) -> str:
     """Return every rule with its rows at fault and the first of them, broken rules on top."""
+    # `not rows` sorts broken rules to the top; a `|` or a line end in a value would break the table.
     rows = [
         (finding.check.description, f"{finding.rows:,}", "; ".join(finding.examples))
         for finding in sorted(findings, key=lambda finding: not finding.rows)

@@ -1,4 +1,4 @@
-"""Table specs as Dagster's column schema, which the asset catalog shows."""
+"""Table specs in the form of Dagster's column schema, which its asset catalog shows."""
 
 import dagster as dg
 

@@ -59,6 +59,7 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
         source = catalog.find_source(platform)
+        # Landing writes no table, so it claims the catalog without inputs to check.
         with catalog.claim_for_step(), measure_usage() as usage:
             landing = (
                 fetch(catalog, source) if source else Landing(platform, "missing", find_last_good(catalog.paths.landing(platform)), UNNAMED)
@@ -82,6 +83,7 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
 
 def fetch(catalog: CatalogResource, source: Source) -> Landing:
     """Fetch the dump that the source shows, in the way in which its platform delivers."""
+    # Three ways of delivery: a dump a day that adds to those before, files that are read where they lie, and whole dumps.
     zone = catalog.paths.landing(source.platform)
     if source.platform in DAILY:
         return land_days(source, zone, catalog.paths.staging(source.platform), catalog.fingerprint_days, catalog.report)
@@ -164,7 +166,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                     raise dg.Failure(str(error), allow_retries=False) from error
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
-            catalog.warn(f"{platform}: {line}")
+            catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night
         # Dagster expects a result of every declared check, also when there is nothing to check.
         if intake.status == "missing":
             yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status, "problem": intake.problem or "none"})

@@ -31,6 +31,7 @@ def list_steps() -> list[TableStep]:
         ),
         TableStep(
             "registry",
+            # The registry waits only for the tables whose ids it collects.
             (TABLES["id_registry"], TABLES["redirect"]),
             table_keys("recording_member", "artist_source", "label_source", "release"),
             _collect_registry,

@@ -1,4 +1,4 @@
-"""The jobs: a nightly build from dumps to the live snapshot, and a build of only what genre rules and suggestions change."""
+"""The jobs: a nightly build from dumps to the live snapshot, and a build of the tables that genre rules and suggestions change."""
 
 import dagster as dg
 
@@ -19,6 +19,8 @@ nightly_job = dg.define_asset_job(
     description="Newest dumps -> staging -> linkage -> catalog -> live snapshot.",
 )
 
+# The selection leaves out everything that genre rules and suggestions do not change: the job publishes those tables of the live snapshot
+# again. So it may only run over the work folder of that snapshot (resources.require_sound).
 reclassify_job = dg.define_asset_job(
     RECLASSIFY,
     selection=dg.AssetSelection.assets(*SUGGESTION_KEYS, *REMADE_KEYS),

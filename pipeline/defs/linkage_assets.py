@@ -17,6 +17,7 @@ ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_ch
 def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     sources = tuple(map(staging_key, SOURCES))
+    # `require_dumps` stops a build without any dump here, with the places that were searched, instead of publishing an empty catalog.
     atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.write_atoms, require=require_dumps)
     edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.write_edges, plotted=EDGE_FACTS)
     clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.write_clusters)

@@ -53,6 +53,7 @@ def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterato
     """Count, compare with the live snapshot, write the report, and decide whether the build may be published."""
     with catalog.claim_for_step([FIGURES_KEY], JUDGED) as running_step:
         results = yield from write_report_and_judge(context, catalog)
+        # A build that a verdict refuses keeps its figures, but no snapshot is made from them.
         running_step.finish(results)
     yield from results
 
@@ -122,6 +123,7 @@ def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
         seconds, cpu_seconds, peak = (float(str(metadata[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
         step = str(event.dagster_event.step_key)
         steps.setdefault(step, (event.timestamp, Cost(step, seconds, cpu_seconds, int(peak))))
+    # Tables of one step carry the same cost, so the step counts once.
     return [cost for _, cost in sorted(steps.values(), key=lambda found: found[0])]
 
 

@@ -74,6 +74,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     fingerprint_days: int = 400
     lowest_rows: float = 0.7
     largest_loss: float = 0.1
+    # Dagster builds resources from plain values, so the limits of the gate travel as a dictionary.
     limits: dict[str, float] = {}  # noqa: RUF012 - pydantic gives every resource a copy
     _holder: Holder | None = PrivateAttr(default=None)
     _job: str | None = PrivateAttr(default=None)
@@ -134,7 +135,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Iterator[CatalogResource]":
-        """Record whose run it is, and release the catalog at its end."""
+        """Record the run that holds the resource, and release the catalog at its end."""
+        # Tests and scripts open the resource without a run: then each step claims the catalog for itself.
         if context.run is not None:
             self._job = context.run.job_name
             self._holder = build_holder(context.run, context.instance)
@@ -194,6 +196,7 @@ def require_sound(paths: BuildPaths, job: str | None) -> None:
 
     Ids need the registry of the live snapshot. `reclassify` publishes tables that it does not make, so these must be the live ones.
     """
+    # Without the registry every entity would get a new id.
     require_registry(paths)
     if job == RECLASSIFY:
         from pipeline.defs.snapshot_assets import PUBLISHED  # noqa: PLC0415 - it imports this module

@@ -22,6 +22,7 @@ def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int
     old = instance.get_run_ids(filters=dg.RunsFilter(statuses=_ENDED, created_before=oldest), limit=_MOST_AT_ONCE)
     expired = [run_id for run_id in old if run_id not in needed]
     for run_id in expired:
+        # delete_run leaves the captured output of the steps behind.
         instance.delete_run(run_id)
         instance.compute_log_manager.delete_logs(prefix=[run_id])
     catalog.report(f"forgot {len(expired)} runs from before {oldest:%Y-%m-%d}")
@@ -41,5 +42,5 @@ def build_retention_schedule() -> dg.ScheduleDefinition:
         job=forget_old_runs,
         cron_schedule="0 15 * * 0",
         execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        default_status=dg.DefaultScheduleStatus.RUNNING,  # it writes to no catalog, and without it the history grows for ever
     )

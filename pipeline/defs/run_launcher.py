@@ -1,7 +1,7 @@
 """A run launcher that reports dead processes: after a reboot, the kernel's out-of-memory killer, or `kill -9`.
 
-Dagster's own launcher starts runs as processes of this machine and does not watch them. A run whose process died stays STARTED, and with
-one run at a time the next one stays QUEUED for ever. This launcher answers Dagster's run monitoring; `dagster.yaml` names it.
+Dagster's own launcher starts runs as processes of this machine and does not watch them. The run of a dead process stays STARTED. As one run
+goes at a time, the next one then stays QUEUED for ever. This launcher answers Dagster's run monitoring; `dagster.yaml` names it.
 """
 
 import os

@@ -15,6 +15,7 @@ def read_process_ids(run_id: str, instance: dg.DagsterInstance) -> Iterator[tupl
     records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT, limit=_FIRST_EVENTS).records
     for entry in (record.event_log_entry for record in records):
         event = entry.dagster_event
+        # Events with a step key come from the processes of single steps.
         if event is not None and event.step_key is None and _PID in event.engine_event_data.metadata:
             pid = str(event.engine_event_data.metadata[_PID].value)
             if pid.isdecimal():

@@ -43,6 +43,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
         metadata = {**facts, "bytes": size_bytes(paths.recognition), **build_usage_metadata(usage)}
         yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=metadata)
+        # The index is opened as the server opens it, which checks each segment, before a snapshot can hold it.
         found = count_indexed_fingerprints(paths.recognition)
         result = dg.AssetCheckResult(
             check_name="index_holds_every_fingerprint",
@@ -79,6 +80,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
         # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)
+    # From here on the snapshot is live: what follows only describes it.
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
         duckdb.execute(

@@ -61,7 +61,8 @@ def find_tables(*names: str) -> tuple[Table, ...]:
 
 def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     """Return the Dagster assets of a step."""
-    unset = BuildPaths(Path("unset"))  # names and descriptions of checks do not depend on the folder
+    # Dagster wants the checks when it loads the code, before a catalog is known. Their names and descriptions do not depend on the folder.
+    unset = BuildPaths(Path("unset"))
 
     @dg.multi_asset(
         name=step.name,
@@ -79,13 +80,14 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
         check_specs=[check.spec for check in step.list_checks(unset)],
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-        step.require(catalog)
+        step.require(catalog)  # before the claim: a build without input must not empty the records of its tables
         with catalog.claim_for_step([table_key(table) for table in step.tables], step.after) as running_step:
             with measure_usage() as usage:
                 facts = step.run(catalog.paths) or {}
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             plotted = {name: facts.get(name, 0) for name in step.plotted}
             plot = {"plot": dg.MetadataValue.md(draw_bar_chart(step.name, plotted))} if plotted else {}
+            # Tables that are written together share a step (decision 3): a Dagster step costs seconds in a multiprocess run.
             for table in step.tables:
                 metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
                 yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})

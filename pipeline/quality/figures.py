@@ -58,6 +58,7 @@ def read_published_figures(paths: BuildPaths) -> Figures:
     They are empty when nothing is published. A snapshot published without figures gives its number of recordings alone.
     """
     folder, recording = (paths.current / "tables" / name for name in ("build_figure", "recording"))
+    # A snapshot from before this table still has a size to compare with.
     if not folder.is_dir():
         return {("rows", "recording"): float(row_count(recording))} if recording.is_dir() else {}
     return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
@@ -126,6 +127,7 @@ _QUERIES = {
                     WHEN source_count <= 20 THEN '11-20' ELSE 'more than 20' END, count(*) FROM recording GROUP BY 1""",
     "cluster_platforms": "SELECT platform_count::VARCHAR, count(*) FROM recording GROUP BY 1",
     "conflicts": "SELECT reason, count(*) FROM isrc_conflict GROUP BY 1",
+    # Both signs are evidence that linkage joined two recordings: durations far apart, and two tracks of one release.
     "mixed": f"""
         SELECT 'wide_durations', count(*) FROM (
             SELECT min(duration_ms) AS shortest, max(duration_ms) AS longest FROM cluster JOIN atom USING (atom_id) GROUP BY cluster_id)

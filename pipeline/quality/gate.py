@@ -103,10 +103,7 @@ def _judge_size(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 
 def _judge_golden_pairs(now: Figures, before: Figures, limits: Limits) -> Verdict:
-    """Compare the pairs that both builds know.
-
-    A pair that is new in the file, or whose judgement changed, is measured by the floor alone.
-    """
+    """Compare the pairs that both builds know. The lowest rates alone judge a pair that is new in the file."""
     failed_before = {name for (topic, name), right in before.items() if topic == "golden_pair" and not right}
     # Pairs are compared one by one. A rate would also fall when a hard pair is added to the file, and stay when two changes cancel out.
     known = {name for topic, name in before if topic == "golden_pair"}
@@ -127,6 +124,7 @@ def _judge_golden_pairs(now: Figures, before: Figures, limits: Limits) -> Verdic
 
 
 def _judge_truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    # Only a simulated world has a truth; dumps of platforms pass.
     if ("truth", "precision") not in now:
         return Verdict("simulated_truth_holds", passed=True, message="the dumps carry no truth")
     falls = list(_iterate_falls("truth", now, before, limits))
@@ -146,6 +144,7 @@ def _iterate_falls(topic: str, now: Figures, before: Figures, limits: Limits) ->
     # Another night of a small world may lie three standard errors lower by chance. The golden pairs are fixed, so they get no such slack.
     for name, floor in (("precision", limits.precision), ("recall", limits.recall)):
         value, was = now[topic, name], before.get((topic, name), 0.0)
+        # Three standard errors of a share `was` over so many pairs (binomial distribution).
         chance = 3 * sqrt(was * (1 - was) / before[topic, "true_pairs"]) if before.get((topic, "true_pairs")) else 0.0
         if value < floor - ROUNDING:
             yield f"{topic} {name} {value:.4f} is below {floor:.4f}"
@@ -185,6 +184,7 @@ def _judge_platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
     """Check each platform's dump against the live snapshot."""
     # Staging made the same comparison with the dump before. But an operator may have overruled it, or removed the staging it compares with.
     name = "platforms_keep_their_values"
+    # An operator who lets a catalog shrink expects platforms to lose rows, so no loss of theirs counts.
     drift = DriftLimits(0.0, 1.0) if limits.shrink >= 1 else DriftLimits(limits.rows, limits.loss)
     were, are = _collect_profiles(before), _collect_profiles(now)
     found = {platform: find_losses(were[platform], are.get(platform, Profile()), drift) for platform in INPUTS if platform in were}
@@ -216,6 +216,7 @@ def _judge_columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
     name, lost = "columns_keep_their_values", []
     for (topic, column), share in sorted(before.items()):
         rows, were = (figures.get(("rows", column.partition(".")[0]), 0.0) for figures in (now, before))
+        # A column that this version of the program no longer has cannot have lost its values.
         if topic != "nulls" or not were or ("nulls", column) not in now:
             continue
         # The loss of whole rows is judged elsewhere. So the values of before are scaled down to the rows of now.

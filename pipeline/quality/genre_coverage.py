@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 MOST_UNCLASSIFIED = 50
-"""Most strings that the page names. They are those whose rule would concern most recordings."""
+"""Most strings that the page names. A rule for one of these would decide most recordings."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,10 @@ def read_genre_coverage(paths: BuildPaths) -> GenreCoverage:
     counts = ("recording_count", "told_count", "said_count", "stood_count")
     every = {(row["platform"], row["main"]): tuple(row[name] for name in counts) for row in rows.iter_rows(named=True)}
     strings = paths.table("unclassified_genre_string")
+    # The strings of which a rule would pay most come first; platform, parent and genre make the order unique.
     order = ["undecided_count", "recording_count", "platform", "parent", "genre"]
     heaviest = scan_table(TABLES["unclassified_genre_string"], strings).sort(order, descending=[True, True, False, False, False])
+    # The row without platform and main counts all recordings.
     known, _, _, stood = every.get(("", ""), (0, 0, 0, 0))
     return GenreCoverage(
         recordings=known,

@@ -27,7 +27,7 @@ class IdDrift:
     merged: int
     """Ids that became redirects to another."""
     retired: int
-    """Ids whose records have all left."""
+    """Ids that lost all their records."""
     records: int
     """Source records that both builds know."""
     moved: int
@@ -37,6 +37,7 @@ class IdDrift:
 def measure_id_drift(paths: BuildPaths) -> IdDrift | None:
     """Return the drift against the live snapshot; None when nothing is published."""
     live = paths.current / "tables"
+    # Before the first publish no id exists that could drift.
     if not (live / "recording_member").is_dir():
         return None
     # Lost ids are counted from the two `recording` tables, which are integers. Moved records need both memberships: DuckDB joins those, and

@@ -62,6 +62,7 @@ def _read_leading_number(label: str) -> float:
 
 
 def _draw_rows(bars: Sequence[Bar]) -> str:
+    # One scale for both nights. An empty or all-zero chart must not divide by 0.
     largest = max((max(value, before or 0.0) for _, value, before in bars), default=0.0) or 1.0
     return "".join(_draw_row(number, bar, largest) for number, bar in enumerate(bars))
 
@@ -70,5 +71,6 @@ def _draw_row(number: int, bar: Bar, largest: float) -> str:
     label, value, before = bar
     top = number * ROW_PIXELS
     drawn = _ROW.format(text=top + 14, bar=top + 19, label=escape(label), value=f"{value:,.0f}", share=100 * value / largest)
+    # 99.5 keeps the tick of the largest value inside the picture.
     tick = "" if before is None else _TICK.format(before=min(99.5, 100 * before / largest), top=top + 16, said=f"{before:,.0f}")
     return drawn + tick

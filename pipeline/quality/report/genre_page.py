@@ -15,6 +15,7 @@ _TEMPLATE = "genre_page.html.j2"
 
 def write_genre_page(coverage: GenreCoverage, file: Path) -> None:
     """Write the page to `file`; the same figures give the same bytes."""
+    # Genre strings come from dumps, so they are escaped. No date and no id: the same figures give the same bytes.
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["share"] = _format_share
     file.parent.mkdir(parents=True, exist_ok=True)

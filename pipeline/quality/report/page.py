@@ -122,12 +122,13 @@ def render(story: BuildStory) -> str:
 
 _CHARTS = (
     ("Edges by evidence", "edges", True),
-    ("Recordings by source records", "cluster_records", False),
+    ("Recordings by source records", "cluster_records", False),  # in the order of the labels: 1, 2 ... more than 20
     ("Recordings by platforms", "cluster_platforms", False),
     ("Contested codes by reason", "conflicts", True),
 )
 
 
+# A first build has nothing before it: every topic of `before` is missing then.
 class _Topics:
     """Figures by topic; a topic without figures is empty."""
 
@@ -147,8 +148,9 @@ def _format_headline(story: BuildStory, label: str, topic: str, name: str) -> tu
 
 def _format_points(story: BuildStory, topic: str, name: str) -> str:
     was = story.before.get((topic, name))
+    # The page shows four digits, so a smaller change counts as none.
     change = 0.0 if was is None else story.now[topic, name] - was
-    return "" if was is None else "unchanged" if abs(change) < 5e-5 else f"{change:+.4f}"  # noqa: PLR2004 - four digits are shown
+    return "" if was is None else "unchanged" if abs(change) < 5e-5 else f"{change:+.4f}"  # noqa: PLR2004 - half of the last digit
 
 
 def _sum_intake(intake: Mapping[str, float], platform: str) -> dict[str, float]:
@@ -162,6 +164,7 @@ def _sum_intake(intake: Mapping[str, float], platform: str) -> dict[str, float]:
 
 
 def _select_mains(genres: Mapping[str, float]) -> dict[str, float]:
+    # The topic holds two totals beside the mains.
     return {name: value for name, value in genres.items() if name not in {"classified", "unclassified strings"}}
 
 

@@ -51,7 +51,7 @@ def test_a_numbered_name_proves_namesakes_even_when_the_first_is_not_in_the_dump
     assert ids(world)["catalog_a:c2"] != ids(world)["streamsvc_a:s2"]
 
 
-def test_a_bare_name_of_several_bearers_is_the_one_credited_by_id_on_the_same_recording(world: World) -> None:
+def test_bare_name_of_several_bearers_is_the_artist_credited_by_id_on_the_recording(world: World) -> None:
     world.recording(1, "streamsvc_a", "a1", "Left", credit("Nova", "s1"))
     world.recording(2, "streamsvc_a", "a2", "Right", credit("Nova", "s2"))
     world.recording(1, "streamsvc_b", "b1", "Left", credit("Nova"))
@@ -138,7 +138,7 @@ def songs(world: World, platform: str, artist: str, numbers: range, label: str, 
     world.release(platform, f"{platform}-{label}", f"Album of {registrant}", credit(name, artist), tracks=tuple(tracks), label_name=label)
 
 
-def test_namesakes_whom_no_platform_tells_apart_are_two_when_nothing_is_common(world: World) -> None:
+def test_namesakes_with_nothing_in_common_are_two_artists(world: World) -> None:
     for platform in ("streamsvc_a", "streamsvc_b", "catalog_a"):
         songs(world, platform, f"{platform}-x", range(1, 6), "Anvil Records", "AAA")
     for platform in ("streamsvc_c", "store_a", "catalog_b"):
@@ -151,7 +151,7 @@ def test_namesakes_whom_no_platform_tells_apart_are_two_when_nothing_is_common(w
     assert first != second
 
 
-def test_works_that_never_meet_are_one_artists_when_the_label_is_common(world: World) -> None:
+def test_namesakes_with_a_common_label_are_one_artist(world: World) -> None:
     songs(world, "streamsvc_a", "x", range(1, 8), "Anvil Records", "AAA")
     songs(world, "store_a", "y", range(11, 18), "Anvil", "BBB")
     build_artists(world.write())
@@ -175,7 +175,7 @@ def test_a_single_song_in_common_does_not_join_two_large_catalogues_with_nothing
     assert ids(world)["streamsvc_a:x"] != ids(world)["store_a:y"]
 
 
-def test_a_bare_name_glues_no_namesakes(world: World) -> None:
+def test_bare_name_joins_no_namesakes(world: World) -> None:
     songs(world, "streamsvc_a", "x", range(1, 6), "Anvil", "AAA")
     songs(world, "store_a", "y", range(11, 16), "Bellows", "BBB")
     world.recording(1, "streamsvc_b", "b1", "Song 1", credit("Nova"))
@@ -187,7 +187,7 @@ def test_a_bare_name_glues_no_namesakes(world: World) -> None:
     assert (credited["b1"], credited["b11"]) == (found["streamsvc_a:x"], found["store_a:y"])
 
 
-def test_who_is_listed_without_works_joins_the_only_bearer_of_the_name_and_no_one_of_several(world: World) -> None:
+def test_artist_listed_without_works_joins_only_a_single_bearer_of_the_name(world: World) -> None:
     for name, artists in (("Nova", ("n1",)), ("Kask", ("k1", "k2"))):
         for artist in artists:
             world.add("source_artist", "streamsvc_a", artist_id=artist, name=name)
@@ -210,7 +210,7 @@ def test_a_renamed_artist_is_one_where_a_catalog_lists_the_other_name(world: Wor
     assert found["catalog_b:b"] == found["streamsvc_a:a"] != found["store_a:s"]
 
 
-def test_a_listed_name_alone_joins_nobody(world: World) -> None:
+def test_listed_name_alone_joins_no_artists(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="b", name="Ostara Vale", aliases=["Moth"])
     world.recording(1, "catalog_b", "b1", "Song", credit("Ostara Vale", "b"))
     world.recording(2, "streamsvc_a", "a2", "Tune", credit("Moth", "a"))
@@ -218,7 +218,7 @@ def test_a_listed_name_alone_joins_nobody(world: World) -> None:
     assert ids(world)["catalog_b:b"] != ids(world)["streamsvc_a:a"]
 
 
-def test_an_address_on_another_platform_says_who_is_who_among_namesakes(world: World) -> None:
+def test_link_to_another_platform_identifies_the_namesake(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="b1", name="Nova")
     world.add("source_artist", "catalog_b", artist_id="b2", name="Nova")
     world.add(
@@ -232,7 +232,7 @@ def test_an_address_on_another_platform_says_who_is_who_among_namesakes(world: W
     assert found["store_a:s"] == found["catalog_b:b2"] != found["catalog_b:b1"]
 
 
-def test_leading_the_same_recording_under_unlike_names_is_no_evidence(world: World) -> None:
+def test_common_recording_under_unlike_names_joins_no_artists(world: World) -> None:
     for number in (1, 2, 3):
         world.recording(number, "streamsvc_a", f"a{number}", "Song", credit("Composer", "a"))
         world.recording(number, "store_a", f"s{number}", "Song", credit("Orchestra", "s"))
@@ -240,7 +240,7 @@ def test_leading_the_same_recording_under_unlike_names_is_no_evidence(world: Wor
     assert ids(world)["streamsvc_a:a"] != ids(world)["store_a:s"]
 
 
-def test_names_that_one_list_has_both_are_two_artists_however_alike(world: World) -> None:
+def test_similar_names_on_one_list_are_two_artists(world: World) -> None:
     for number in (1, 2):
         world.recording(number, "streamsvc_a", f"a{number}", "Song", credit("Marlene Dovak", "x"), credit("Marlene Dovac"))
         world.recording(number, "store_a", f"s{number}", "Song", credit("Marlene Dovac", "z"))
@@ -261,7 +261,7 @@ def test_a_joined_name_without_ids_is_cut_where_its_first_part_is_an_artist(worl
     assert found["streamsvc_b:name:novaandkask"] == found["streamsvc_a:n"]
 
 
-def test_various_artists_are_nobody_where_somebody_is_known(world: World) -> None:
+def test_various_artists_are_dropped_beside_a_known_artist(world: World) -> None:
     world.recording(1, "streamsvc_a", "a1", "Song", credit("Various Artists", "v"))
     world.recording(1, "store_a", "s1", "Song", credit("Nova", "n"))
     world.recording(2, "streamsvc_a", "a2", "Tune", credit("Various Artists", "v"))
@@ -270,7 +270,7 @@ def test_various_artists_are_nobody_where_somebody_is_known(world: World) -> Non
     assert credited == {"s1": "Nova", "a2": "Various Artists"}
 
 
-def test_where_ties_would_put_two_artists_of_one_platform_together_the_strongest_win() -> None:
+def test_strongest_ties_win_over_joins_within_a_platform() -> None:
     nodes = pl.DataFrame({"node": [1, 2, 3], "platform": ["catalog_a", "catalog_a", "store_a"]})
     ties = pl.DataFrame({"node_a": [1, 2], "node_b": [3, 3], "strength": [8.0, 1.0]})
     assert dict(separate_platforms(nodes, ties).iter_rows()) == {1: 1, 2: 2, 3: 1}
@@ -282,7 +282,7 @@ def test_a_forbidden_pair_is_not_joined_over_a_third() -> None:
     assert dict(separate_platforms(nodes, edges).iter_rows()) == {1: 1, 2: 1, 3: 3}
 
 
-def test_spellings_of_one_name_are_told_from_other_names() -> None:
+def test_spellings_of_one_name_differ_from_other_names() -> None:
     pairs = [
         ("novakask", "novaksak", True),
         ("novakask", "kasknova", True),

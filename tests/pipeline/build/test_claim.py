@@ -57,7 +57,7 @@ def edit_record(catalog: Path, **changes: object) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-def test_a_second_run_is_refused_and_told_who_holds_the_catalog_since_when_and_what_to_do(tmp_path: Path) -> None:
+def test_second_run_is_refused_with_holder_start_and_remedy(tmp_path: Path) -> None:
     with holding(tmp_path, "run-1") as holder, pytest.raises(CatalogBusyError) as refused:
         claim(tmp_path, OTHER)
     said = str(refused.value)
@@ -65,7 +65,7 @@ def test_a_second_run_is_refused_and_told_who_holds_the_catalog_since_when_and_w
         assert part in said
 
 
-def test_a_released_catalog_is_free_and_nothing_is_left_of_the_claim(tmp_path: Path) -> None:
+def test_released_claim_leaves_no_record(tmp_path: Path) -> None:
     with hold_claim(tmp_path, ONE):
         pass
     assert not (tmp_path / ".claim.json").exists()
@@ -73,13 +73,13 @@ def test_a_released_catalog_is_free_and_nothing_is_left_of_the_claim(tmp_path: P
         pass
 
 
-def test_a_run_that_fails_lets_go(tmp_path: Path) -> None:
+def test_failed_run_releases_the_catalog(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), hold_claim(tmp_path, ONE):
         raise KeyboardInterrupt
     claim(tmp_path, OTHER).release()
 
 
-def test_the_claim_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
+def test_claim_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     with holding(tmp_path, "run-1") as holder:
         holder.kill()
         holder.wait()
@@ -88,7 +88,7 @@ def test_the_claim_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
             assert json.loads((tmp_path / ".claim.json").read_text())["run_id"] == "run-2"
 
 
-def test_processes_of_one_run_hold_the_catalog_together(tmp_path: Path) -> None:
+def test_processes_of_one_run_share_the_claim(tmp_path: Path) -> None:
     with hold_claim(tmp_path, ONE), holding(tmp_path, "run-1") as other:
         other.communicate("go\n")
         with pytest.raises(CatalogBusyError):
@@ -96,7 +96,7 @@ def test_processes_of_one_run_hold_the_catalog_together(tmp_path: Path) -> None:
     claim(tmp_path, OTHER).release()
 
 
-def test_a_run_in_several_processes_holds_the_catalog_between_its_steps_while_its_executor_lives(tmp_path: Path) -> None:
+def test_claim_holds_between_steps_while_the_executor_lives(tmp_path: Path) -> None:
     with sleeping() as executor:
         with holding(tmp_path, "run-1", executor.pid) as step:
             step.communicate("go\n")
@@ -109,7 +109,7 @@ def test_a_run_in_several_processes_holds_the_catalog_between_its_steps_while_it
         claim(tmp_path, OTHER).release()
 
 
-def test_a_step_that_outlives_its_executor_still_holds_the_catalog(tmp_path: Path) -> None:
+def test_step_that_outlives_its_executor_keeps_the_claim(tmp_path: Path) -> None:
     with sleeping() as executor, holding(tmp_path, "run-1", executor.pid):
         executor.kill()
         executor.wait()
@@ -117,7 +117,7 @@ def test_a_step_that_outlives_its_executor_still_holds_the_catalog(tmp_path: Pat
             claim(tmp_path, OTHER)
 
 
-def test_another_process_with_the_number_of_a_dead_executor_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_process_with_the_number_of_a_dead_executor_holds_no_claim(tmp_path: Path) -> None:
     with sleeping() as executor, holding(tmp_path, "run-1", executor.pid) as step:
         step.communicate("go\n")
         found = Process.find(executor.pid)
@@ -126,20 +126,20 @@ def test_another_process_with_the_number_of_a_dead_executor_is_not_taken_for_it(
         claim(tmp_path, OTHER).release()
 
 
-def test_a_claim_from_before_a_reboot_is_taken_over(tmp_path: Path) -> None:
+def test_claim_from_before_a_reboot_is_taken_over(tmp_path: Path) -> None:
     with sleeping() as executor, holding(tmp_path, "run-1", executor.pid) as step:
         step.communicate("go\n")
         edit_record(tmp_path, boot_id="another boot")
         claim(tmp_path, OTHER).release()
 
 
-def test_a_run_that_dagster_knows_to_be_over_holds_nothing_although_its_executor_lives(tmp_path: Path) -> None:
+def test_run_that_dagster_ended_holds_no_claim_although_its_executor_lives(tmp_path: Path) -> None:
     with sleeping() as executor, holding(tmp_path, "run-1", executor.pid) as step:
         step.communicate("go\n")
         claim(tmp_path, OTHER, has_ended=lambda record: record.run_id == "run-1").release()
 
 
-def test_a_claim_from_another_machine_stays_and_the_refusal_names_the_file_to_delete(tmp_path: Path) -> None:
+def test_claim_of_another_machine_stays_and_the_refusal_names_the_file_to_delete(tmp_path: Path) -> None:
     with sleeping() as executor, holding(tmp_path, "run-1", executor.pid) as step:
         step.communicate("go\n")
         edit_record(tmp_path, host="other.example")
@@ -147,7 +147,7 @@ def test_a_claim_from_another_machine_stays_and_the_refusal_names_the_file_to_de
             claim(tmp_path, OTHER)
 
 
-def test_a_record_that_cannot_be_read_does_not_lock_the_catalog_for_ever(tmp_path: Path) -> None:
+def test_unreadable_record_does_not_lock_the_catalog(tmp_path: Path) -> None:
     (tmp_path / ".claim.json").write_text('{"run_id": "run')
     claim(tmp_path, OTHER).release()
 
@@ -165,12 +165,12 @@ def claim_at_the_same_time(arguments: tuple[Path, int]) -> int:
     return number
 
 
-def test_of_many_processes_that_ask_at_once_one_holds_the_catalog(tmp_path: Path) -> None:
+def test_one_of_many_simultaneous_processes_gets_the_claim(tmp_path: Path) -> None:
     with multiprocessing.get_context("forkserver").Pool(4) as pool:
         assert pool.map(claim_at_the_same_time, [(tmp_path, number) for number in range(4)]) == [0, 1, 2, 3]
 
 
-def test_a_process_descends_from_its_parents() -> None:
+def test_ancestors_of_a_process_include_its_parent() -> None:
     assert list(iterate_ancestors(os.getpid()))[:2] == [os.getpid(), os.getppid()]
     assert Process.find_own().is_alive()
     assert Process.find(2**22 + 1) is None

@@ -69,7 +69,7 @@ def test_videos_count_only_where_nothing_else_does() -> None:
     ]
 
 
-def test_nobody_knows() -> None:
+def test_recording_without_durations_has_none() -> None:
     assert durations(heard(catalog_a=None)) == []
 
 
@@ -79,7 +79,7 @@ RECORDINGS = st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=1, max_si
 
 @settings(max_examples=8, deadline=None)
 @given(RECORDINGS, st.randoms(use_true_random=False))
-def test_any_order_of_records_gives_the_same_and_nobody_is_outbid(recordings: list[list[Heard]], chance: random.Random) -> None:
+def test_order_of_records_does_not_change_the_duration(recordings: list[list[Heard]], chance: random.Random) -> None:
     found = durations(*recordings)
     assert durations(*(chance.sample(rows, len(rows)) for rows in recordings)) == found
     for rows, (ms, agreed, reason) in zip(recordings, found, strict=True):

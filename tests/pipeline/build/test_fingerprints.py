@@ -117,7 +117,7 @@ def prints(tmp_path: Path) -> Prints:
     return Prints(tmp_path)
 
 
-def test_nothing_staged_makes_empty_tables(prints: Prints) -> None:
+def test_empty_staging_gives_empty_tables(prints: Prints) -> None:
     facts = prints.build()
     assert facts["recording_fingerprints"] == facts["fingerprint_conflicts"] == 0
     assert prints.chosen() == {}
@@ -136,14 +136,14 @@ def test_votes_of_several_rows_of_one_pair_count_together(prints: Prints) -> Non
     assert prints.chosen() == {1: [700]}
 
 
-def test_of_equal_votes_the_closer_length_decides(prints: Prints) -> None:
+def test_closer_length_decides_between_equal_votes(prints: Prints) -> None:
     prints.seconds[1] = 210
     prints.track(7, (1, 3), (2, 3))
     prints.build()
     assert prints.chosen() == {2: [700]}
 
 
-def test_another_length_is_another_recording_whatever_the_votes(prints: Prints) -> None:
+def test_different_length_is_another_recording_despite_votes(prints: Prints) -> None:
     prints.seconds |= {1: 300}
     prints.track(7, (1, 50), (2, 1))
     prints.track(8, (1, 50))
@@ -160,7 +160,7 @@ def test_a_link_that_is_taken_back_later_does_not_count(prints: Prints) -> None:
     assert prints.conflicts() == []
 
 
-def test_the_latest_day_of_a_row_counts_also_when_it_says_less(prints: Prints) -> None:
+def test_latest_day_of_a_row_counts_even_with_fewer_votes(prints: Prints) -> None:
     prints.track(7, (1, 3), (2, 50))
     prints.link(701, 7, 2, 1, day=THIRD)
     prints.build()
@@ -175,7 +175,7 @@ def test_a_fingerprint_that_came_again_counts_with_its_new_items(prints: Prints)
     assert table["fingerprint_key"].to_list() == [999]
 
 
-def test_merged_tracks_are_one_also_over_a_chain(prints: Prints) -> None:
+def test_chained_merges_give_one_track(prints: Prints) -> None:
     prints.track(7, (1, 3))
     prints.track(8, (2, 2))
     prints.track(9, (2, 2), prints=2)
@@ -186,7 +186,7 @@ def test_merged_tracks_are_one_also_over_a_chain(prints: Prints) -> None:
     assert prints.conflicts() == [(9, 1, 2, "outvoted")]
 
 
-def test_a_merge_that_is_taken_back_is_none(prints: Prints) -> None:
+def test_revoked_merge_does_not_count(prints: Prints) -> None:
     prints.track(7, (1, 3))
     prints.track(8, (2, 2))
     prints.merge(7, 8)
@@ -195,7 +195,7 @@ def test_a_merge_that_is_taken_back_is_none(prints: Prints) -> None:
     assert prints.chosen() == {1: [700], 2: [800]}
 
 
-def test_tracks_merged_in_a_circle_stand_for_themselves(prints: Prints) -> None:
+def test_tracks_merged_in_a_circle_stay_apart(prints: Prints) -> None:
     prints.track(7, (1, 3))
     prints.track(8, (2, 2))
     prints.merge(7, 8)
@@ -204,14 +204,14 @@ def test_tracks_merged_in_a_circle_stand_for_themselves(prints: Prints) -> None:
     assert prints.chosen() == {1: [700], 2: [800]}
 
 
-def test_an_id_that_catalog_b_has_merged_leads_to_the_one_that_stands_for_it(prints: Prints) -> None:
+def test_id_merged_by_catalog_b_leads_to_its_successor(prints: Prints) -> None:
     prints.redirects.append({"platform": "catalog_b", "entity_kind": "recording", "old_id": mbid(77), "new_id": mbid(3)})
     prints.track(7, (77, 1))
     prints.build()
     assert prints.chosen() == {3: [700]}
 
 
-def test_a_link_to_what_the_catalog_does_not_hold_leads_nowhere(prints: Prints) -> None:
+def test_link_to_an_unknown_recording_is_ignored(prints: Prints) -> None:
     prints.track(7, (99, 5))
     assert prints.build()["tracks_without_recording"] == 1
     assert prints.chosen() == {}
@@ -242,7 +242,7 @@ def test_an_own_file_comes_first_by_code_or_by_record(prints: Prints) -> None:
     assert prints.chosen() == {1: [-1, 700], 2: [-2]}
 
 
-def test_one_content_under_two_recordings_goes_to_the_one_named_more_often(prints: Prints) -> None:
+def test_file_under_two_recordings_goes_to_the_one_named_more_often(prints: Prints) -> None:
     prints.own_file(1, "a.flac", isrc="USAAA0000001")
     prints.own_file(1, "b.flac", isrc="USAAA0000002")
     prints.own_file(1, "c.flac", isrc="USAAA0000002")
@@ -266,6 +266,6 @@ def walked(links: dict[int, int]) -> dict[int, int]:
 
 
 @given(st.dictionaries(st.integers(1, 12), st.integers(1, 12), max_size=12))
-def test_merges_are_followed_as_one_would_by_hand(links: dict[int, int]) -> None:
+def test_merges_are_followed_like_a_plain_loop(links: dict[int, int]) -> None:
     frame = pl.DataFrame({"old_id": list(links), "new_id": list(links.values())}, schema={"old_id": pl.Int64, "new_id": pl.Int64})
     assert dict(follow_merges(frame).iter_rows()) == walked(links)

@@ -62,7 +62,7 @@ def test_rare_votes_are_ignored(world: World) -> None:
     assert genres(world) == [(1, "Techno"), (1, "House")]
 
 
-def test_an_umbrella_says_nothing_beside_a_dance_main(world: World) -> None:
+def test_umbrella_yields_to_a_dance_main(world: World) -> None:
     world.recording(1, "catalog_a", "7-1", "Song", NOVA)
     world.release("catalog_a", "7", "Album", NOVA, tracks=("7-1",))
     world.add("source_genre", "catalog_a", entity_kind="release", entity_id="7", genre="Electronic", position=0)
@@ -86,14 +86,14 @@ def test_every_main_that_two_platforms_share_stands_with_what_its_first_platform
     assert genres(world, "platform", "platform_count") == [(1, "Techno", "store_a", 2), (1, "Jazz", "catalog_b", 2)]
 
 
-def test_where_no_two_agree_the_first_of_the_chain_speaks_alone_and_artists_last(world: World) -> None:
+def test_without_agreement_the_first_of_the_chain_decides_and_artists_come_last(world: World) -> None:
     said(world, streamsvc_c="Soul", streamsvc_b="Jazz")
     world.recording(1, "catalog_b", "r", "Song", NOVA)
     world.add("source_genre", "catalog_b", entity_kind="artist", entity_id="n", genre="polka")
     assert genres(world, "platform", "entity_kind") == [(1, "Jazz", "streamsvc_b", "recording")]
 
 
-def test_a_genre_with_one_below_it_means_the_one_below(world: World) -> None:
+def test_genre_with_a_narrower_one_means_the_narrower_one(world: World) -> None:
     world.recording(1, "store_a", "s", "Song", NOVA)
     parent = "Hard Dance / Hardcore / Neo Rave"
     world.add("source_genre", "store_a", entity_kind="recording", entity_id="s", genre=parent, position=0)
@@ -160,7 +160,7 @@ def test_unclassifiable_strings_are_never_returned_but_weighed(world: World) -> 
     assert world.rows_of("unclassified_genre_string") == [("catalog_b", "", "house of pain", 2, 1)]
 
 
-def test_coverage_counts_what_each_platform_tells_what_is_understood_and_what_stood(world: World) -> None:
+def test_coverage_counts_strings_understood_strings_and_decided_mains(world: World) -> None:
     said(world, store_a="Techno", catalog_b="ambient", streamsvc_c="Ambient")
     world.recording(2, "store_a", "s2", "Song", NOVA)
     world.add("source_genre", "store_a", entity_kind="recording", entity_id="s2", genre="qwertzuiop")
@@ -178,7 +178,7 @@ def test_coverage_counts_what_each_platform_tells_what_is_understood_and_what_st
     assert [main.key for main in coverage.mains] == ["Electronic", "Techno"]
 
 
-def test_the_parent_of_the_source_decides_what_a_word_means(world: World) -> None:
+def test_parent_of_the_source_decides_the_meaning_of_a_string(world: World) -> None:
     for number, parent in ((1, "Rock"), (2, "Electronic"), (3, "Hip Hop")):
         world.recording(number, "catalog_a", f"{number}-1", "Song", NOVA)
         world.release("catalog_a", str(number), "Album", NOVA, tracks=(f"{number}-1",))

@@ -12,7 +12,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20), st.integers(0, 
 
 @settings(max_examples=20, deadline=None)
 @given(ROWS)
-def test_packed_values_sort_as_their_criteria_do_and_give_the_record_back(rows: list[tuple[int, int, int]]) -> None:
+def test_packed_values_sort_by_criteria_and_return_the_record(rows: list[tuple[int, int, int]]) -> None:
     packed = packed_sql(("a", 1), ("b", 4))
     values = ", ".join(f"({a}::BIGINT, {b}::BIGINT, {record}::BIGINT)" for a, b, record in rows)
     best = f"(SELECT min({packed}) AS best FROM (VALUES {values}) t(a, b, record))"
@@ -21,11 +21,11 @@ def test_packed_values_sort_as_their_criteria_do_and_give_the_record_back(rows: 
     assert found == [(a << 4 | b, record)]
 
 
-def test_the_widest_value_still_is_positive() -> None:
+def test_widest_packed_value_is_positive() -> None:
     packed = packed_sql(("1", 1), (str(2**40), CRITERIA_BITS - 1), record=str(2**RECORD_BITS - 1))
     assert duckdb.sql(f"SELECT {packed}").fetchall() == [(2**63 - 1,)]
 
 
-def test_criteria_that_do_not_fit_are_refused() -> None:
+def test_too_wide_criteria_are_refused() -> None:
     with pytest.raises(ValueError, match="more than 29 bits"):
         packed_sql(("a", CRITERIA_BITS), ("b", 1))

@@ -83,7 +83,7 @@ def everything(world: World) -> dict[str, pl.DataFrame]:
     return {name: world.read(name) for name in ("recording", "recording_artist", "recording_isrc", "recording_provenance")}
 
 
-def test_no_order_of_rows_changes_anything(world: World, tmp_path: Path) -> None:
+def test_order_of_rows_does_not_change_provenance(world: World, tmp_path: Path) -> None:
     fill(world)
     chance = random.Random(5)  # noqa: S311 - test data
     for number in range(10, 60):

@@ -105,7 +105,7 @@ def first(count: int) -> dict[int, int]:
     return {n: 100 + n for n in range(count)}
 
 
-def test_without_fingerprints_there_is_an_index_that_answers_nothing(nights: Nights) -> None:
+def test_index_without_fingerprints_answers_nothing(nights: Nights) -> None:
     assert nights.build({})["fingerprints"] == 0
     assert nights.answers() == [[]] * PRINTS
 
@@ -116,7 +116,7 @@ def test_every_fingerprint_is_found_under_its_recording(nights: Nights) -> None:
     assert count_indexed_fingerprints(nights.paths.recognition) == 30
 
 
-def test_a_night_without_changes_takes_over_every_file(nights: Nights) -> None:
+def test_night_without_changes_takes_over_every_file(nights: Nights) -> None:
     nights.build(first(30))
     before = {name: path.stat().st_ino for name, path in nights.files().items()}
     assert nights.build(first(30))["indexed_anew"] == 0
@@ -143,7 +143,7 @@ def test_ids_follow_merges_splits_and_withdrawals_without_indexing_anew(nights: 
     assert nights.answers()[7] == [107]
 
 
-def test_many_changes_and_a_wish_for_a_whole_build_give_the_bytes_of_a_first_build(nights: Nights, tmp_path: Path) -> None:
+def test_many_changes_or_a_relink_give_the_bytes_of_a_first_build(nights: Nights, tmp_path: Path) -> None:
     nights.build(first(10))
     assert nights.build(first(PRINTS))["segments_taken_over"] == 0
     whole = Nights(tmp_path / "whole")
@@ -156,7 +156,7 @@ def test_many_changes_and_a_wish_for_a_whole_build_give_the_bytes_of_a_first_bui
     assert {name: path.read_bytes() for name, path in nights.files().items()} == expected
 
 
-def test_an_index_that_cannot_be_carried_on_is_built_whole(nights: Nights) -> None:
+def test_unreadable_index_is_built_whole(nights: Nights) -> None:
     nights.build(first(PRINTS))
     (nights.paths.current / "serving" / "recognition" / BASE / "keys.npy").unlink()
     assert nights.build(first(PRINTS))["indexed_anew"] == PRINTS
@@ -168,7 +168,7 @@ def keys_of(numbers: set[int]) -> NDArray[np.int64]:
 
 
 @given(st.lists(st.sets(st.integers(0, 60), max_size=60), min_size=1, max_size=14))
-def test_each_fingerprint_lies_in_one_segment_and_segments_stay_few(wanted: list[set[int]]) -> None:
+def test_each_fingerprint_is_in_one_segment_and_segments_stay_few(wanted: list[set[int]]) -> None:
     segments: dict[str, NDArray[np.int64]] = {}
     for numbers in wanted:
         keys = keys_of(numbers)
@@ -185,7 +185,7 @@ def test_each_fingerprint_lies_in_one_segment_and_segments_stay_few(wanted: list
         assert len(numbers - set(segments[BASE].tolist())) <= LARGEST_DELTA_SHARE * len(numbers)
 
 
-def test_deltas_become_one_before_they_are_too_many() -> None:
+def test_deltas_merge_before_they_exceed_the_limit() -> None:
     base, segments = keys_of(set(range(1000))), {}
     segments[BASE] = base
     for night in range(MOST_DELTAS + 1):

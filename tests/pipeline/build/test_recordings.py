@@ -159,7 +159,7 @@ def test_the_title_tells_the_roles_that_a_list_leaves_out(world: World) -> None:
         assert [row[1:] for row in found if row[0] == number] == expected, title
 
 
-def test_whom_a_list_with_roles_calls_primary_stays_primary_whatever_the_title_says(world: World) -> None:
+def test_primary_artist_of_a_list_with_roles_stays_primary_despite_the_title(world: World) -> None:
     world.recording(1, "streamsvc_a", "a", "Song (Gast Remix)", NOVA, credit("Gast", "g"))
     world.recording(1, "store_a", "s", "Song", NOVA, credit("Gast", "g"), credit("Gast", "g", "remixer"))
     build(world)
@@ -224,7 +224,7 @@ LISTS_AND_ROLES = [
 ]
 
 
-def test_a_list_speaks_only_of_the_roles_that_it_tells_apart(world: World) -> None:
+def test_list_counts_only_for_roles_that_it_distinguishes(world: World) -> None:
     for number, (platform, listed, other, title, others, _) in enumerate(LISTS_AND_ROLES, start=1):
         world.recording(number, platform, f"x{number}", "Song", *listed)
         world.recording(number, other, f"y{number}", title, *others)
@@ -234,7 +234,7 @@ def test_a_list_speaks_only_of_the_roles_that_it_tells_apart(world: World) -> No
         assert [row[1:] for row in found if row[0] == number] == case[-1], case
 
 
-def test_a_known_guest_whom_only_the_title_names_is_featured(world: World) -> None:
+def test_known_guest_named_by_the_title_alone_is_featured(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="g", name="Gast")
     world.recording(1, "store_a", "s", "Song (feat. GAST)", NOVA)
     world.recording(2, "store_a", "t", "Tune (feat. Nobody Known)", NOVA, version="Club Mix")
@@ -243,7 +243,7 @@ def test_a_known_guest_whom_only_the_title_names_is_featured(world: World) -> No
     assert world.rows_of("recording", "artist_credit") == [("Nova",), ("Nova",)]
 
 
-def test_a_remixer_whom_only_another_platform_names_is_added(world: World) -> None:
+def test_remixer_named_by_another_platform_alone_is_added(world: World) -> None:
     world.recording(1, "streamsvc_c", "c", "Song", NOVA, credit("Gast", "g", "featured"))
     world.recording(1, "store_a", "s", "Song", NOVA, credit("Kask", "k", "remixer"))
     build(world)
@@ -256,7 +256,7 @@ def test_an_artist_may_be_primary_and_remixer(world: World) -> None:
     assert artists(world) == [("Nova", True, True)]
 
 
-def test_somebody_is_always_primary(world: World) -> None:
+def test_every_recording_has_a_primary_artist(world: World) -> None:
     world.recording(1, "streamsvc_c", "c", "Song", credit("Gast", "g", "featured"))
     world.recording(2, "catalog_a", "7-1", "Nobody")
     build(world)

@@ -93,14 +93,14 @@ CASES: list[tuple[list[str], str | None]] = [
 ]
 
 
-def test_the_date_of_a_recording() -> None:
+def test_date_of_a_recording_follows_the_rules() -> None:
     """Each case is `platform date` ... -> the chosen date, cut to what is known."""
     found = chosen_all(*([(*text.split(), "release") for text in dates] for dates, _ in CASES))  # type: ignore[misc]
     shown = [date and date[0][: {"year": 4, "month": 7, "day": 10}[date[1]]] for date in found]
     assert list(zip([dates for dates, _ in CASES], shown, strict=True)) == CASES
 
 
-def test_bootlegs_date_nothing() -> None:
+def test_bootlegs_give_no_date() -> None:
     assert chosen(("catalog_b", "1999-05-05", "bootleg"), ("streamsvc_a", "2001-03-07", "record")) == ("2001-03-07", "day", "full_date", 1)
 
 
@@ -121,7 +121,7 @@ def test_the_last_believable_day_follows_the_newest_dump(tmp_path: Path) -> None
     assert find_last_believable_day(BuildPaths(tmp_path)) == "2027-11-02"
 
 
-def test_the_date_of_a_release_never_is_a_filler_and_the_finer_one_of_a_year() -> None:
+def test_date_of_a_release_is_no_filler_and_the_finest_of_its_year() -> None:
     cases = [
         (["1970-01-01", "1971"], "1971"),
         (["1999", "1999-08"], "1999-08"),
@@ -144,7 +144,7 @@ SAID = st.lists(st.tuples(st.sampled_from(CATALOG_PLATFORMS), DATES, st.sampled_
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(SAID, min_size=1, max_size=60), st.randoms(use_true_random=False))
-def test_any_order_gives_the_same_date_and_it_is_one_that_was_said(recordings: list[list[Said]], chance: random.Random) -> None:
+def test_order_of_records_does_not_change_the_date(recordings: list[list[Said]], chance: random.Random) -> None:
     found = chosen_all(*recordings)
     assert chosen_all(*(chance.sample(said, len(said)) for said in recordings)) == found
     for said, date in zip(recordings, found, strict=True):

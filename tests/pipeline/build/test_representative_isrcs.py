@@ -29,7 +29,7 @@ def representative(codes: Codes, before: str | None = None) -> tuple[str, int, s
         ({"USAAA3900001": 1, "USAAA2600001": 1}, ("USAAA2600001", 1, "earliest_year")),
     ],
 )
-def test_support_then_year_then_alphabet(codes: Codes, expected: tuple[str, int, str]) -> None:
+def test_code_is_chosen_by_support_then_year_then_alphabet(codes: Codes, expected: tuple[str, int, str]) -> None:
     assert representative(codes) == expected
     assert representative(dict(reversed(codes.items()))) == expected
 
@@ -42,6 +42,6 @@ def test_the_code_shown_last_night_stays_while_no_other_has_more_support() -> No
     assert representative(codes, before="USCCC0000001") == ("USAAA9900001", 2, "earliest_year")
 
 
-def test_a_second_night_tells_the_same_reason_as_the_first() -> None:
+def test_second_night_gives_the_same_reason_as_the_first() -> None:
     codes = {"USAAA9900001": 2, "USBBB0500001": 2}
     assert representative(codes, before="USAAA9900001") == representative(codes)

@@ -41,7 +41,7 @@ def listed(role: str, *names: str) -> list[tuple[str, str, bool]]:
         ("Feat", []),
     ],
 )
-def test_guests(title: str, expected: list[tuple[str, str, bool]]) -> None:
+def test_title_names_guests(title: str, expected: list[tuple[str, str, bool]]) -> None:
     assert named(title) == expected
 
 
@@ -70,11 +70,11 @@ def test_guests(title: str, expected: list[tuple[str, str, bool]]) -> None:
         ("Song (Live at Kask)", []),
     ],
 )
-def test_makers(title: str, expected: list[tuple[str, str, bool]]) -> None:
+def test_title_names_makers_of_a_version(title: str, expected: list[tuple[str, str, bool]]) -> None:
     assert named(title) == expected
 
 
-def test_a_version_kept_apart_is_read_like_one_in_brackets() -> None:
+def test_separate_version_reads_like_one_in_brackets() -> None:
     assert named("Song (feat. A-X)", "Kask Remix") == [*sure("featured", "A-X"), *sure("remixer", "Kask")]
 
 

@@ -41,7 +41,7 @@ def test_links_are_the_records_own_ids_and_catalog_a_shows_the_release(world: Wo
     assert world.rows_of("platform_link") == [(1, "catalog_a", "77", None), (1, "store_a", "5", "song"), (2, "catalog_a", "77", None)]
 
 
-def test_what_others_say_adds_links_but_never_takes_a_record_away(world: World) -> None:
+def test_relations_of_others_add_links_and_remove_none(world: World) -> None:
     world.recording(1, "catalog_b", NEW, "Song", NOVA)
     world.recording(2, "streamsvc_a", "taken", "Else", NOVA)
     said = {"entity_kind": "recording", "entity_id": NEW}
@@ -76,7 +76,7 @@ def test_a_release_video_is_linked_only_when_the_release_has_one_track(world: Wo
     assert [row for row in world.rows_of("platform_link") if row[1] == "video_a"] == [(1, "video_a", "v7", None)]
 
 
-def test_a_release_said_to_be_a_catalog_a_release_gives_its_recordings_that_link(world: World) -> None:
+def test_release_linked_to_catalog_a_gives_its_recordings_that_link(world: World) -> None:
     world.recording(1, "catalog_b", NEW, "Song", NOVA)
     world.release("catalog_b", "rel", "Album", NOVA, tracks=(NEW,))
     world.add(
@@ -92,7 +92,7 @@ def test_a_release_said_to_be_a_catalog_a_release_gives_its_recordings_that_link
     assert world.rows_of("platform_link")[0] == (1, "catalog_a", "99", None)
 
 
-def test_retired_platform_ids_are_kept_when_their_successor_is_ours(world: World) -> None:
+def test_retired_platform_ids_are_kept_if_the_successor_is_linked(world: World) -> None:
     world.recording(1, "catalog_b", NEW, "Song", NOVA)
     world.add("source_redirect", "catalog_b", entity_kind="recording", old_id=OLD, new_id=NEW)
     world.add("source_redirect", "catalog_b", entity_kind="recording", old_id="gone", new_id="unknown")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
-def test_nothing_is_lost_of_nothing(tmp_path: Path) -> None:
+def test_first_build_loses_no_codes(tmp_path: Path) -> None:
     assert count_code_losses(BuildPaths(tmp_path)) == []
 
 
@@ -25,7 +25,7 @@ def test_the_live_snapshot_holds_its_own_codes(built_world: BuiltWorld) -> None:
     assert set(found) == {"ISRC", "ISWC", "barcode"}
 
 
-def test_codes_that_a_build_lacks_are_counted_though_others_are_new(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_missing_codes_are_counted_despite_new_ones(built_world: BuiltWorld, tmp_path: Path) -> None:
     paths = BuildPaths(published_copy(built_world, tmp_path))
     for table in ("recording_isrc", "work", "release"):
         paths.table(table).mkdir(parents=True)

@@ -72,7 +72,7 @@ def test_a_snapshot_published_without_figures_still_guards_the_size() -> None:
         ({("conflicts", "variant"): 171.0}, "no_jump_of_isrc_conflicts", "variant 100 -> 171", "JUMP=1000", Limits(jump=1000)),
     ],
 )
-def test_each_question_can_be_answered_no_and_says_what_to_do(
+def test_each_question_can_refuse_a_build_with_a_remedy(
     changes: dict[tuple[str, str], float], check: str, says: str, setting: str, limits: Limits
 ) -> None:
     no = failed(changes)
@@ -109,11 +109,11 @@ def test_records_stay_under_their_ids(moved: int, passes: bool) -> None:  # noqa
         assert failed({}, drift, Limits(move=1)) == {}
 
 
-def test_a_handful_of_moves_says_nothing_in_a_tiny_catalog() -> None:
+def test_few_moves_pass_in_a_tiny_catalog() -> None:
     assert failed({}, IdDrift(kept=5, new=5, split=5, merged=0, retired=0, records=40, moved=20)) == {}
 
 
-def test_a_verdict_names_what_it_found_in_order() -> None:
+def test_passed_verdict_names_its_figures() -> None:
     found = {answer.name: answer for answer in judge_build(YESTERDAY, YESTERDAY, STAYED, Limits())}
     assert found["golden_pairs_hold"] == Verdict("golden_pairs_hold", passed=True, message="precision 1.0000, recall 0.9900; wrong: wrong")
     assert found["ids_stay"].message.startswith("0 of 25,000 records")
@@ -153,7 +153,7 @@ def test_a_platform_that_lost_rows_or_values_stops_the_build(
     assert failed(changes, limits=Limits(shrink=1)) == {}
 
 
-def test_a_platform_of_ten_records_may_lose_them() -> None:
+def test_platform_of_ten_records_may_lose_them() -> None:
     assert failed({("filled", "store_a.source_recording.isrcs"): 0.0}) == {}
     assert failed({("staged", "store_a.source_recording"): 0.0, ("filled", "store_a.source_recording.isrcs"): 0.0}) == {}
 
@@ -168,7 +168,7 @@ def test_a_column_that_lost_its_values_stops_the_build() -> None:
 
 
 @pytest.mark.parametrize(("lost", "passes"), [(0, True), (500, True), (2_000, False)])
-def test_codes_that_are_gone_stop_the_build_though_as_many_are_new(lost: int, passes: bool) -> None:  # noqa: FBT001
+def test_lost_codes_stop_the_build_despite_as_many_new_ones(lost: int, passes: bool) -> None:  # noqa: FBT001
     codes = [CodeLoss("ISRC", 8_000, lost), CodeLoss("ISWC", 10, 10)]
     answers = {answer.name: answer for answer in judge_build(YESTERDAY, YESTERDAY, STAYED, Limits(), codes)}
     assert answers["codes_stay"].passed is passes
@@ -179,7 +179,7 @@ def test_codes_that_are_gone_stop_the_build_though_as_many_are_new(lost: int, pa
 
 
 @given(st.integers(1, 10**7), st.floats(0, 1), st.floats(0, 3))
-def test_a_catalog_that_grows_alike_never_loses_values(rows: int, empty: float, growth: float) -> None:
+def test_growing_catalog_with_equal_shares_loses_no_values(rows: int, empty: float, growth: float) -> None:
     before = YESTERDAY | {("rows", "release"): float(rows), ("nulls", "release.gtin"): empty}
     now = before | {("rows", "release"): float(round(rows * growth))}
     assert all(answer.passed for answer in judge_build(now, before, STAYED, Limits()) if answer.name == "columns_keep_their_values")

@@ -37,14 +37,14 @@ def test_nothing_is_published_yet(tmp_path: Path) -> None:
     assert measure_id_drift(BuildPaths(tmp_path)) is None
 
 
-def test_merges_splits_arrivals_and_departures_are_told_apart(tmp_path: Path) -> None:
+def test_merges_splits_arrivals_and_departures_are_counted_apart(tmp_path: Path) -> None:
     before = {1: "a b c", 2: "d", 3: "e f", 4: "g", 5: "h"}
     now = {1: "a b c d", 3: "e", 5: "h i", 6: "f", 7: "k"}
     drift = measure_id_drift(catalog(tmp_path, before, now, {2: 1, 4: None}))
     assert drift == IdDrift(kept=3, new=2, split=1, merged=1, retired=1, records=7, moved=2)
 
 
-def test_a_build_that_changes_nothing_moves_nothing(tmp_path: Path) -> None:
+def test_unchanged_build_moves_no_records(tmp_path: Path) -> None:
     recordings = {1: "a b", 2: "c"}
     assert measure_id_drift(catalog(tmp_path, recordings, recordings, {})) == IdDrift(
         kept=2, new=0, split=0, merged=0, retired=0, records=3, moved=0

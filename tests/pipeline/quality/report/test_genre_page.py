@@ -22,7 +22,7 @@ FIGURES = GenreCoverage(
 NOTHING = GenreCoverage(0, 0, (), (), {}, (), 0)
 
 
-def test_the_page_tells_the_figures_and_stands_alone(tmp_path: Path) -> None:
+def test_page_shows_the_figures_and_needs_no_other_file(tmp_path: Path) -> None:
     file = tmp_path / "report" / "genres.html"
     write_genre_page(FIGURES, file)
     page = html.parse(file)

@@ -94,7 +94,7 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_a_page_of_a_build_that_failed_says_so_first_and_what_to_do() -> None:
+def test_page_of_a_refused_build_begins_with_reason_and_remedy() -> None:
     page = render(
         story([Verdict("golden_pairs_hold", passed=False, message="undo the change of <keys>"), Verdict("ids_stay", True, "fine")], BEFORE)
     )
@@ -103,7 +103,7 @@ def test_a_page_of_a_build_that_failed_says_so_first_and_what_to_do() -> None:
     assert "undo the change of &lt;keys&gt;" in text
 
 
-def test_figures_stand_beside_those_of_the_live_snapshot() -> None:
+def test_page_shows_figures_beside_those_of_the_live_snapshot() -> None:
     text = text_of(render(story([], BEFORE)))
     for said in (
         "recordings 2,500 +500 (+25.00%)",
@@ -120,7 +120,7 @@ def test_figures_stand_beside_those_of_the_live_snapshot() -> None:
     assert 'class="look"><td>recording.isrc' in render(story([], BEFORE))
 
 
-def test_the_first_page_of_a_catalog_compares_with_nothing() -> None:
+def test_first_page_of_a_catalog_has_no_comparison() -> None:
     text = text_of(render(story([])))
     assert "the first of this catalog" in text
     assert "Nothing was published before." in text
