@@ -105,11 +105,11 @@ class Accounts:
         row = {"name": name, "created_at": self.clock(), **self._build_plan_columns(plan, terms)}
         try:
             with self.engine.begin() as connection:
-                made = connection.execute(account.insert().values(row))
+                inserted = connection.execute(account.insert().values(row))
         # The unique index decides, not a look beforehand: two processes may create the name at once.
         except IntegrityError:
             raise TakenError(f"there is an account named {name!r} already") from None
-        return self.get(get_new_id(made))
+        return self.get(get_new_id(inserted))
 
     def get(self, account_id: int) -> Account:
         """Return one account by id; UnknownError when there is none."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from account_store.database import get_new_id
+from account_store.database import connect_for_reads, get_new_id
 from account_store.errors import InvalidValueError, StateError, TakenError, UnknownError
 from account_store.schema import account, api_key
 
@@ -105,7 +105,7 @@ class ApiKeys:
         row = {"account_id": account_id, "key_hash": _digest(key).hex(), "prefix": key[:PREFIX_CHARACTERS], "label": label}
         try:
             with self._engine.begin() as connection:
-                made = connection.execute(api_key.insert().values(**row, created_at=self._clock()))
+                inserted = connection.execute(api_key.insert().values(**row, created_at=self._clock()))
         except IntegrityError as error:
             # SQLAlchemy has one class for both violations; the messages of both drivers name the kind.
             if "FOREIGN KEY" in str(error.orig).upper():
@@ -113,7 +113,7 @@ class ApiKeys:
             raise TakenError("this key is in use already") from None
         # A key that was tried before it existed is cached as unknown for up to KEY_CACHE_SECONDS.
         self._unknown.pop(_digest(key), None)
-        return NewKey(get_new_id(made), key)
+        return NewKey(get_new_id(inserted), key)
 
     def rotate(self, key_id: int, overlap: timedelta = timedelta(0), account_id: int | None = None) -> NewKey:
         """Create a key in place of a live one, which stays valid for `overlap` so that clients can move. Errors: see `revoke`."""
@@ -187,12 +187,12 @@ class ApiKeys:
     def _look_up_in_thread(self, digest: bytes) -> asyncio.Future[Caller | None]:
         """Look a key up in a thread."""
 
-        def finish(looked: asyncio.Future[Caller | None]) -> None:
+        def finish(lookup: asyncio.Future[Caller | None]) -> None:
             self._pending.pop(digest, None)
             # Those who wait get the error. An early look-up has nobody who waits: asyncio would log its error as never
             # retrieved.
-            if not looked.cancelled():
-                looked.exception()
+            if not lookup.cancelled():
+                lookup.exception()
 
         waiting = self._pending[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
         waiting.add_done_callback(finish)
@@ -209,7 +209,7 @@ class ApiKeys:
         # Counted from before the query: a change that is committed during it is seen KEY_CACHE_SECONDS later at most.
         stale = self._seconds() + KEY_CACHE_SECONDS
         now = self._clock()
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             row = connection.execute(_CALLER.where(api_key.c.key_hash == digest.hex())).one_or_none()
         # Constant time, although the database has compared the hash already.
         is_equal = row is not None and hmac.compare_digest(row.key_hash, digest.hex())

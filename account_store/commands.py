@@ -64,8 +64,8 @@ def _set_card(accounts: Accounts, options: Options) -> Iterable[Account]:
 
 
 def _create_key(accounts: Accounts, options: Options) -> Iterable[object]:
-    made = accounts.keys.create(accounts.find_by_name(options.name).account_id, options.key, options.label)
-    return [{"key_id": made.key_id, "key": made.key, "note": _ONCE}]
+    created = accounts.keys.create(accounts.find_by_name(options.name).account_id, options.key, options.label)
+    return [{"key_id": created.key_id, "key": created.key, "note": _ONCE}]
 
 
 def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
@@ -73,8 +73,8 @@ def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
 
 
 def _rotate_key(accounts: Accounts, options: Options) -> Iterable[object]:
-    made = accounts.keys.rotate(options.key_id, timedelta(hours=options.overlap_hours))
-    return [{"key_id": made.key_id, "key": made.key, "replaces": options.key_id, "note": _ONCE}]
+    created = accounts.keys.rotate(options.key_id, timedelta(hours=options.overlap_hours))
+    return [{"key_id": created.key_id, "key": created.key, "replaces": options.key_id, "note": _ONCE}]
 
 
 def _revoke_key(accounts: Accounts, options: Options) -> Iterable[object]:

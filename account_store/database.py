@@ -193,7 +193,7 @@ def migrate(engine: Engine) -> str:
 
 def read_revision(engine: Engine) -> str | None:
     """Return the revision of the tables; None when there are none, or those of the first version."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with connect_for_reads(engine) as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None
         number: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))

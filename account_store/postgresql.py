@@ -114,15 +114,15 @@ def _limit(gen: Generator[Any, Any, Answer], seconds: float) -> Generator[Any, A
     """Wrap the driver's generator. The driver sends 0 each time that nothing has come for its interval."""
     until = time.monotonic() + seconds
     try:
-        wanted = next(gen)
+        condition = next(gen)
         while True:
-            ready = yield wanted
+            ready = yield condition
             if ready:
                 until = time.monotonic() + seconds
             elif time.monotonic() > until:
                 gen.close()
                 raise _SilenceError
-            wanted = gen.send(ready)
+            condition = gen.send(ready)
     except StopIteration as end:
         answer: Answer = end.value
         return answer

@@ -26,15 +26,15 @@ def make_private_file(file: Path) -> None:
     """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible."""
     try:
         # O_EXCL tells a new file from an existing one, whose rights are narrowed and logged.
-        made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
         narrow(file)
     else:
         try:
             # A umask may take the owner's rights, too.
-            os.fchmod(made, FILE_MODE)
+            os.fchmod(descriptor, FILE_MODE)
         finally:
-            os.close(made)
+            os.close(descriptor)
 
 
 def make_private_folder(folder: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from account_store.database import connect_for_reads
 from account_store.errors import IdempotencyKeyReusedError
 from account_store.schema import replay
 
@@ -54,7 +55,7 @@ class StoredAnswers:
     def get_now(self, account_id: int, idempotency_key: str, request_hash: str) -> StoredAnswer | None:
         """Get, blocking."""
         query = select(replay).where(self._is_live(account_id, idempotency_key))
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None

@@ -81,8 +81,8 @@ class Suggestions:
         row = {"account_id": account_id, "track_id": track_id, "field": field, "value": value.strip(), "note": note}
         values = {**row, "source_url": source_url, "status": PENDING, "created_at": self._clock()}
         with self._engine.begin() as connection:
-            made = connection.execute(suggestion.insert().values(values))
-        return self.get(get_new_id(made))
+            inserted = connection.execute(suggestion.insert().values(values))
+        return self.get(get_new_id(inserted))
 
     def get(self, suggestion_id: int) -> Suggestion:
         """Return one suggestion by id; UnknownError when there is none."""

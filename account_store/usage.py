@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, func, select
 
 from account_store.clock import compute_month_end, compute_month_start, format_month
+from account_store.database import connect_for_reads
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
 from account_store.streams.heard_months import is_heard_in
@@ -86,7 +87,7 @@ class Usage:
         if not _MONTH.match(month):
             raise InvalidValueError(f"a month is written 2026-11, got {month!r}")
         account = self._account_of(account_id)
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
             # Days compare as text, and `-99` lies behind every day of the month.

@@ -130,12 +130,12 @@ class Users:
                 if account_id is None:
                     account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
                 row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
-                made = connection.execute(dashboard_user.insert().values(row))
+                inserted = connection.execute(dashboard_user.insert().values(row))
         except IntegrityError as error:
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this e-mail has an account already") from None
-        return User(get_new_id(made), account_id, email)
+        return User(get_new_id(inserted), account_id, email)
 
     def sign_in(self, email: str, password: str, address: str = "") -> Session:
         """Open a session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""

@@ -61,18 +61,18 @@ class Reference:
         """Seconds of the recording that the fingerprint covers."""
         return max(0, self.items - 1) * HOP_SAMPLES / SAMPLE_RATE + FIRST_ITEM_SECONDS
 
-    def find_place(self, heard: tuple[int, NDArray[np.uint32]], shifts: NDArray[np.int64]) -> Place | None:
-        """Return the best of `shifts` (int64 [k]) for the heard items; None when too few lie within the recording at all of them.
+    def find_place(self, window: tuple[int, NDArray[np.uint32]], shifts: NDArray[np.int64]) -> Place | None:
+        """Return the best of `shifts` (int64 [k]) for the items of the window; None when too few lie within the recording at all of them.
 
-        `heard` has the form of `FingerprintBuffer.read_since`.
+        `window`: number of its first item and the items, as `FingerprintBuffer.read_since` returns them.
         """
-        first, items = heard
+        first, items = window
         count = items.shape[1]
         # Only every STORE_STRIDE-th item is stored: round up to the next stored one (`-(-a // b)`).
         in_recording = -(-(first + shifts) // STORE_STRIDE)
         at = in_recording[:, None] + np.arange(-(-count // STORE_STRIDE))
-        in_heard = at * STORE_STRIDE - shifts[:, None] - first
-        inside = (at >= 0) & (at < len(self.stored)) & (in_heard < count)
+        in_window = at * STORE_STRIDE - shifts[:, None] - first
+        inside = (at >= 0) & (at < len(self.stored)) & (in_window < count)
         compared = inside.sum(axis=1)
         # At the edge of the recording fewer items overlap: a handful would match by chance at some shift.
         fits = compared * STORE_STRIDE >= min(count, FEWEST_ITEMS)
@@ -80,24 +80,24 @@ class Reference:
             return None
         # Positions outside read item 0, and `inside` drops their bits afterwards: one gather for all shifts and phases.
         stored = self.stored[np.where(inside, at, 0)]
-        differing = np.bitwise_count(stored[None] ^ items[:, np.where(inside, in_heard, 0)])
+        differing = np.bitwise_count(stored[None] ^ items[:, np.where(inside, in_window, 0)])
         errors = (differing * inside).sum(axis=2, dtype=np.int64)
         rates = np.where(fits, errors / (_BITS * np.maximum(compared, 1)), 1.0)
         phase, best = np.unravel_index(int(rates.argmin()), rates.shape)
         return Place(int(phase), int(shifts[best]), float(rates[phase, best]))
 
-    def list_shifts(self, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
-        """Return all shifts at which enough of the heard items lie within the recording."""
-        first, items = heard
+    def list_shifts(self, window: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
+        """Return all shifts at which enough of the items of the window lie within the recording."""
+        first, items = window
         enough = min(items.shape[1], FEWEST_ITEMS)
         return np.arange(enough - items.shape[1] - first, self.items - enough - first + 1)
 
-    def find_matching_items(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
-        """Return the numbers of the heard items at which the recording plays: the middles of matching runs, ascending.
+    def find_matching_items(self, place: Place, window: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
+        """Return the numbers of the items of the window at which the recording plays: the middles of matching runs, ascending.
 
         At both ends of a stretch half a run decides.
         """
-        first, items = heard
+        first, items = window
         last = first + items.shape[1]
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = min(len(self.stored), -(-(last + place.shift) // STORE_STRIDE))
@@ -112,9 +112,9 @@ class Reference:
         found: NDArray[np.int64] = numbers[(sums[high] - sums[low]) / (high - low) < _MATCHING_RATE]
         return found
 
-    def measure_difference(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> float:
-        """Return the share of bits in which the heard items differ from the recording at `place`; 0 when there are none to compare."""
-        first, items = heard
+    def measure_difference(self, place: Place, window: tuple[int, NDArray[np.uint32]]) -> float:
+        """Return the share of bits in which the items of the window differ from the recording at `place`; 0 when none can be compared."""
+        first, items = window
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = max(start, min(len(self.stored), -(-(first + items.shape[1] + place.shift) // STORE_STRIDE)))
         numbers = np.arange(start, end) * STORE_STRIDE - place.shift

@@ -63,9 +63,9 @@ class Trace:
     def load(cls, stored: StoredTrace | None) -> Trace | None:
         """Return the trace that a worker stored; None when another version wrote it in another form."""
         # Another release may have other phases. A trace is a convenience of seconds, so it is dropped, not converted.
-        if stored is None or not stored.heard or len(stored.heard) % (4 * len(PHASES)):
+        if stored is None or not stored.items or len(stored.items) % (4 * len(PHASES)):
             return None
-        return cls(stored.first_ms, np.frombuffer(stored.heard, _LITTLE_ENDIAN).astype(np.uint32).reshape(len(PHASES), -1))
+        return cls(stored.first_ms, np.frombuffer(stored.items, _LITTLE_ENDIAN).astype(np.uint32).reshape(len(PHASES), -1))
 
     @property
     def stored(self) -> StoredTrace:

@@ -218,14 +218,14 @@ class Tracker:
 
     def _find_again(self, play: Play, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Search a new connection for the last play: first at its expected place, then in the whole recording."""
-        heard = buffer.read_since(buffer.end - WINDOW_ITEMS)
-        if heard[1].shape[1] < FEWEST_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
+        window = buffer.read_since(buffer.end - WINDOW_ITEMS)
+        if window[1].shape[1] < FEWEST_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
             return False
         expected = round((clock.at(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in play.references:
             # 161 places first. All places of the recording are searched only if the track is at none of these.
-            for shifts in (_build_range(expected), reference.list_shifts(heard)):
-                place = reference.find_place(heard, shifts)
+            for shifts in (_build_range(expected), reference.list_shifts(window)):
+                place = reference.find_place(window, shifts)
                 if place is None or place.bit_error_rate > CONFIRMED:
                     continue
                 anchor_ms = clock.at(place.origin)
@@ -262,14 +262,14 @@ class Tracker:
         """Ask the matcher what plays."""
         if self._confirm(buffer, clock):
             return
-        heard = buffer.read_since(max(buffer.end - WINDOW_ITEMS, self._fresh_from))
-        if heard[1].shape[1] < FEWEST_ITEMS:
+        window = buffer.read_since(max(buffer.end - WINDOW_ITEMS, self._fresh_from))
+        if window[1].shape[1] < FEWEST_ITEMS:
             return
-        answer = self._match(list(heard[1]))
+        answer = self._match(list(window[1]))
         # Silence is a positive finding: a play that was only presumed to go on has stopped.
         if self.play is not None and answer.reason is Reason.SILENCE:
             self.play.is_presumed = False
-        best = next((found for match in answer.matches if (found := self._locate(match, heard)) is not None), None)
+        best = next((found for match in answer.matches if (found := self._locate(match, window)) is not None), None)
         if best is None:
             return
         # The same anchor: a drop-out or talk interrupted the play, and it is the same airing.
@@ -285,16 +285,16 @@ class Tracker:
             # Matches of lower quality also come from other music: the next seconds must belong to the recording, too.
             self._candidate = best
 
-    def _locate(self, match: Match, heard: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
+    def _locate(self, match: Match, window: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
         """Return the matched recording with its place in the connection; None when the catalog has no fingerprint of it (any more)."""
         references = self._catalog.find_references(match.recording_id)
-        shift = round(match.offset_seconds * ITEMS_PER_SECOND) - heard[0]
+        shift = round(match.offset_seconds * ITEMS_PER_SECOND) - window[0]
         # The offset in seconds holds a shift and a phase of a quarter item; two items to either side cover its rounding.
-        found = [(place, one) for one in references if (place := one.find_place(heard, np.arange(shift - 2, shift + 3)))]
+        found = [(place, one) for one in references if (place := one.find_place(window, np.arange(shift - 2, shift + 3)))]
         if not found:
             return None
         place, reference = min(found, key=lambda pair: pair[0].bit_error_rate)
-        return _Candidate(match, references, reference, place, heard[0] + heard[1].shape[1])
+        return _Candidate(match, references, reference, place, window[0] + window[1].shape[1])
 
     def _confirm(self, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Start a play when the seconds behind a first match belong to the same recording; return whether they do."""

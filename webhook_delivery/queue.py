@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, func, select
 
+from account_store.database import connect_for_reads
 from account_store.webhooks.endpoints import FAILING, GONE, disable
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
 from account_store.webhooks.webhook_tables import webhook_attempt, webhook_delivery, webhook_endpoint, webhook_event
@@ -63,7 +64,7 @@ class Outcome:
     response_excerpt: str | None = None
     is_gone: bool = False
     """The receiver answered 410: it wants nothing more, ever."""
-    asked_rest: timedelta = timedelta(0)
+    requested_rest: timedelta = timedelta(0)
     """The pause that the receiver asked for (`Retry-After`)."""
 
 
@@ -104,7 +105,7 @@ class DeliveryQueue:
         due = select(func.min(column.due_at)).where(column.endpoint_id == webhook_endpoint.c.endpoint_id, column.due_at <= now)
         waits_since = due.scalar_subquery()
         found = select(webhook_endpoint.c.endpoint_id).where(_is_free(now), waits_since.is_not(None)).order_by(waits_since).limit(most)
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             # Read without locks, because several deliverers look at once. `_lease` decides about each candidate by itself.
             candidates = connection.scalars(found).all()
         return [endpoint_id for endpoint_id in candidates if self._lease(owner, endpoint_id, now)]
@@ -121,7 +122,7 @@ class DeliveryQueue:
             .order_by(webhook_delivery.c.delivery_id)
             .limit(1)
         )
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None
@@ -142,8 +143,8 @@ class DeliveryQueue:
             # The attempt happened even if the lease is lost by now: it is recorded, but the turn ends.
             is_ours = endpoint.lease_owner == owner
             lease = {"lease_until": now + LEASE} if is_ours else {}
-            changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == message.endpoint_id)
-            connection.execute(changed.values({**_change_endpoint(endpoint, outcome, now), **lease}))
+            update = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == message.endpoint_id)
+            connection.execute(update.values({**_change_endpoint(endpoint, outcome, now), **lease}))
             reason = _find_disable_reason(endpoint, outcome, now)
             if reason is not None:
                 disable(connection, message.endpoint_id, reason, now)
@@ -163,7 +164,7 @@ class DeliveryQueue:
         column, now = webhook_delivery.c, self._clock()
         live = webhook_endpoint.c.deleted_at.is_(None)
         is_disabled, is_failing = webhook_endpoint.c.disabled_at.is_not(None), webhook_endpoint.c.failing_since.is_not(None)
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             pending, oldest = connection.execute(select(func.count(), func.min(column.due_at)).where(column.due_at.is_not(None))).one()
             endpoints = select(func.count()).select_from(webhook_endpoint).where(live)
             disabled = connection.scalars(endpoints.where(is_disabled)).one()
@@ -245,7 +246,7 @@ def _change_delivery(delivery: Row[Any], outcome: Outcome, now: datetime) -> dic
     wait = None if outcome.is_gone else schedule.compute_wait(tries)
     if wait is None:
         return {"tries": tries, "status": FAILED, "due_at": None, "finished_at": now}
-    return {"tries": tries, "due_at": now + max(wait, outcome.asked_rest)}
+    return {"tries": tries, "due_at": now + max(wait, outcome.requested_rest)}
 
 
 def _change_endpoint(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
@@ -253,7 +254,7 @@ def _change_endpoint(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dic
     if outcome.error is None:
         return {"failing_since": None, "failure_count": 0, "rests_until": None}
     failures = endpoint.failure_count + 1
-    rest = max(schedule.compute_rest(failures), outcome.asked_rest)
+    rest = max(schedule.compute_rest(failures), outcome.requested_rest)
     return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + rest}
 
 

@@ -17,7 +17,7 @@ OFFSETS = tuple(
 JITTER = 0.1
 """Random share of a wait, more or less: deliveries that failed together are not repeated together."""
 LONGEST_REST = timedelta(minutes=5)
-LONGEST_ASKED_REST = timedelta(days=1)
+LONGEST_REQUESTED_REST = timedelta(days=1)
 """Longest pause that a receiver gets by asking for it."""
 FAILING_FOR = timedelta(days=5)
 """An endpoint that fails for so long, without a success, is disabled."""

@@ -58,7 +58,7 @@ class Sender:
         began = time.monotonic()
         status: int | None = None
         excerpt = error = None
-        asked_rest = timedelta(0)
+        requested_rest = timedelta(0)
         headers = sign_headers(message.event_id, message.body, self._clock(), message.secrets)
         # `identity`: the excerpt of a compressed answer would be unreadable.
         headers |= {"content-type": "application/json", "user-agent": AGENT, "accept-encoding": "identity"}
@@ -68,7 +68,7 @@ class Sender:
                 async with self._client.stream("POST", message.url, content=message.body.encode(), headers=headers) as answer:
                     status = answer.status_code
                     if status in _THROTTLING:
-                        asked_rest = _parse_retry_after(answer.headers.get("retry-after", ""), self._clock())
+                        requested_rest = _parse_retry_after(answer.headers.get("retry-after", ""), self._clock())
                     excerpt = await _read_excerpt(answer)
             error = None if answer.is_success else f"answered {status}" + (": redirects are not followed" if answer.is_redirect else "")
         except TimeoutError:
@@ -78,7 +78,7 @@ class Sender:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ssl.SSLError) as failure:
             error = f"{type(failure).__name__}: {failure}"
         duration_ms = round(1000 * (time.monotonic() - began))
-        return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, asked_rest)
+        return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, requested_rest)
 
 
 async def _read_excerpt(answer: httpx.Response) -> str:
@@ -98,13 +98,13 @@ def _parse_retry_after(retry_after: str, now: datetime) -> timedelta:
     try:
         # isdigit() alone accepts characters that int() refuses, such as superscripts.
         if retry_after.isascii() and retry_after.isdigit():
-            asked = timedelta(seconds=int(retry_after))
+            pause = timedelta(seconds=int(retry_after))
         else:
             then = parsedate_to_datetime(retry_after)
-            asked = (then if then.tzinfo else then.replace(tzinfo=UTC)) - now
+            pause = (then if then.tzinfo else then.replace(tzinfo=UTC)) - now
     except ValueError:
         return timedelta(0)
     # A number of seconds beyond what a timedelta holds is a long rest, not a broken header.
     except OverflowError:
-        return schedule.LONGEST_ASKED_REST
-    return min(max(asked, timedelta(0)), schedule.LONGEST_ASKED_REST)
+        return schedule.LONGEST_REQUESTED_REST
+    return min(max(pause, timedelta(0)), schedule.LONGEST_REQUESTED_REST)

@@ -145,19 +145,19 @@ def _build_reservation(operation: Operation, charge: Charge) -> Reservation | No
 
 
 def _build_settle(reservation: Reservation, price: int) -> Operation:
-    held = reservation.charge
-    if not 0 <= price <= held.granted:
-        raise ValueError(f"{price} credits cannot be settled from a reservation of {held.granted}; settle 0 to {held.granted}")
+    reserved = reservation.charge
+    if not 0 <= price <= reserved.granted:
+        raise ValueError(f"{price} credits cannot be settled from a reservation of {reserved.granted}; settle 0 to {reserved.granted}")
     return Operation(
         Kind.SETTLE,
-        held.account_id,
-        held.key_id,
+        reserved.account_id,
+        reserved.key_id,
         price,
-        held.allowed,
+        reserved.allowed,
         idempotency_key=reservation.idempotency_key,
         request_hash=reservation.request_hash,
         reservation_id=reservation.reservation_id,
-        day=held.day,
+        day=reserved.day,
     )
 
 

@@ -44,14 +44,14 @@ def read_days(connection: Connection, days: Mapping[str, Sequence[int]]) -> dict
     """Return the packed airings by stream and day. `days`: by stream, ascending, counted from 1970 in UTC."""
     if connection.dialect.name != POSTGRESQL:
         return {name: _pack_columns(_read_rows(connection, name, one[0], one[-1] + 1), one) for name, one in days.items()}
-    made: dict[str, dict[int, bytes]] = {name: {} for name in days}
+    packed: dict[str, dict[int, bytes]] = {name: {} for name in days}
     first, end = min(one[0] for one in days.values()), max(one[-1] for one in days.values()) + 1
     for start in range(first, end, _DAYS_AT_ONCE):
-        wanted = {name: some for name, one in days.items() if (some := [day for day in one if start <= day < start + _DAYS_AT_ONCE])}
-        found = _read_columns(connection, list(wanted), start, min(start + _DAYS_AT_ONCE, end)) if wanted else {}
-        for name, some in wanted.items():
-            made[name] |= _pack_columns(found.get(name, _NOTHING), some)
-    return made
+        requested = {name: some for name, one in days.items() if (some := [day for day in one if start <= day < start + _DAYS_AT_ONCE])}
+        found = _read_columns(connection, list(requested), start, min(start + _DAYS_AT_ONCE, end)) if requested else {}
+        for name, some in requested.items():
+            packed[name] |= _pack_columns(found.get(name, _NOTHING), some)
+    return packed
 
 
 _NOTHING = (np.zeros(0, np.int64),) * 3
@@ -85,12 +85,12 @@ def _read_columns(connection: Connection, stream_ids: Sequence[str], first: int,
 def _pack_columns(columns: Columns, days: Sequence[int]) -> dict[int, bytes]:
     ids, unix, seconds = columns
     starts, ends = (np.searchsorted(unix, (np.asarray(days, np.int64) + more) * DAY_SECONDS).tolist() for more in (0, 1))
-    made = {}
+    packed = {}
     for day, start, end in zip(days, starts, ends, strict=True):
         offsets = unix[start:end] - day * DAY_SECONDS
         small = (offsets.astype("<i4").tobytes(), seconds[start:end].astype("<i4").tobytes())
-        made[day] = b"".join((ids[start:end].astype("<i8").tobytes(), *small))
-    return made
+        packed[day] = b"".join((ids[start:end].astype("<i8").tobytes(), *small))
+    return packed
 
 
 def _to_time(day: int) -> datetime:

@@ -24,7 +24,7 @@ def record_heard_month(connection: Connection, stream_id: str, month: str) -> No
 
 def is_heard_in(month: str) -> ColumnElement[bool]:
     """Return a condition on `stream`: it was heard in the month, or one of its airings began then (it was heard then, too)."""
-    noted = select(stream_heard.c.month).where(stream_heard.c.stream_id == stream.c.stream_id, stream_heard.c.month == month)
-    began = (airing.c.started_at >= compute_month_start(month)) & (airing.c.started_at < compute_month_end(month))
-    aired = select(airing.c.airing_id).where(airing.c.stream_id == stream.c.stream_id, began)
-    return or_(noted.exists(), aired.exists())
+    recorded = select(stream_heard.c.month).where(stream_heard.c.stream_id == stream.c.stream_id, stream_heard.c.month == month)
+    is_in_month = (airing.c.started_at >= compute_month_start(month)) & (airing.c.started_at < compute_month_end(month))
+    airings = select(airing.c.airing_id).where(airing.c.stream_id == stream.c.stream_id, is_in_month)
+    return or_(recorded.exists(), airings.exists())

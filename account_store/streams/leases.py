@@ -70,13 +70,13 @@ class Leases:
         with self._engine.begin() as connection:
             now = read_database_ms(connection)
             self._mark_alive(connection, now)
-            wanted = self._compute_share(connection, now) - held
-            if wanted <= 0:
+            count = self._compute_share(connection, now) - held
+            if count <= 0:
                 return []
             is_free = or_(stream.c.worker_id.is_(None), stream.c.lease_ends_ms < now)
             free = select(stream.c.stream_id).where(stream.c.status == ACTIVE, is_free)
             # Locked rows are skipped: workers that claim at the same moment get different streams.
-            free = free.order_by(stream.c.lease_ends_ms, stream.c.stream_id).limit(wanted).with_for_update(skip_locked=True)
+            free = free.order_by(stream.c.lease_ends_ms, stream.c.stream_id).limit(count).with_for_update(skip_locked=True)
             ids = list(connection.scalars(free))
             values = {"worker_id": self._worker_id, "lease_ends_ms": now + self._milliseconds, "lease_token": stream.c.lease_token + 1}
             connection.execute(stream.update().where(stream.c.stream_id.in_(ids)).values(values))

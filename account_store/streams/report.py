@@ -96,8 +96,8 @@ class Airplay:
         for airings in self.iterate_airings(self._find_active(since, until), since, until):
             yield np.unique(airings.recording_ids)
 
-    def _find_active(self, since: datetime, until: datetime, *those: ColumnElement[bool]) -> list[ReportedStream]:
-        query = select(*_REPORTED).where(stream.c.created_at < until, *those)
+    def _find_active(self, since: datetime, until: datetime, *conditions: ColumnElement[bool]) -> list[ReportedStream]:
+        query = select(*_REPORTED).where(stream.c.created_at < until, *conditions)
         query = query.where(stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= since))
         with connect_for_reads(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
@@ -151,36 +151,36 @@ class Airplay:
         with connect_for_reads(self._engine) as connection:
             for name, day, content in connection.execute(query, execution_options={IN_BINARY: True}):
                 days[name][_parse_day(day)] = bytes(content)
-        wanted = {name: [day for day in range(low, high + 1) if day not in days[name]] for name, (low, high) in spans.items()}
-        missing = {name: absent for name, absent in wanted.items() if absent}
+        absent = {name: [day for day in range(low, high + 1) if day not in days[name]] for name, (low, high) in spans.items()}
+        missing = {name: those for name, those in absent.items() if those}
         if not missing:
             return days
-        if min(absent[0] for absent in missing.values()) < _count_days(self._clock() - SETTLED_AFTER):
+        if min(those[0] for those in missing.values()) < _count_days(self._clock() - SETTLED_AFTER):
             self.is_behind.set()
         with day_packing.open_bulk_connection(self._engine) as connection:
-            for name, made in day_packing.read_days(connection, missing).items():
-                days[name] |= made
+            for name, packed in day_packing.read_days(connection, missing).items():
+                days[name] |= packed
         return days
 
     def _pack(self, spans: dict[str, tuple[int, int]], most_days: int) -> int:
         """Pack days under the streams' locks: an airing that waits for the lock unpacks its day afterwards (airings.py)."""
         is_one = stream.c.stream_id.in_(spans)
-        opened = select(airing.c.stream_id, airing.c.started_at).where(airing.c.stream_id.in_(spans), airing.c.ended_at.is_(None))
+        open_airings = select(airing.c.stream_id, airing.c.started_at).where(airing.c.stream_id.in_(spans), airing.c.ended_at.is_(None))
         known = select(airplay_day.c.stream_id, airplay_day.c.day).where(airplay_day.c.stream_id.in_(spans))
         with self._engine.begin() as connection:
             # In ascending order, so that two processes that pack never wait for each other in a circle.
             connection.execute(select(stream.c.stream_id).where(is_one).order_by(stream.c.stream_id).with_for_update())
-            goes_on = {name: _count_days(moment) for name, moment in connection.execute(opened)}
+            open_days = {name: _count_days(moment) for name, moment in connection.execute(open_airings)}
             packed = {(name, _parse_day(day)) for name, day in connection.execute(known)}
             days = {
-                (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, goes_on.get(name, last + 1)))
+                (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, open_days.get(name, last + 1)))
             }
             missing: dict[str, list[int]] = {}
             chosen = sorted(one for one in days if one[::-1] not in packed)[:most_days]
             for day, name in chosen:
                 missing.setdefault(name, []).append(day)
-            made = day_packing.read_days(connection, missing) if missing else {}
-            rows = [{"stream_id": name, "day": _format(day), "airings": made[name][day]} for day, name in chosen]
+            contents = day_packing.read_days(connection, missing) if missing else {}
+            rows = [{"stream_id": name, "day": _format(day), "airings": contents[name][day]} for day, name in chosen]
             if rows:
                 insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
                 connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)

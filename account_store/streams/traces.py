@@ -31,13 +31,13 @@ class StoredTrace(NamedTuple):
 
     first_ms: int
     """Air time of its first sample, Unix milliseconds."""
-    heard: bytes
+    items: bytes
     """Fingerprint items, uint32 little endian, phase by phase."""
 
 
 def save_traces(connection: Connection, traces: Iterable[tuple[Lease, StoredTrace]]) -> None:
     """Replace the stored traces; skip streams whose lease was lost meanwhile."""
-    rows = [{"one": lease.stream_id, "token": lease.token, "at": trace.first_ms, "heard": trace.heard} for lease, trace in traces]
+    rows = [{"one": lease.stream_id, "token": lease.token, "at": trace.first_ms, "heard": trace.items} for lease, trace in traces]
     if not rows:
         return
     is_held = (stream.c.stream_id == bindparam("one", type_=String)) & (stream.c.lease_token == bindparam("token", type_=BigInteger))

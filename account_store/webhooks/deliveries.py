@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from account_store.clock import format_rfc3339
+from account_store.database import connect_for_reads
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.webhooks.endpoints import find_endpoint_row
 from account_store.webhooks.event_types import PING
@@ -98,24 +99,24 @@ class Deliveries:
         """Return at most `limit` deliveries, newest first, with ids below `before`, of one status when given."""
         if status is not None and status not in DELIVERY_STATUSES:
             raise InvalidValueError(f"no status {status!r}; there are {', '.join(DELIVERY_STATUSES)}")
-        wanted = _DELIVERY.where(webhook_delivery.c.endpoint_id == endpoint_id).order_by(webhook_delivery.c.delivery_id.desc()).limit(limit)
+        query = _DELIVERY.where(webhook_delivery.c.endpoint_id == endpoint_id).order_by(webhook_delivery.c.delivery_id.desc()).limit(limit)
         if status is not None:
-            wanted = wanted.where(webhook_delivery.c.status == status)
+            query = query.where(webhook_delivery.c.status == status)
         if before is not None:
-            wanted = wanted.where(webhook_delivery.c.delivery_id < before)
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            query = query.where(webhook_delivery.c.delivery_id < before)
+        with connect_for_reads(self._engine) as connection:
             find_endpoint_row(connection, account_id, endpoint_id)
-            rows = connection.execute(wanted).all()
+            rows = connection.execute(query).all()
             return _add_attempts(connection, rows)
 
     def get(self, account_id: int, endpoint_id: str, delivery_id: int) -> DeliveryDetail:
         """Return one delivery with its body and attempts."""
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             find_endpoint_row(connection, account_id, endpoint_id)
             [delivery] = _add_attempts(connection, [_find_delivery(connection, endpoint_id, delivery_id)])
             body = connection.scalars(select(webhook_event.c.body).where(webhook_event.c.event_id == delivery.event_id)).one()
-            made = select(*_ATTEMPT).where(webhook_attempt.c.delivery_id == delivery_id).order_by(webhook_attempt.c.attempt_id)
-            return DeliveryDetail(delivery, body, [Attempt(*row) for row in connection.execute(made)])
+            attempts = select(*_ATTEMPT).where(webhook_attempt.c.delivery_id == delivery_id).order_by(webhook_attempt.c.attempt_id)
+            return DeliveryDetail(delivery, body, [Attempt(*row) for row in connection.execute(attempts)])
 
     def ping(self, account_id: int, endpoint_id: str) -> Delivery:
         """Queue a test event, whatever the endpoint asks for. DisabledError."""
@@ -141,8 +142,8 @@ class Deliveries:
         with self._engine.begin() as connection:
             _lock_enabled(connection, account_id, endpoint_id)
             missed = webhook_delivery.c.status.in_((FAILED, HELD)) & (webhook_delivery.c.created_at >= since)
-            changed = webhook_delivery.update().where(webhook_delivery.c.endpoint_id == endpoint_id, missed).values(self._restart())
-            return connection.execute(changed).rowcount
+            update = webhook_delivery.update().where(webhook_delivery.c.endpoint_id == endpoint_id, missed).values(self._restart())
+            return connection.execute(update).rowcount
 
     def _restart(self) -> dict[str, Any]:
         return {"status": PENDING, "due_at": self._clock(), "tries": 0, "finished_at": None}
@@ -173,8 +174,8 @@ def _add_attempts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Deli
     # One query for the page: the count of attempts and the last one of each delivery.
     count = func.count().over(partition_by=column.delivery_id).label("attempt_count")
     rank = func.row_number().over(partition_by=column.delivery_id, order_by=column.attempt_id.desc()).label("rank")
-    made = select(column.delivery_id, column.status_code, column.error, count, rank).where(column.delivery_id.in_(ids)).subquery()
-    last = {row.delivery_id: row for row in connection.execute(select(made).where(made.c.rank == 1))} if ids else {}
+    attempts = select(column.delivery_id, column.status_code, column.error, count, rank).where(column.delivery_id.in_(ids)).subquery()
+    last = {row.delivery_id: row for row in connection.execute(select(attempts).where(attempts.c.rank == 1))} if ids else {}
     return [_build_delivery(row, last.get(row.delivery_id)) for row in rows]
 
 

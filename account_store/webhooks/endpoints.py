@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from account_store.database import connect_for_reads
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import generate_opaque_id
 from account_store.webhooks.event_types import EVENT_TYPES
@@ -123,12 +124,12 @@ class Endpoints:
         query = (
             select(webhook_endpoint).where(_is_owned_by(account_id)).order_by(webhook_endpoint.c.created_at, webhook_endpoint.c.endpoint_id)
         )
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             return [_build_endpoint(row) for row in connection.execute(query)]
 
     def get(self, account_id: int, endpoint_id: str) -> Endpoint:
         """Return one endpoint of the account; UnknownError when it has none of that id."""
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with connect_for_reads(self._engine) as connection:
             return _build_endpoint(find_endpoint_row(connection, account_id, endpoint_id))
 
     def change(
@@ -171,8 +172,8 @@ class Endpoints:
             # A secret that nobody can read cannot sign, and every delivery of the endpoint would fail on it.
             if not overlap or not self._seal.can_open(found.secret):
                 previous = dict.fromkeys(previous)
-            changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
-            connection.execute(changed.values(secret=self._seal.close(secret), **previous))
+            update = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
+            connection.execute(update.values(secret=self._seal.close(secret), **previous))
             return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, endpoint_id)), secret)
 
     def delete(self, account_id: int, endpoint_id: str) -> Endpoint:
@@ -238,8 +239,8 @@ def find_endpoint_row(connection: Connection, account_id: int, endpoint_id: str,
 
 def disable(connection: Connection, endpoint_id: str, reason: str, at: datetime) -> None:
     """Disable an endpoint and hold its pending deliveries."""
-    changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
-    connection.execute(changed.values(disabled_at=at, disabled_reason=reason))
+    update = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
+    connection.execute(update.values(disabled_at=at, disabled_reason=reason))
     pending = (webhook_delivery.c.endpoint_id == endpoint_id) & webhook_delivery.c.due_at.is_not(None)
     connection.execute(webhook_delivery.update().where(pending).values(status=HELD, due_at=None))
 

@@ -51,8 +51,8 @@ def announce(connection: Connection, occasion: str, event_type: str, payload: Ma
             connection.execute(webhook_announcement.insert().values(occasion=occasion, announced_at=occurred_at))
     except IntegrityError:
         return False
-    asked = select(webhook_endpoint.c.account_id).where(webhook_endpoint.c.deleted_at.is_(None)).distinct()
-    for account_id in connection.scalars(asked.order_by(webhook_endpoint.c.account_id)).all():
+    account_ids = select(webhook_endpoint.c.account_id).where(webhook_endpoint.c.deleted_at.is_(None)).distinct()
+    for account_id in connection.scalars(account_ids.order_by(webhook_endpoint.c.account_id)).all():
         emit(connection, account_id, event_type, payload, occurred_at=occurred_at)
     return True
 

@@ -171,12 +171,12 @@ class _Decoder:
         self._undecoded = 0
 
     def decode(self, source: Source, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
-        held = b""
+        unsent = b""
         while True:
             message = self._receive()
             if isinstance(message, BytesRequest):
                 # A read may block for READ_SECONDS. That time is the source's: `_receive` alone counts the time of the process.
-                held = self._send_bytes(held or source.read())
+                unsent = self._send_bytes(unsent or source.read())
             elif isinstance(message, Samples):
                 samples = np.frombuffer(message.samples, "<i2").astype(np.int16)
                 self._undecoded = 0

@@ -121,14 +121,14 @@ class Response:
         return self._left > 0
 
     def _read_line(self) -> bytes:
-        held = b""
-        while b"\n" not in held:
+        received = b""
+        while b"\n" not in received:
             piece = self._read_raw()
             # A connection that ends here, or a line without an end, counts as the last chunk.
-            if not piece or len(held) > _PIECE:
+            if not piece or len(received) > _PIECE:
                 return b"0"
-            held += piece
-        line, _, self._rest = held.partition(b"\n")
+            received += piece
+        line, _, self._rest = received.partition(b"\n")
         return line.strip()
 
 
@@ -168,30 +168,30 @@ def _request(outbound: Outbound, url: str) -> Response:
 
 
 def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
-    held = b""
+    received = b""
     until = time.monotonic() + OPEN_SECONDS
-    while (end := _find_head_end(held)) is None:
+    while (end := _find_head_end(received)) is None:
         left = until - time.monotonic()
-        if left <= 0 or len(held) > _LARGEST_HEAD:
+        if left <= 0 or len(received) > _LARGEST_HEAD:
             raise CaptureError(f"{authority} did not send the head of an answer within {OPEN_SECONDS:.0f} s and {_LARGEST_HEAD // 1024} kB")
         # The rest of the deadline, not a limit for each read: a server that sends a byte now and then must not hold the thread.
         connection.settimeout(left)
         piece = connection.recv(_PIECE)
         if not piece:
             raise CaptureError(f"{authority} hung up before it answered")
-        held += piece
-    lines = held[: end[0]].splitlines()
+        received += piece
+    lines = received[: end[0]].splitlines()
     status = _STATUS.match(lines[0]) if lines else None
     if status is None:
-        raise LastingCaptureError(f"{authority} is no radio or web server: it answered {held[:40]!r}")
+        raise LastingCaptureError(f"{authority} is no radio or web server: it answered {received[:40]!r}")
     fields = (line.decode("latin-1").partition(":") for line in lines[1:])
     headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    return Head(int(status[1]), (status[2] or b"").decode("latin-1").strip(), headers), held[end[1] :]
+    return Head(int(status[1]), (status[2] or b"").decode("latin-1").strip(), headers), received[end[1] :]
 
 
-def _find_head_end(held: bytes) -> tuple[int, int] | None:
+def _find_head_end(received: bytes) -> tuple[int, int] | None:
     """Return the end of the head and the start of the body. Some Shoutcast servers end lines with LF alone."""
-    ends = [(at, at + len(mark)) for mark in (b"\r\n\r\n", b"\n\n") if (at := held.find(mark)) >= 0]
+    ends = [(at, at + len(mark)) for mark in (b"\r\n\r\n", b"\n\n") if (at := received.find(mark)) >= 0]
     return min(ends, default=None)
 
 
