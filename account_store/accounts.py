@@ -70,6 +70,7 @@ class Accounts:
         self.users = Users(self.engine, clock)
         try:
             migrate(self.engine)
+            # After the migration, because the seal reads its fingerprint and unsealed secrets from the tables.
             self.seal = open_seal(self.engine, url, os.environ, clock)
         except BaseException:
             self.close()
@@ -94,14 +95,14 @@ class Accounts:
     def replace_lost_key(self) -> tuple[Path, int]:
         """Make another key for webhook secrets; return its file and the number of secrets that stay unreadable. StateError: none is lost.
 
-        Processes use it after their next start.
+        Running processes use the new key only after a restart.
         """
         return replace_lost_key(self.engine, self._url, os.environ, self.clock)
 
     def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
         """Create an account. TakenError: the name is in use. InvalidValueError: the name is blank or the plan unknown."""
         if not name.strip() or len(name) > LONGEST_NAME:
-            raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {name!r}")
+            raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {len(name)}: {name[:50]!r}")
         row = {"name": name, "created_at": self.clock(), **self._build_plan_columns(plan, terms)}
         try:
             with self.engine.begin() as connection:
@@ -152,6 +153,7 @@ class Accounts:
         self.plans.find_plan(plan, terms)
         return {
             "plan": plan,
+            # Without terms the columns become null: agreed figures end with the custom plan.
             "agreed_credits": terms.credits if terms else None,
             "agreed_price_eur": terms.price_eur if terms else None,
             "agreed_requests_per_second": terms.requests_per_second if terms else None,

@@ -39,7 +39,8 @@ class Command:
 
 
 def _migrate(_accounts: Accounts, _options: Options) -> Iterable[object]:
-    return [{"revision": NEWEST}]  # done when the database was opened
+    # Opening the database has migrated it already.
+    return [{"revision": NEWEST}]
 
 
 def _list_plans(accounts: Accounts, _options: Options) -> Iterable[object]:
@@ -165,7 +166,7 @@ def _replace(file: Path, text: str) -> None:
 
 _ONCE = "shown once, never again"
 _NAME: dict[str, dict[str, Any]] = {"name": {"help": "name of the account"}}
-_EMAIL: dict[str, dict[str, Any]] = {"email": {"help": "what the person signs in with"}}
+_EMAIL: dict[str, dict[str, Any]] = {"email": {"help": "e-mail with which the person signs in"}}
 _KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": int, "help": "see list-keys"}}
 _TERMS: dict[str, dict[str, Any]] = {
     "--credits": {"type": int, "metavar": "N", "help": "agreed credits a month (custom plan)"},
@@ -182,52 +183,59 @@ COMMANDS = {
     "migrate": Command("Bring the database to the newest revision (every other command and the server do so, too).", _migrate),
     "plans": Command("Show the table of plans.", _list_plans),
     "create-account": Command(
-        "Make an account.", _create_account, _NAME | {"--plan": {"default": "free", "help": "see plans (default %(default)s)"}} | _TERMS
+        "Create an account.", _create_account, _NAME | {"--plan": {"default": "free", "help": "see plans (default %(default)s)"}} | _TERMS
     ),
     "list-accounts": Command("Show all accounts.", _list_accounts),
     "change-plan": Command(
-        "Put an account on another plan, at once.",
+        "Change the plan of an account, at once.",
         _change_plan,
         _NAME | {"plan": {"help": "see plans"}, "--yearly": {"action": "store_true", "help": "billed by the year"}} | _TERMS,
     ),
     "set-card": Command(
-        "Note whether a payment card is on file (streams need one).",
+        "Record whether a payment card is on file (streams need one).",
         _set_card,
         _NAME | {"state": {"choices": ["on", "off"], "help": "on file, or removed"}},
     ),
     "invite-user": Command("Let a person sign in to the dashboard of an account.", _invite_user, _NAME | _EMAIL),
-    "reset-password": Command("Give a person of the dashboard another password; their sessions end.", _reset_password, _EMAIL),
+    "reset-password": Command("Reset the password of a dashboard user; their sessions end.", _reset_password, _EMAIL),
     "create-key": Command(
-        "Make an API key and show it, once.",
+        "Create an API key and show it, once.",
         _create_key,
         _NAME
         | {
-            "--label": {"default": "", "help": "by which its owner knows it"},
+            "--label": {"default": "", "help": "name by which its owner recognises the key"},
             "--key": {"help": "use this key instead of a random one (demos and tests only)"},
         },
     ),
-    "list-keys": Command("Show an account's keys (their beginnings).", _list_keys, _NAME),
+    "list-keys": Command("Show the keys of an account (only their first characters).", _list_keys, _NAME),
     "rotate-key": Command(
-        "Make a new key in the place of a live one.",
+        "Replace a live key by a new one.",
         _rotate_key,
         _KEY_ID
-        | {"--overlap-hours": {"type": float, "default": 0.0, "metavar": "H", "help": "how long the old one stays good (default 0)"}},
+        | {
+            "--overlap-hours": {
+                "type": float,
+                "default": 0.0,
+                "metavar": "H",
+                "help": "hours that the old key stays valid (default 0)",
+            }
+        },
     ),
-    "revoke-key": Command("Make a key useless; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
+    "revoke-key": Command("Revoke a key; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
     "usage": Command(
-        "Show what an account used of a month.",
+        "Show the use of an account in a month.",
         _show_usage,
-        _NAME | {"--month": {"metavar": "YYYY-MM", "help": "default: the present one, UTC"}},
+        _NAME | {"--month": {"metavar": "YYYY-MM", "help": "default: the current month, UTC"}},
     ),
     "list-suggestions": Command(
         "Show suggestions, oldest first.",
         _list_suggestions,
         {
             "--status": {"default": PENDING, "choices": [*STATUSES, "all"], "help": "default %(default)s"},
-            "--account": {"metavar": "NAME", "help": "of this account only"},
-            "--track": {"type": int, "metavar": "ID", "help": "on this track only"},
-            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "at most so many (default %(default)s)"},
-            "--after": {"type": int, "default": 0, "metavar": "ID", "help": "those after this suggestion"},
+            "--account": {"metavar": "NAME", "help": "only suggestions of this account"},
+            "--track": {"type": int, "metavar": "ID", "help": "only suggestions on this track"},
+            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "largest number of suggestions (default %(default)s)"},
+            "--after": {"type": int, "default": 0, "metavar": "ID", "help": "only suggestions with a larger id"},
         },
     ),
     "approve-suggestion": Command(
@@ -241,8 +249,8 @@ COMMANDS = {
         _export_suggestions,
         {"file": {"type": Path, "help": "e.g. dumps/suggestions/approved.csv"}},
     ),
-    "list-webhooks": Command("Show an account's webhooks and how they fare.", _list_webhooks, _NAME),
-    "seal-secrets": Command("Encrypt the secrets of all webhooks anew by the first key.", _seal_secrets),
-    "replace-secret-key": Command("Make another key for webhook secrets in the place of one that is lost for good.", _replace_secret_key),
-    "sweep": Command("Give back reservations of processes that died (a running server does so by itself).", _sweep),
+    "list-webhooks": Command("Show the webhooks of an account and their state.", _list_webhooks, _NAME),
+    "seal-secrets": Command("Encrypt the secrets of all webhooks again, by the first key.", _seal_secrets),
+    "replace-secret-key": Command("Replace the key of webhook secrets when it is lost for good.", _replace_secret_key),
+    "sweep": Command("Give back the credits of expired reservations (a running server does so by itself).", _sweep),
 }

@@ -37,7 +37,7 @@ IN_BINARY = "answer_in_binary"
 ANSWER_SECONDS = "answer_seconds"
 """Execution option: PostgreSQL may be silent for at least so long."""
 NEWEST = "0007"
-"""The newest revision in `migrations/versions`. Known here so that opening a migrated database need not import Alembic (0.2 s)."""
+"""The newest revision in `migrations/versions`. It is repeated here because importing Alembic takes 0.2 s at every start."""
 TURN_SUFFIX = "-turn"
 """Suffix of the file by which processes take turns (ledger/sqlite_ledger.py)."""
 BESIDE = ("-wal", "-shm", "-journal", TURN_SUFFIX)

@@ -86,6 +86,8 @@ class PlanTable:
         if name in self.agreed and terms is not None:
             price = terms.price_eur
             yearly = compute_yearly_price(price, self.yearly_discount)
+            # A custom plan that costs nothing is a free one. Agreed terms name no burst: it is two seconds of the rate, as in the
+            # shipped table.
             closed = self.paid_only if price == 0 else frozenset()
             return Plan(name, terms.credits, price, yearly, terms.requests_per_second, 2 * terms.requests_per_second, closed)
         if name in self.agreed:
@@ -130,6 +132,7 @@ def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[s
     return Plan(name, credits_, price, compute_yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
 
 
+# Read once in a process: a changed file takes effect at the next start, in all parts of the process together.
 @cache
 def load_current_plans() -> PlanTable:
     """Return this process's table: the file named by ACCOUNT_PLANS, else the shipped one."""

@@ -47,7 +47,7 @@ def read_answer_seconds() -> float:
         seconds = float(text)
         if 0 < seconds < float("inf"):
             return seconds
-    raise InvalidValueError(f"{SECONDS_VARIABLE} = {text!r}: name seconds, as in {ANSWER_SECONDS:g}")
+    raise InvalidValueError(f"{SECONDS_VARIABLE} is {text!r}; it must be a positive number of seconds, such as {ANSWER_SECONDS:g}")
 
 
 class Outage:

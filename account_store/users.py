@@ -88,6 +88,7 @@ class Users:
 
     def sign_up(self, email: str, password: str, address: str = "") -> User:
         """Create a user with an account on the free plan. InvalidSignUpError, TooManyAttemptsError; TakenError: the e-mail is in use."""
+        # Both fields are checked before either is refused: the form shows all faults at once.
         problems: dict[str, InvalidValueError] = {}
         try:
             email = _normalise_email(email)
@@ -117,7 +118,7 @@ class Users:
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
         if row is None:
-            raise UnknownError(f"nobody signs in as {email!r}")
+            raise UnknownError(f"there is no dashboard user {email!r}")
         password = secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
         self.change_password(row.user_id, password)
         return User(row.user_id, row.account_id, row.email), password
@@ -128,6 +129,8 @@ class Users:
         try:
             with self._engine.begin() as connection:
                 if account_id is None:
+                    # In one transaction, so that no account is left without its user. An account's name has 200 characters,
+                    # an e-mail up to 254.
                     account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
                 row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
                 inserted = connection.execute(dashboard_user.insert().values(row))
@@ -163,6 +166,7 @@ class Users:
             if self._hasher.check_needs_rehash(stored):
                 renewed = {"password_hash": self._hasher.hash(password)}
                 connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == row.user_id).values(renewed))
+            # The database gets a hash of the token only: whoever reads a backup cannot take over a session.
             session = Session(secrets.token_urlsafe(32), User(row.user_id, row.account_id, row.email), now + SESSION_LASTS)
             values = {"token_hash": _digest(session.token), "user_id": row.user_id, "created_at": now, "expires_at": session.expires_at}
             connection.execute(dashboard_session.insert().values(values))
@@ -224,14 +228,14 @@ def _limit_attempts(connection: Connection, subject: str, most: int, now: dateti
 def _normalise_email(email: str) -> str:
     email = email.strip().lower()
     if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
-        raise InvalidValueError(f"{email!r} is no e-mail address")
+        raise InvalidValueError(f"{email!r} is no e-mail address; write it as name@example.org")
     return email
 
 
 def _require_password(password: str) -> None:
     shortest, longest = PASSWORD_CHARACTERS
     if not shortest <= len(password) <= longest:
-        raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        raise InvalidValueError(f"a password has {shortest} to {longest} characters, got {len(password)}")
 
 
 def _digest(token: str) -> str:

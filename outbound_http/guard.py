@@ -137,4 +137,4 @@ class Outbound:
             usual = " and ".join(str(port) for port in DEFAULT_PORTS.values())
             raise RefusedAddressError(f"port {target.port} is not reached: only {usual} and those from 1024")
         if https_only and target.scheme != "https":
-            raise RefusedAddressError("an https address is needed")
+            raise RefusedAddressError(f"{target.scheme}://{target.authority} is not reached: an https address is needed")

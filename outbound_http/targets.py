@@ -58,7 +58,7 @@ class Target:
 def parse_target(url: str) -> Target:
     """Parse a URL, without its fragment. The message of InvalidAddressError names the fault, never the user part."""
     if len(url) > LONGEST_URL:
-        raise InvalidAddressError(f"an address has at most {LONGEST_URL} characters")
+        raise InvalidAddressError(f"an address has at most {LONGEST_URL} characters, this one has {len(url)}")
     # fullmatch against one pattern, no urlsplit: two parsers of one text could disagree about its host.
     match = _URL.fullmatch(url.partition("#")[0])
     if match is None:
@@ -70,7 +70,7 @@ def parse_target(url: str) -> Target:
     scheme = match["scheme"].lower()
     port = int(match["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 2**16:
-        raise InvalidAddressError(f"there is no port {port}")
+        raise InvalidAddressError(f"there is no port {port}; ports are 1 to 65535")
     rest = match["rest"] or "/"
     return Target(scheme, _parse_host(match["host"].lower()), port, rest if rest.startswith("/") else f"/{rest}")
 

@@ -93,7 +93,7 @@ class Listener:
         """The month of `_heard_samples`; a second of sound makes it a billed month."""
         self._heard_samples = 0
         self._unmatched_ms: int | None = None
-        """Since when the matcher does not answer; None while it does."""
+        """Beginning of the present outage of the matcher; None while it answers."""
         self.late_seconds = 0.0
         """Delay of the sound behind its air time."""
         self.runtime_status = STARTING
@@ -104,11 +104,11 @@ class Listener:
         return self._tracker.listened_ms if self._has_heard or self._lease.listened_ms is not None else None
 
     def start(self) -> None:
-        """Start to listen."""
+        """Start listening."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop to listen, from any thread. The thread ends soon; at once when it reads."""
+        """Stop listening, from any thread. The listener's thread ends soon; a read that waits ends at once."""
         self._stopping.set()
         source = self._source
         if source is not None:
@@ -157,7 +157,7 @@ class Listener:
             self._tracker.end_overdue_play(_read_time_ms())
 
     def _listen(self) -> None:
-        """Listen to one connection, to its end."""
+        """Listen to one connection until it ends."""
         buffer, clock = FingerprintBuffer(), self._shared.new_clock()
         connected_at = time.monotonic()
         next_look = next_trace = TICK_SECONDS * SAMPLE_RATE
@@ -170,6 +170,7 @@ class Listener:
                 if self._stopping.is_set():
                     return
                 buffer.feed(samples)
+                # The time of arrival, read before any work on the sound: the clock would take work for a delay of the source.
                 clock.note_arrival(buffer.samples, now_ms := _read_time_ms())
                 self._shared.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
                 self._count(len(samples), now_ms)

@@ -29,7 +29,7 @@ class Play:
     """When the recording's first sample was on the air, or would have been."""
     started_ms: int
     heard_ms: int
-    """Until when it was heard, or is presumed to have played."""
+    """End of what was heard, or is presumed to have played."""
     confidence: float
     detections: int = 1
     is_open: bool = True
@@ -40,7 +40,7 @@ class Play:
     reference: Reference | None = None
     """The one of `references` that `place` belongs to."""
     confirmed_ms: int = 0
-    """Until when it was heard for certain."""
+    """End of what was heard for certain."""
     is_presumed: bool = False
     """Heard to the end of its fingerprint, or into a gap: presumed to play to its end unless something else is heard."""
 

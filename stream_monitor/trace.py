@@ -74,11 +74,11 @@ class Trace:
 
     @property
     def until_ms(self) -> int:
-        """When the middle of its last item was on the air."""
+        """Air time of the middle of its last item."""
         return self._convert_sample(find_middle(self.items.shape[1] - 1, 0))
 
     def find_start(self, references: Sequence[Reference], anchor_ms: int) -> EarlierStart | None:
-        """Return since when a recording with that anchor played; None when the trace does not end with it."""
+        """Return the earliest moment at which the trace holds a recording with that anchor; None when the trace does not end with it."""
         expected = round((self.first_ms - anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in references:
             place = self._find_place(reference, expected)

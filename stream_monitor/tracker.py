@@ -61,7 +61,7 @@ _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items behind the last one that is like a track which still have some of it in them."""
 _TRACED_MS = 300_000
-"""A trace tells nothing of what is heard so long after it."""
+"""A trace is ignored this long after its end."""
 _NEAR_ITEMS = 80
 """To either side of where a track should be: sound was lost in between, or the clock of another connection differs."""
 
@@ -356,7 +356,7 @@ class Tracker:
         return connected_ms if since is None else since.at_ms
 
     def _find_earlier_start(self, references: Sequence[Reference], anchor_ms: int, connected_ms: int) -> EarlierStart | None:
-        """Return since when it played before the connection began, if the trace holds it."""
+        """Return the earliest moment at which the trace of the connection before holds it; None when it does not, or is too old."""
         earlier = self._earlier
         if earlier is None or connected_ms - earlier.until_ms > _TRACED_MS:
             return None

@@ -117,14 +117,14 @@ class Worker:
         log.info("monitoring a stream", stream_id=lease.stream_id, lease=lease.token)
 
     def _drop(self, leases: Iterable[Lease]) -> list[_Held]:
-        """Stop to listen to these streams; their findings stay queued."""
+        """Stop listening to these streams; their findings stay queued."""
         dropped = [self._held.pop(lease.stream_id) for lease in leases]
         for one in dropped:
             one.listener.stop()
         return dropped
 
     def _release(self, leases: list[Lease]) -> None:
-        """Stop to listen to these streams, write their findings, and release the leases."""
+        """Stop listening to these streams, write their findings, and release the leases."""
         if not leases:
             return
         listened = self._collect_listened()

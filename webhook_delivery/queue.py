@@ -119,6 +119,7 @@ class DeliveryQueue:
             .join(webhook_event)
             .where(webhook_delivery.c.endpoint_id == endpoint_id, webhook_delivery.c.due_at <= now)
             .where(webhook_endpoint.c.lease_owner == owner, webhook_endpoint.c.lease_until > now, webhook_endpoint.c.disabled_at.is_(None))
+            # By id, not by due time: a receiver gets events in the order in which they happened, as far as retries allow.
             .order_by(webhook_delivery.c.delivery_id)
             .limit(1)
         )
@@ -255,6 +256,7 @@ def _change_endpoint(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dic
         return {"failing_since": None, "failure_count": 0, "rests_until": None}
     failures = endpoint.failure_count + 1
     rest = max(schedule.compute_rest(failures), outcome.requested_rest)
+    # The first failure stays: FAILING_FOR counts from it.
     return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + rest}
 
 

@@ -65,11 +65,13 @@ class Sender:
         try:
             # httpx limits each step; only this limits a receiver that sends a byte now and then.
             async with asyncio.timeout(self._deadline_seconds):
+                # The body is sent as it was signed, byte for byte.
                 async with self._client.stream("POST", message.url, content=message.body.encode(), headers=headers) as answer:
                     status = answer.status_code
                     if status in _THROTTLING:
                         requested_rest = _parse_retry_after(answer.headers.get("retry-after", ""), self._clock())
                     excerpt = await _read_excerpt(answer)
+            # Judged after the body: an answer that breaks off does not prove that the receiver took the message.
             error = None if answer.is_success else f"answered {status}" + (": redirects are not followed" if answer.is_redirect else "")
         except TimeoutError:
             error = f"no whole answer within {self._deadline_seconds:g} s"

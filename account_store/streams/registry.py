@@ -108,11 +108,12 @@ class Streams:
             connection.execute(select(account.c.account_id).where(account.c.account_id == account_id).with_for_update())
             is_active = (stream.c.account_id == account_id) & (stream.c.status == ACTIVE)
             active = connection.execute(select(stream.c.stream_id, stream.c.url).where(is_active)).all()
+            # Compared here, because SQL cannot tell that two spellings are one address. An account has few active streams.
             same = next((one.stream_id for one in active if build_address_key(one.url) == key), None)
             if same is not None:
                 raise StreamExistsError(same)
             if most is not None and len(active) >= most:
-                raise TooManyStreamsError(f"the account has {len(active)} active streams, {most} are the most")
+                raise TooManyStreamsError(f"the account has {len(active)} active streams and may have {most}; stop one first")
             connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
         return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
 
@@ -130,6 +131,7 @@ class Streams:
         with self._engine.connect() as connection:
             if after is not None:
                 last = _find_row(connection, account_id, after)
+                # Times are whole seconds. Ids sort by creation, also within a second (opaque_ids.py).
                 is_next = (stream.c.created_at == last.created_at) & (stream.c.stream_id < after)
                 query = query.where((stream.c.created_at < last.created_at) | is_next)
             return [_build_stream(row) for row in connection.execute(query)]

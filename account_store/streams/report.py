@@ -126,6 +126,7 @@ class Airplay:
 
     def settle(self, most_days: int = 10_000) -> int:
         """Pack settled days, at most `most_days`; return their number. Any number of processes may call it at once."""
+        # Cleared first: a report that falls behind during this run sets it again.
         self.is_behind.clear()
         packed_days = select(func.count()).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
         with connect_for_reads(self._engine) as connection:
@@ -135,6 +136,7 @@ class Airplay:
         for *reported, count in rows:
             one = ReportedStream(*reported)
             first, last = _count_days(one.created_at), min(last_settled, _get_last_day(one))
+            # A count suffices here; `_pack` finds out which days are missing.
             if count <= last - first:
                 behind[one.stream_id] = (first, last)
         names = sorted(behind)
@@ -155,6 +157,7 @@ class Airplay:
         missing = {name: those for name, those in absent.items() if those}
         if not missing:
             return days
+        # Days of the last SETTLED_AFTER are never packed, so only older ones mean that packing is behind.
         if min(those[0] for those in missing.values()) < _count_days(self._clock() - SETTLED_AFTER):
             self.is_behind.set()
         with day_packing.open_bulk_connection(self._engine) as connection:
@@ -170,12 +173,14 @@ class Airplay:
         with self._engine.begin() as connection:
             # In ascending order, so that two processes that pack never wait for each other in a circle.
             connection.execute(select(stream.c.stream_id).where(is_one).order_by(stream.c.stream_id).with_for_update())
+            # A day with an airing that goes on is not settled, and neither is a later one.
             open_days = {name: _count_days(moment) for name, moment in connection.execute(open_airings)}
             packed = {(name, _parse_day(day)) for name, day in connection.execute(known)}
             days = {
                 (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, open_days.get(name, last + 1)))
             }
             missing: dict[str, list[int]] = {}
+            # Oldest days of all streams first: airings of one time lie together in the table, whatever their stream.
             chosen = sorted(one for one in days if one[::-1] not in packed)[:most_days]
             for day, name in chosen:
                 missing.setdefault(name, []).append(day)
@@ -196,6 +201,7 @@ _EPOCH = date(1970, 1, 1)
 
 def _cut_window(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:
     ordered = sorted(days)
+    # A column of all days is joined before it becomes an array: three arrays for a stream, not three for each day.
     contents = [(days[day], len(days[day]) // _BYTES) for day in ordered]
     ids = np.frombuffer(b"".join([content[: 8 * count] for content, count in contents]), "<i8")
     starts = np.frombuffer(b"".join([content[8 * count : 12 * count] for content, count in contents]), "<i4")

@@ -40,5 +40,6 @@ def update_runtime(connection: Connection, stream_id: str, state: State, now: da
     if state.audio_format is not None:
         values["audio_format"] = state.audio_format
     connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
+    # A repeated status is written for its error only: receivers of webhooks hear of changes.
     if before != state.runtime_status:
         stream_events.emit_status_changed(connection, stream_id, before, now)

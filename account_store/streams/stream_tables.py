@@ -1,7 +1,7 @@
 """The tables of streams, airings and monitor workers, beside the rest of the store's in `account_store/schema.py`.
 
-A change here needs a revision in `migrations/versions`. Columns that end in `_ms` hold Unix milliseconds: what workers compare, finer than
-the whole seconds that are reported. What must not live here: tables of webhooks.
+A change here needs a revision in `migrations/versions`. Columns that end in `_ms` hold Unix milliseconds. Workers compare them;
+reports show whole seconds. What must not live here: tables of webhooks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ stream = Table(
     Column("lease_token", BigInteger, nullable=False, server_default="0"),
     Column("lease_ends_ms", BigInteger),
 )
-"""`listened_ms`: until when its sound was looked at. The last three are the lease: who has it, which one it is, its end."""
+"""`listened_ms`: end of the sound that was examined. The last three columns are the lease: its worker, its number, its end."""
 
 airing = Table(
     "airing",
@@ -90,8 +90,8 @@ airplay_day = Table(
     Column("day", String(10), primary_key=True),
     Column("airings", LargeBinary, nullable=False),
 )
-"""The airings that began on a settled UTC day, packed: what reports of months read (report.py has the layout). Made from `airing`, whenever
-it is missing."""
+"""The airings that began on a settled UTC day, packed for reports of months (report.py has the layout). A missing row is rebuilt from
+`airing`."""
 
 stream_trace = Table(
     "stream_trace",

@@ -105,6 +105,7 @@ class Deliveries:
         if before is not None:
             query = query.where(webhook_delivery.c.delivery_id < before)
         with connect_for_reads(self._engine) as connection:
+            # For its UnknownError: deliveries of another account's endpoint must not be shown.
             find_endpoint_row(connection, account_id, endpoint_id)
             rows = connection.execute(query).all()
             return _add_attempts(connection, rows)
@@ -146,6 +147,7 @@ class Deliveries:
             return connection.execute(update).rowcount
 
     def _restart(self) -> dict[str, Any]:
+        # `tries` begins again, so the whole schedule runs once more. Earlier attempts stay in the log.
         return {"status": PENDING, "due_at": self._clock(), "tries": 0, "finished_at": None}
 
 
@@ -156,7 +158,7 @@ _ATTEMPT = [webhook_attempt.c[name] for name in ("attempted_at", "duration_ms", 
 def _lock_enabled(connection: Connection, account_id: int, endpoint_id: str) -> Row[Any]:
     row = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
     if row.disabled_at is not None:
-        raise DisabledError(f"webhook {endpoint_id} is disabled")
+        raise DisabledError(f"webhook {endpoint_id} is disabled; enable it first")
     return row
 
 

@@ -149,6 +149,7 @@ class Endpoints:
         """
         values = self._build_values(url, event_types, description, is_vetted=is_vetted)
         with self._engine.begin() as connection:
+            # Locked: a delivery in progress changes the same columns (failures, rest).
             found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             if is_enabled is False and found.disabled_at is None:
                 disable(connection, endpoint_id, BY_OWNER, self._clock())
@@ -213,6 +214,7 @@ class Endpoints:
         if event_types is not None:
             if unknown := sorted(set(event_types) - set(EVENT_TYPES)):
                 raise InvalidValueError(f"there is no event {unknown[0]!r}; there are {', '.join(EVENT_TYPES)}")
+            # In the order of EVENT_TYPES and each once, whatever was sent.
             values["event_types"] = " ".join(one for one in EVENT_TYPES if one in event_types)
         if url is not None:
             if not is_vetted:

@@ -36,7 +36,7 @@ def emit(connection: Connection, account_id: int, event_type: str, payload: Mapp
     `payload` is JSON. ValueError: `event_type` is none of EVENT_TYPES.
     """
     if event_type not in EVENT_TYPES:
-        raise ValueError(f"there is no event {event_type!r}")
+        raise ValueError(f"there is no event {event_type!r}; there are {', '.join(EVENT_TYPES)}")
     found = select(webhook_endpoint).where(webhook_endpoint.c.account_id == account_id, webhook_endpoint.c.deleted_at.is_(None))
     endpoints = [row for row in connection.execute(found) if _is_subscribed(row, event_type)]
     return write_event(connection, account_id, event_type, payload, occurred_at, endpoints) if endpoints else None

@@ -40,6 +40,7 @@ class Seal:
 
     def open(self, stored: str) -> str:
         """Decrypt a stored secret. SealedError without its key."""
+        # Stored before secrets were sealed. The next start seals it (secret_keys.py).
         if not stored.startswith(SEALED_LABEL):
             return stored
         try:
@@ -47,7 +48,7 @@ class Seal:
                 return self._fernet.decrypt(stored.removeprefix(SEALED_LABEL)).decode()
         except InvalidToken:
             pass
-        raise SealedError(f"a stored secret is encrypted by a key that neither {KEYS_VARIABLE} nor the key's file holds")
+        raise SealedError(f"a stored secret is encrypted by a key that neither {KEYS_VARIABLE} nor the key's file holds; add that key")
 
     def can_open(self, stored: str) -> bool:
         """Return whether the key of a stored secret is here."""

@@ -65,6 +65,7 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
     named = environment.get(KEYS_VARIABLE, "").strip()
     keys = named or _read_keys(file)
     if keys:
+        # For its error: an invalid key is refused before the database is asked.
         Seal(keys)
         with connect_for_reads(engine) as connection:
             # The common start: nothing to write, so no write lock is taken.
@@ -89,15 +90,16 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
             where = KEYS_VARIABLE if named else str(file)
             log.error("secrets of webhooks: %d are sealed by a key that %s does not hold: add that key behind a comma", unreadable, where)
         else:
+            # Recorded only when this key opens everything: otherwise the next start could not notice the loss.
             _record_fingerprint(connection, keys, clock)
         _seal_unsealed(connection, seal)
         return seal
 
 
 def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], clock: Clock) -> tuple[Path, int]:
-    """Make a key in the place of one that is lost for good: its file, and how many secrets nobody can read any more.
+    """Replace a key that is lost for good; return the new key's file and the number of secrets that nobody can read any more.
 
-    StateError where a key is there: nothing is lost.
+    StateError: the environment or the file has a key, so nothing is lost.
     """
     file = find_key_file(url, environment)
     if environment.get(KEYS_VARIABLE, "").strip():
@@ -132,6 +134,7 @@ def _make_key(file: Path) -> str:
     """Make a key in the file, atomically; return it, or the key that another process made meanwhile. OSError."""
     if not file.parent.exists():
         make_private_folder(file.parent)
+    # Written and synced under another name first: no process ever reads half a key.
     fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     key = Fernet.generate_key()
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)

@@ -120,7 +120,7 @@ class _ForkServer:
             is_ready = False
         if not is_ready:
             self.stop()
-            raise DecoderError("the server of decoding processes does not start; it says why on standard error")
+            raise DecoderError("the server of decoding processes did not start; the reason is on its standard error")
         self._is_gone = False
 
     @property

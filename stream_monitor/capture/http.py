@@ -28,6 +28,7 @@ READ_SECONDS = 20.0
 """Limit without a single byte, after which the source has stalled."""
 _LARGEST_HEAD = 32 * 1024
 _PIECE = 16 * 1024
+# Shoutcast answers `ICY 200 OK`. The reason may be missing (RFC 9112, 4).
 _STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LASTING = {401: "it asks for a password", 403: "it refuses us", 410: "it is gone for good", 451: "it refuses us"}
@@ -87,6 +88,7 @@ class Response:
         if self._left == 0 and not self._read_chunk_length():
             return b""
         piece = self._read_raw()
+        # What lies behind this chunk begins the next one.
         self._rest = piece[self._left :] + self._rest
         piece = piece[: self._left]
         self._left -= len(piece)

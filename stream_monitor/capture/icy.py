@@ -27,6 +27,7 @@ class MetadataStripper:
                 self._sound_left -= len(piece)
                 kept.append(piece)
             else:
+                # The length byte may come alone: a piece of the stream ends anywhere.
                 self._text_left, data = data[0] * _UNIT, data[1:]
                 self._sound_left = self._interval
         return b"".join(kept)

@@ -20,6 +20,7 @@ def is_playlist(media_type: str, path: str, head: bytes) -> bool:
         return True
     if media_type in MEDIA_TYPES:
         return True
+    # A name alone decides only here: a stream may end in .m3u and still be sound.
     is_vague = media_type in ("", "text/plain", "application/octet-stream")
     return is_vague and path.partition("?")[0].lower().endswith((".m3u", ".pls"))
 
