@@ -68,7 +68,7 @@ def test_invalid_key_has_no_caller(accounts: Accounts, key: str) -> None:
     assert asyncio.run(accounts.keys.authenticate(key)) is None
 
 
-def test_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
+def test_database_does_not_hold_the_key(accounts: Accounts) -> None:
     made = accounts.keys.create(accounts.create("secret").account_id)
     accounts.keys.find_caller(made.key)
     with accounts.engine.connect() as connection:

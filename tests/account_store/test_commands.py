@@ -83,7 +83,7 @@ def test_suggestions_are_listed_decided_and_exported(ask: Ask, url: str, tmp_pat
     assert [path.name for path in file.parent.iterdir()] == ["approved.csv"], "no half-written file stays"
 
 
-def test_plans_migrations_and_sweeps_answer_too(ask: Ask) -> None:
+def test_commands_for_plans_migrations_and_sweeps_print_records(ask: Ask) -> None:
     assert [plan["name"] for plan in ask("plans")] == ["free", "starter", "growth", "scale"]
     assert ask("migrate")[0]["revision"]
     assert ask("sweep") == [{"reservations_returned": 0}]
@@ -113,7 +113,7 @@ def test_refused_command_prints_the_reason_and_exits_1(
     assert json.loads(capsys.readouterr().err)["error"]["code"] == code
 
 
-def test_statement_of_no_month_is_refused(ask: Ask, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statement_of_an_invalid_month_is_refused(ask: Ask, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     ask("create-account", "no month")
     assert main(["--accounts", url, "usage", "no month", "--month", "November"]) == 1
     assert "a month is written 2026-11" in capsys.readouterr().err
@@ -126,7 +126,7 @@ def test_database_that_cannot_be_reached_exits_3(capsys: pytest.CaptureFixture[s
     assert "hush" not in said
 
 
-def test_people_read_tables(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_are_printed_as_tables_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--accounts", url, "plans"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["name", "credits", "price_eur"]

@@ -108,9 +108,7 @@ def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.long
-def test_charges_that_were_refused_while_it_was_frozen_are_not_taken_afterwards(
-    server: FrozenServer, accounts: Accounts, hasty: Accounts
-) -> None:
+def test_charges_refused_by_a_frozen_server_are_not_taken_afterwards(server: FrozenServer, accounts: Accounts, hasty: Accounts) -> None:
     caller, accounts = new_caller(accounts), hasty
     granted, refused = [0] * 6, [0] * 6
     stopping = threading.Event()
@@ -255,7 +253,7 @@ def test_outage_lets_one_attempt_through_at_a_time(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "inf", "nan", "soon"])
-def test_limit_that_is_none_is_refused(server: FrozenServer, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_invalid_limit_is_refused(server: FrozenServer, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     monkeypatch.setenv(SECONDS_VARIABLE, said)
     with pytest.raises(InvalidValueError, match=SECONDS_VARIABLE):
         Accounts.open(server.url)

@@ -54,7 +54,7 @@ def first_version(engine: Engine) -> None:
         )
 
 
-def test_from_empty_the_revisions_make_exactly_the_tables_of_the_schema(empty: str) -> None:
+def test_revisions_make_the_tables_of_the_schema_from_an_empty_database(empty: str) -> None:
     Accounts.open(empty).close()
     engine = open_engine(parse_url(empty))
     with engine.connect() as connection:

@@ -61,7 +61,7 @@ def test_invalid_table_of_plans_names_the_place(tmp_path: Path, text: str, messa
         load_plans(file)
 
 
-def test_operators_own_table_takes_the_place_of_the_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_table_replaces_the_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "plans.yaml"
     file.write_text(f"yearly_discount: 0.5\npaid_only: []\nplans: {{free: {PLAN}, solo: {PLAN.replace('price_eur: 0', 'price_eur: 10')}}}")
     monkeypatch.setenv("ACCOUNT_PLANS", str(file))
@@ -74,7 +74,7 @@ def test_operators_own_table_takes_the_place_of_the_shipped_one(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("terms", [(0, 1, 1), (1, -1, 1), (1, 1, 0)])
-def test_terms_that_cannot_be_meant_are_refused(terms: tuple[int, int, int]) -> None:
+def test_impossible_terms_are_refused(terms: tuple[int, int, int]) -> None:
     with pytest.raises(InvalidValueError, match="agreed terms"):
         Terms(terms[0], Decimal(terms[1]), terms[2])
 

@@ -28,7 +28,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o027], indirect=True, ids=oct)
-def test_database_and_all_beside_it_are_the_owners_alone(tmp_path: Path, umask: int) -> None:
+def test_database_and_files_beside_it_are_private(tmp_path: Path, umask: int) -> None:
     folder = tmp_path / "new"
     accounts = Accounts.open(f"sqlite:///{folder}/accounts.db")
     account = accounts.create("radio")

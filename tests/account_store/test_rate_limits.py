@@ -136,7 +136,7 @@ def test_redis_that_takes_connections_and_answers_nothing_is_not_waited_for() ->
     assert asyncio.run(run()) == [True, True, False]
 
 
-def test_without_redis_each_process_counts_for_itself(tmp_path: Path) -> None:
+def test_process_counts_for_itself_without_redis(tmp_path: Path) -> None:
     limiter = RateLimiter.open(f"redis+unix://{tmp_path}/nobody.sock")
 
     async def run() -> list[bool]:

@@ -146,7 +146,7 @@ def test_table_is_its_owners_alone_and_has_no_holes(tmp_path: Path) -> None:
     assert found.st_blocks * 512 >= found.st_size
 
 
-def test_without_room_for_the_table_each_process_counts_for_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_process_counts_for_itself_when_the_table_has_no_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     limiter = RateLimiter.open("memory://", tmp_path / "not there")
     caller = Caller(1, 7, load_plans().find_plan("custom", Terms(1000, Decimal(1), 1)), has_card=False)
     taken = [asyncio.run(limiter.take(caller)) for _ in range(3)]

@@ -64,7 +64,7 @@ def test_invalid_suggestions_are_refused(accounts: Accounts) -> None:
     assert accounts.suggestions.read_page(account_id=account_id) == []
 
 
-def test_pages_hold_the_callers_own_oldest_first(accounts: Accounts) -> None:
+def test_pages_hold_the_callers_own_suggestions_oldest_first(accounts: Accounts) -> None:
     mine, other = new_account(accounts), new_account(accounts)
     made = [accounts.suggestions.create(owner, track, "title", "T").suggestion_id for track in (1, 2, 3) for owner in (mine, other)]
     assert [one.suggestion_id for one in accounts.suggestions.read_page(account_id=mine)] == made[::2]

@@ -57,7 +57,7 @@ def test_signing_out_ends_one_session_and_another_password_ends_all(users: Users
     assert users.sign_in(user.email, "another password").user == user
 
 
-def test_neither_password_nor_token_is_in_the_database(accounts: Accounts, users: Users) -> None:
+def test_database_holds_neither_password_nor_token(accounts: Accounts, users: Users) -> None:
     user = users.sign_up(new_email(), PASSWORD)
     token = users.sign_in(user.email, PASSWORD).token
     with accounts.engine.connect() as connection:
@@ -85,7 +85,7 @@ def test_email_signs_up_once_and_passwords_have_a_length(users: Users) -> None:
         users.sign_up(email.upper(), PASSWORD)
 
 
-def test_after_some_failures_an_email_waits_even_with_the_right_password(users: Users, clock: HandClock) -> None:
+def test_email_waits_after_some_failures_even_with_the_right_password(users: Users, clock: HandClock) -> None:
     email = users.sign_up(new_email(), PASSWORD).email
     for _ in range(ATTEMPTS):
         with pytest.raises(WrongPasswordError):
@@ -138,7 +138,7 @@ def test_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts: 
     assert "m=16,t=2" in stored
 
 
-def test_tries_to_sign_up_are_limited_per_address_however_they_end(users: Users, clock: HandClock) -> None:
+def test_sign_ups_are_limited_per_address_however_they_end(users: Users, clock: HandClock) -> None:
     taken = users.sign_up(new_email(), PASSWORD).email
     for number in range(SIGN_UPS_OF_ADDRESS):
         if number % 2:
@@ -153,7 +153,7 @@ def test_tries_to_sign_up_are_limited_per_address_however_they_end(users: Users,
     users.sign_up(new_email(), PASSWORD, "203.0.113.50")
 
 
-def test_operator_lets_a_person_into_an_account_and_in_again_who_lost_the_password(accounts: Accounts, users: Users) -> None:
+def test_operator_invites_a_user_and_resets_a_lost_password(accounts: Accounts, users: Users) -> None:
     account = accounts.create(f"radio of {new_email()}", "starter")
     user, first = users.invite(account.account_id, new_email())
     assert users.sign_in(user.email, first).user == user

@@ -122,14 +122,14 @@ def test_name_with_one_inner_address_is_refused(inside: str, others: list[str]) 
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.1", "169.254.169.254", "[::]", "[::1]", "[::ffff:127.0.0.1]", "[fd00:ec2::254]"])
-def test_addresses_inside_are_refused_without_asking_anyone(address: str) -> None:
+def test_inner_addresses_are_refused_without_a_look_up(address: str) -> None:
     names = Names()
     with pytest.raises(RefusedAddressError):
         Outbound(resolver=names).check(f"http://{address}/")
     assert names.asked == 0
 
 
-def test_systems_own_names_are_refused() -> None:
+def test_local_names_of_the_system_are_refused() -> None:
     with pytest.raises(RefusedAddressError):
         Outbound().check("http://localhost/")
 
@@ -229,7 +229,7 @@ def test_redirect_is_checked_like_an_address() -> None:
         assert (answer.status_code, len(here.seen)) == (302, seen + 1), "httpx follows none"  # type: ignore[attr-defined]
 
 
-def test_environments_proxies_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiving() as here, receiving() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.server_port}")

@@ -54,7 +54,7 @@ def test_track_that_plays_is_followed_without_asking_the_matcher(heard: Heard) -
     assert heard.asked <= 2
 
 
-def test_quieter_and_under_a_voice_it_is_still_the_same_airing(heard: Heard) -> None:
+def test_airing_continues_when_quieter_and_under_a_voice(heard: Heard) -> None:
     mixed = samples(SONG[3]).astype(np.float64) * 0.6
     voice = talk(12, 7)[::2] * 0.25
     start = 14 * SAMPLE_RATE
@@ -112,7 +112,7 @@ def test_unrecognised_song_that_began_late_starts_at_its_first_sound(heard: Hear
     assert agrees(heard.aired(), LATE), heard.aired()
 
 
-def test_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_of_its_own(heard: Heard) -> None:
+def test_repeat_unknown_when_its_worker_was_killed_is_its_own_airing(heard: Heard) -> None:
     parts = [SONG[4], SONG[4], Part(TALK, 12)]
     whole = samples(*parts)
     heard.hear(whole[: 35 * SAMPLE_RATE], 0, is_killed=True)
@@ -122,7 +122,7 @@ def test_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_of_
     assert agrees(heard.aired(), parts), heard.aired()
 
 
-def test_items_that_are_like_another_song_by_chance_while_one_plays_do_not_make_it_begin_there(heard: Heard) -> None:
+def test_items_like_another_song_by_chance_do_not_move_its_start(heard: Heard) -> None:
     before, at = samples(SONG[1]), 17 * SAMPLE_RATE
     alike = samples(Part(3, 4, 7))  # what would play there, had the song that comes not begun late
     before[at : at + len(alike)] = alike
@@ -181,7 +181,7 @@ def test_fingerprint_of_the_beginning_alone_is_enough_unless_something_else_begi
     assert agrees(heard.aired(), parts), heard.aired()
 
 
-def test_while_the_matcher_is_away_nothing_is_lost_but_what_ends_meanwhile(heard: Heard) -> None:
+def test_outage_of_the_matcher_loses_only_plays_that_end_meanwhile(heard: Heard) -> None:
     match, calls = heard.match, 0
 
     def failing(fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:

@@ -76,7 +76,7 @@ def test_address_that_resolves_to_our_network_by_now_is_not_called(accounts: Acc
     assert "not a public address" in str(delivery.last_error)
 
 
-def test_ten_attempts_over_a_day_then_it_is_given_up_and_can_be_replayed(accounts: Accounts, clock: HandClock) -> None:
+def test_delivery_fails_after_ten_attempts_in_a_day_and_can_be_replayed(accounts: Accounts, clock: HandClock) -> None:
     with receiving(answers(503)) as receiver:
         made = hooked(accounts, receiver.url)
         began = clock.now
@@ -106,7 +106,7 @@ def test_ten_attempts_over_a_day_then_it_is_given_up_and_can_be_replayed(account
     assert len({one.event_id for one in receiver.received}) == 1
 
 
-def test_410_ends_it_until_its_owner_enables_it_again(accounts: Accounts, clock: HandClock) -> None:
+def test_410_disables_an_endpoint_until_its_owner_enables_it(accounts: Accounts, clock: HandClock) -> None:
     with receiving(answers(410)) as receiver:
         made = hooked(accounts, receiver.url)
         account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
@@ -162,7 +162,7 @@ def test_slow_receiver_delays_only_itself(accounts: Accounts, clock: HandClock) 
         assert len(slow.received) == 2, "one attempt, then it rests again, however much waits"
 
 
-def test_while_a_secret_is_replaced_both_sign(accounts: Accounts, clock: HandClock) -> None:
+def test_both_secrets_sign_during_a_rotation(accounts: Accounts, clock: HandClock) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url)
         account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id

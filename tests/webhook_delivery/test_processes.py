@@ -70,7 +70,7 @@ def delivering(url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[
             process.wait()
 
 
-def test_killed_between_sending_and_recording_it_is_sent_again_with_the_same_id(really: Accounts, url: str, tmp_path: Path) -> None:
+def test_message_is_sent_again_with_its_id_after_a_kill_before_its_record(really: Accounts, url: str, tmp_path: Path) -> None:
     log, began = tmp_path / "log", datetime.now(UTC)
     with receiving(waits_for(threading.Event(), answers(200))) as receiver:
         made = hooked(really, receiver.url)

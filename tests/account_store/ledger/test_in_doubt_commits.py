@@ -131,7 +131,7 @@ def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, 
     assert [charged(accounts, caller) for caller in callers] == [5, 0, 5]
 
 
-def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: Accounts, doubts: Doubts) -> None:
+def test_operation_in_doubt_takes_nothing_from_earlier_commits(accounts: Accounts, doubts: Doubts) -> None:
     plain, careful = new_caller(accounts), new_caller(accounts)
     operations = [
         Operation(Kind.CHARGE, plain.account_id, plain.key_id, PRICE, 1000),

@@ -248,7 +248,7 @@ def test_reservation_is_settled_for_less_and_a_free_one_gives_its_request_back()
     assert books.used == {(1, MONTH): 26}
 
 
-def test_of_two_reservations_under_one_key_the_first_settled_is_paid() -> None:
+def test_first_settled_of_two_reservations_under_one_key_is_paid() -> None:
     books = Books()
     named: dict[str, Any] = {"idempotency_key": "k", "request_hash": "h"}
     books.apply([operation(Kind.RESERVE, 5, reservation_id=name, **named) for name in "abc"], NOW)
@@ -399,7 +399,7 @@ def test_refund_that_failed_under_locks_is_pending_or_in_doubt(subject: Writer, 
     assert [[refund.credits for refund in refunds] for _, refunds in subject._doubts] == ([[3]] if is_doubt else [])
 
 
-def test_errors_of_the_account_store_are_told_as_they_are() -> None:
+def test_errors_of_the_account_store_are_delivered_unchanged() -> None:
     reused, unavailable = IdempotencyKeyReusedError("reused"), UnavailableError("away")
     assert writer._convert_error(reused) is reused
     assert writer._convert_error(unavailable) is unavailable
@@ -443,7 +443,7 @@ def test_connection_is_kept_or_made_and_refunds_stay_pending_without_one(subject
     assert [refund.credits for refund in subject._pending_refunds] == [3]
 
 
-def test_all_that_waits_fails_when_the_writer_ends(subject: Writer) -> None:
+def test_waiting_operations_fail_when_the_writer_ends(subject: Writer) -> None:
     heard: list[Any] = []
     subject._batch.append(submission(2, heard))
     subject._queue.put(submission(1, heard))
@@ -507,7 +507,7 @@ def test_writer_that_owes_credits_looks_again_after_a_second(
     assert [record.getMessage() for record in caplog.records] == ["credits could not be booked"]
 
 
-def test_writer_says_what_it_owes_when_it_ends(subject: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_writer_logs_owed_credits_when_it_ends(subject: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     subject._queue.put(([operation(Kind.REFUND, 5), operation(Kind.REFUND, 2)], lambda _results: None))
     run_until_closed(subject, monkeypatch, OSError("away"), OSError("still away"))
     assert caplog.records[-1].getMessage() == "credits are owed and lost with this process: 7, and those of 0 commits in doubt"
@@ -525,7 +525,7 @@ def test_database_that_fell_silent_in_a_batch_is_connected_anew(subject: Writer,
 
 
 @pytest.mark.parametrize(("moments", "sweeps"), [([0, 299, 299], 0), ([0, 300, 300], 1), ([0, 600, 601, 900, 900], 2)])
-def test_sweep_comes_when_its_time_has_come_and_is_put_off_from_then(
+def test_sweep_runs_when_it_is_due_and_is_rescheduled(
     subject: Writer, monkeypatch: pytest.MonkeyPatch, moments: list[int], sweeps: int
 ) -> None:
     swept: list[float] = []
@@ -699,7 +699,7 @@ def deliver(collector: BatchCollector, loop: Loop, submissions: Submissions, res
     loop.run_round()
 
 
-def test_each_caller_hears_its_result_and_what_came_meanwhile_is_the_next_batch(
+def test_callers_get_their_results_and_later_operations_form_the_next_batch(
     collector: BatchCollector, loop: Loop, submissions: Submissions, caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[Any] = []

@@ -49,7 +49,7 @@ def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: 
         subject.close()
 
 
-def test_failed_sweep_stops_no_booking(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charges_continue_after_a_failed_sweep(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "SWEEP_SECONDS", 0.0)
     swept = threading.Event()
 

@@ -38,7 +38,7 @@ def test_pages_fit_together_newest_first(accounts: Accounts, clock: HandClock) -
     assert turned == whole
 
 
-def test_window_takes_what_began_in_it(accounts: Accounts, clock: HandClock) -> None:
+def test_window_takes_airings_that_began_in_it(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts)
     for hour in range(4):
         air(accounts, one.stream_id, track(hour), clock.now + timedelta(hours=hour), 10)
@@ -46,7 +46,7 @@ def test_window_takes_what_began_in_it(accounts: Accounts, clock: HandClock) -> 
     assert [airing.recording_id for airing in found] == [2, 1]
 
 
-def test_on_air_is_what_was_heard_a_moment_ago_on_a_stream_that_runs(accounts: Accounts, clock: HandClock) -> None:
+def test_airing_is_on_air_when_its_running_stream_heard_it_a_moment_ago(accounts: Accounts, clock: HandClock) -> None:
     one, quiet = new_stream(accounts), new_stream(accounts)
     ids = [one.stream_id, quiet.stream_id]
     air(accounts, one.stream_id, track(1), clock.now - timedelta(seconds=60), 60, ended=False)
@@ -68,7 +68,7 @@ def test_ended_airing_is_not_on_air(accounts: Accounts, clock: HandClock) -> Non
     assert accounts.history.find_on_air([one.stream_id]) == {}
 
 
-def test_gaps_that_have_a_part_in_the_time(accounts: Accounts, clock: HandClock) -> None:
+def test_gaps_that_overlap_the_time_are_listed(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts)
     start = clock.now
     with accounts.engine.begin() as connection:

@@ -53,7 +53,7 @@ def days_packed(accounts: Accounts, one: ReportedStream) -> int:
     ),
     windows=st.lists(st.tuples(st.integers(0, 6 * 86_400), st.integers(1, 6 * 86_400)), min_size=3, max_size=3),
 )
-def test_any_window_gives_what_was_aired_in_it_packed_or_not(
+def test_report_window_has_its_airings_whether_days_are_packed_or_not(
     accounts: Accounts, plays: list[tuple[int, int, int]], windows: list[tuple[int, int]]
 ) -> None:
     one, base = new_stream(accounts), midnight(6)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9/hook"
 
 
-def test_endpoint_keeps_what_it_was_made_with(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoint_keeps_the_values_of_its_creation(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
     made = accounts.webhooks.create(account_id, "HTTP://127.0.0.1:9?x", [TRACK_ENDED, TRACK_STARTED, TRACK_ENDED], "the player")
     one = accounts.webhooks.get(account_id, made.endpoint.endpoint_id)
@@ -87,7 +87,7 @@ def test_account_sees_its_own_endpoints_up_to_a_limit(accounts: Accounts) -> Non
     assert accounts.webhooks.get(others.account_id, others.endpoint_id) == others
 
 
-def test_disabled_it_holds_what_happens_until_it_is_replayed(accounts: Accounts, clock: HandClock) -> None:
+def test_disabled_endpoint_holds_events_until_they_are_replayed(accounts: Accounts, clock: HandClock) -> None:
     made = hooked(accounts, NOWHERE).endpoint
     mine = (made.account_id, made.endpoint_id)
     decide(accounts, made.account_id, "A")
@@ -113,7 +113,7 @@ def test_disabled_it_holds_what_happens_until_it_is_replayed(accounts: Accounts,
         accounts.deliveries.replay(*mine, 999_999)
 
 
-def test_log_has_pages_newest_first(accounts: Accounts) -> None:
+def test_delivery_log_has_pages_newest_first(accounts: Accounts) -> None:
     made = hooked(accounts, NOWHERE, [CATALOG_PUBLISHED]).endpoint
     other = accounts.webhooks.create(made.account_id, NOWHERE).endpoint
     sent = [accounts.deliveries.ping(made.account_id, made.endpoint_id).delivery_id for _ in range(5)]

@@ -135,7 +135,7 @@ def test_error_of_a_source_names_the_remedy(told: str) -> None:
     assert error.value.is_lasting == is_lasting
 
 
-def test_nobody_there_and_a_name_that_does_not_resolve_may_pass() -> None:
+def test_refused_connection_and_unresolved_name_are_no_lasting_errors() -> None:
     with serving(always(b"")) as address:
         pass
     for url in (address, "http://radio.invalid/live"):
