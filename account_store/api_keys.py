@@ -86,11 +86,11 @@ class ApiKeys:
     """The keys of one database. Thread-safe; the methods without `async` may block on the database."""
 
     def __init__(
-        self, engine: Engine, plan_of: Callable[[Row[Any]], Plan], clock: Clock, seconds: Callable[[], float] = time.monotonic
+        self, engine: Engine, read_plan: Callable[[Row[Any]], Plan], clock: Clock, seconds: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read plans from rows of `account` by `plan_of`; cache entries expire by the clock `seconds`."""
+        """Read plans from rows of `account` by `read_plan`; cache entries expire by the clock `seconds`."""
         self._engine = engine
-        self._plan_of = plan_of
+        self._read_plan = read_plan
         self._clock = clock
         self._seconds = seconds
         self._known: dict[bytes, tuple[float, Caller]] = {}
@@ -223,7 +223,7 @@ class ApiKeys:
         # A rotated key ends at a known moment: its entry must not outlive it.
         if row.revoked_at is not None:
             stale = min(stale, self._seconds() + (row.revoked_at - now).total_seconds())
-        caller = Caller(row.account_id, row.key_id, self._plan_of(row), row.has_card)
+        caller = Caller(row.account_id, row.key_id, self._read_plan(row), row.has_card)
         _cache(self._known, CACHED_KEYS, digest, (stale, caller))
         return caller
 

@@ -117,6 +117,7 @@ def _limit(gen: Generator[Any, Any, Answer], seconds: float) -> Generator[Any, A
         condition = next(gen)
         while True:
             ready = yield condition
+            # Any progress counts: a long answer that keeps coming is never cut off.
             if ready:
                 until = time.monotonic() + seconds
             elif time.monotonic() > until:

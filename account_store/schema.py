@@ -61,6 +61,7 @@ account = Table(
     Column("plan", String(40), nullable=False, server_default="free"),
     Column("is_yearly", Boolean, nullable=False, server_default=false()),
     Column("has_card", Boolean, nullable=False, server_default=false()),
+    # Null unless the figures of the plan are agreed with the account.
     Column("agreed_credits", BigInteger),
     Column("agreed_price_eur", Numeric(10, 2)),
     Column("agreed_requests_per_second", Integer),
@@ -79,6 +80,7 @@ api_key = Table(
     Column("label", String(100), nullable=False, server_default=""),
 )
 
+# The row of a month is what the ledger locks. Its primary key is what the ledger's upserts conflict on.
 credit_month = Table(
     "credit_month",
     metadata,
@@ -118,6 +120,7 @@ replay = Table(
     Column("granted", BigInteger, nullable=False),
     Column("day", String(10), nullable=False),
     Column("expires_unix", BigInteger, nullable=False, index=True),
+    # From here on: the stored answer, written after the charge (stored_answers.py). Null until then.
     Column("status", Integer),
     Column("media_type", String(100)),
     Column("body", LargeBinary),
@@ -163,6 +166,7 @@ sign_in_failure = Table(
     "sign_in_failure",
     metadata,
     Column("failure_id", Integer, primary_key=True),
+    # `email:...`, `address:...` or `sign-up:...` (users.py).
     Column("subject", String(300), nullable=False, index=True),
     Column("failed_at", UtcDateTime, nullable=False),
 )

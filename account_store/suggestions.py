@@ -128,6 +128,7 @@ class Suggestions:
             changes = {"status": status, "decided_at": now, "decided_by": decided_by, "decision_note": note, "value": value or row.value}
             connection.execute(suggestion.update().where(suggestion.c.suggestion_id == suggestion_id).values(changes))
             decided = _build_suggestion(connection.execute(found).one())
+            # In this transaction: no decision without its event, no event of a decision that was rolled back.
             emit(connection, decided.account_id, SUGGESTION_DECIDED, _build_payload(decided), occurred_at=now)
         return self.get(suggestion_id)
 

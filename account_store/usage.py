@@ -69,11 +69,11 @@ class Statement:
 class Usage:
     """Statements of one database."""
 
-    def __init__(self, engine: Engine, account_of: Callable[[int], Account], stream_month_price_eur: Decimal, clock: Clock) -> None:
-        """Read accounts by `account_of`."""
+    def __init__(self, engine: Engine, find_account: Callable[[int], Account], stream_month_price_eur: Decimal, clock: Clock) -> None:
+        """Read accounts by `find_account`."""
         self._engine = engine
         self._stream_month_price_eur = stream_month_price_eur
-        self._account_of = account_of
+        self._find_account = find_account
         self._clock = clock
 
     async def read_month(self, account_id: int, month: str | None = None) -> Statement:
@@ -86,7 +86,7 @@ class Usage:
         month = month or present
         if not _MONTH.match(month):
             raise InvalidValueError(f"a month is written 2026-11, got {month!r}")
-        account = self._account_of(account_id)
+        account = self._find_account(account_id)
         with connect_for_reads(self._engine) as connection:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
@@ -94,6 +94,7 @@ class Usage:
             days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
             stream_months = self._count_stream_months(connection, account_id, month)
         used = row.used if row else 0
+        # The plan may have changed since a past month, whose last charge recorded its allowance.
         allowed = account.plan.credits if month == present or row is None else row.allowed
         price = account.plan.yearly_price_eur if account.is_yearly else account.plan.price_eur
         credits_ = (allowed, used, max(allowed - used, 0), compute_month_end(month))

@@ -133,6 +133,7 @@ class Outbound:
 
     @staticmethod
     def _check_target(target: Target, *, https_only: bool) -> None:
+        # Checked last, because an operator may allow an address with any port.
         if not is_usual_port(target.port):
             usual = " and ".join(str(port) for port in DEFAULT_PORTS.values())
             raise RefusedAddressError(f"port {target.port} is not reached: only {usual} and those from 1024")

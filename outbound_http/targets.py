@@ -91,6 +91,7 @@ def _parse_host(text: str) -> str:
             return IPv6Address(text[1:-1]).compressed
         except AddressValueError:
             raise InvalidAddressError(f"{text} is no IPv6 address") from None
+    # `example.org.` is the same host as `example.org`, so it must have the same spelling in rules and messages.
     name = text.removesuffix(".")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         raise InvalidAddressError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")

@@ -43,6 +43,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             )
             try:
                 return await self._inner.handle_async_request(direct)
+            # Only a failed connection leads to the next address: after that the receiver may have got the message.
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failure = error
         raise failure

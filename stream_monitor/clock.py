@@ -33,7 +33,7 @@ class AirClock:
             origin = min(origin, self._earliest.pop()[1])
         self._earliest.append((span, origin))
 
-    def at(self, sample: float) -> int:
+    def convert_sample(self, sample: float) -> int:
         """Return when a sample was on the air. The sample may lie before the first one."""
         return round(min(origin for _, origin in self._earliest) + sample * 1000 / SAMPLE_RATE)
 

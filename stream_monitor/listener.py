@@ -143,6 +143,7 @@ class Listener:
                 break
             if self.runtime_status == RUNNING:
                 running_at = time.monotonic()
+                # Only a steady run resets the waits: a source that drops every few seconds must not be asked every second.
                 attempts = 0 if running_at - began > STEADY_SECONDS else attempts
             # Short interruptions are common: a stream is `failed` only after minutes without sound.
             has_failed = failure.is_lasting or time.monotonic() - running_at > FAILED_AFTER_SECONDS
@@ -178,9 +179,10 @@ class Listener:
                     self._has_heard = True
                     self._shared.meters.connections.inc()
                     self._set_status(RUNNING)
+                # Counted in sound, not in time: the burst at the beginning of a connection is examined in the same steps.
                 if buffer.samples >= next_look:
                     if next_look == TICK_SECONDS * SAMPLE_RATE:
-                        self._end_gap(before_ms, clock.at(0))
+                        self._end_gap(before_ms, clock.convert_sample(0))
                     next_look = buffer.samples + TICK_SECONDS * SAMPLE_RATE
                     next_trace = buffer.samples + TICK_SECONDS * SAMPLE_RATE / 2
                     self._look(buffer, clock)
@@ -188,7 +190,7 @@ class Listener:
                     next_trace = next_look
                     self._tracker.update_trace(buffer, clock)
                     self._keep_trace()
-                self.late_seconds = max(0.0, (now_ms - clock.at(buffer.samples)) / 1000)
+                self.late_seconds = max(0.0, (now_ms - clock.convert_sample(buffer.samples)) / 1000)
                 ahead = buffer.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
                 # A server that sends a file gives hours at once. Waiting here fills the socket, so TCP slows the server down.
                 if ahead > self._shared.most_ahead_seconds:
@@ -217,6 +219,7 @@ class Listener:
                 self._shared.meters.airings.inc()
         except (MatcherUnavailableError, MatcherFailedError, NoSnapshotError) as error:
             self._shared.meters.questions.labels("failed").inc()
+            # One gap for the whole outage, however many questions fail in it.
             if self._unmatched_ms is None:
                 self._unmatched_ms = self._tracker.listened_ms
                 self._queue.post(_build_gap_write(MONITOR, self._unmatched_ms, "recognition did not answer"))

@@ -101,6 +101,7 @@ class Reference:
         last = first + items.shape[1]
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = min(len(self.stored), -(-(last + place.shift) // STORE_STRIDE))
+        # Less than half a run decides nothing.
         if end - start < _RUN_ITEMS // 2 + 1:
             return np.zeros(0, np.int64)
         numbers = np.arange(start, end) * STORE_STRIDE - place.shift

@@ -57,7 +57,7 @@ class Trace:
         """Return the last half minute of the items from `since` on; None when they are too few."""
         first, items = buffer.read_since(max(since, buffer.end - _MOST_ITEMS))
         # A copy: the buffer moves its items when it has no room (`FingerprintBuffer._make_room`).
-        return cls(clock.at(first * HOP_SAMPLES), items.copy()) if items.shape[1] >= _FEWEST_ITEMS else None
+        return cls(clock.convert_sample(first * HOP_SAMPLES), items.copy()) if items.shape[1] >= _FEWEST_ITEMS else None
 
     @classmethod
     def load(cls, stored: StoredTrace | None) -> Trace | None:
@@ -83,6 +83,7 @@ class Trace:
         for reference in references:
             place = self._find_place(reference, expected)
             if place is not None and len(matching := reference.find_matching_items(place, (0, self.items))):
+                # Every second item is compared: a match from item 0 or 1 on is a match from the beginning of the trace.
                 return EarlierStart(self._convert_sample(find_middle(int(matching[0]), place.phase)), bool(matching[0] <= 1))
         return None
 

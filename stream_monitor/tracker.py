@@ -160,10 +160,10 @@ class Tracker:
 
     def look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         """Decide what plays. Errors of `match` pass through, after everything that needs no match is done."""
-        self.listened_ms = now_ms = clock.at(buffer.samples)
+        self.listened_ms = now_ms = clock.convert_sample(buffer.samples)
         # Only now, after TICK_SECONDS of arrivals, does the clock know when the connection began (clock.py).
         if self._is_first_look:
-            self._connected_ms = clock.at(0)
+            self._connected_ms = clock.convert_sample(0)
             self._bridge(self._connected_ms)
             self._is_first_connection = self._is_first_look = False
         # The order matters: `_identify` may raise while the matcher is away, so everything that needs no matcher comes first.
@@ -196,7 +196,7 @@ class Tracker:
             # The matcher must not be asked about sound of this play: the track would be found again as another one.
             self._fresh_from = max(self._fresh_from, last + _MIXED_ITEMS)
             play.is_presumed = last + place.shift >= reference.items - _END_SNAP_ITEMS
-            play.confirmed_ms = max(play.confirmed_ms, clock.at(find_middle(last, place.phase)))
+            play.confirmed_ms = max(play.confirmed_ms, clock.convert_sample(find_middle(last, place.phase)))
             self._extend(play, play.confirmed_ms)
             if buffer.end - last <= _FRESH_ITEMS:
                 return True
@@ -221,14 +221,14 @@ class Tracker:
         window = buffer.read_since(buffer.end - WINDOW_ITEMS)
         if window[1].shape[1] < FEWEST_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
             return False
-        expected = round((clock.at(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
+        expected = round((clock.convert_sample(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in play.references:
             # 161 places first. All places of the recording are searched only if the track is at none of these.
             for shifts in (_build_range(expected), reference.list_shifts(window)):
                 place = reference.find_place(window, shifts)
                 if place is None or place.bit_error_rate > CONFIRMED:
                     continue
-                anchor_ms = clock.at(place.origin)
+                anchor_ms = clock.convert_sample(place.origin)
                 if play.is_same(play.track.recording_id, anchor_ms):
                     play.take(reference, place, anchor_ms)
                     return True
@@ -274,7 +274,7 @@ class Tracker:
             return
         # The same anchor: a drop-out or talk interrupted the play, and it is the same airing.
         play = self.play
-        anchor_ms = clock.at(best.place.origin)
+        anchor_ms = clock.convert_sample(best.place.origin)
         if play is not None and play.is_same(best.match.recording_id, anchor_ms):
             play.references = best.references
             play.take(best.reference, best.place, anchor_ms)
@@ -315,13 +315,13 @@ class Tracker:
         matching = found.reference.find_matching_items(found.place, buffer.read_since(-found.place.shift))
         # Some items match by chance while the play before is heard. Without this limit one start lay 26.9 s too early.
         if before is not None:
-            from_ms = before.confirmed_ms - LONGEST_FADE_MS - clock.at(find_middle(0, phase))
+            from_ms = before.confirmed_ms - LONGEST_FADE_MS - clock.convert_sample(find_middle(0, phase))
             matching = matching[matching >= from_ms / 1000 * ITEMS_PER_SECOND]
         if track is None or not len(matching):
             return False
-        anchor_ms, first_ms = clock.at(found.place.origin), clock.at(find_middle(int(matching[0]), phase))
+        anchor_ms, first_ms = clock.convert_sample(found.place.origin), clock.convert_sample(find_middle(int(matching[0]), phase))
         is_crossfade = before is not None and _is_faded_out(before, anchor_ms, first_ms, buffer, clock)
-        started_ms = anchor_ms if is_crossfade else self._estimate_start(found.references, anchor_ms, first_ms, clock.at(0))
+        started_ms = anchor_ms if is_crossfade else self._estimate_start(found.references, anchor_ms, first_ms, clock.convert_sample(0))
         if before is not None:
             # In a cross-fade the old track stops to match while it is still heard: it lasts until the new one matches.
             if is_crossfade:
@@ -329,7 +329,7 @@ class Tracker:
             # Presumed sound ends where the next play begins; confirmed sound stays.
             before.heard_ms = min(before.heard_ms, max(before.confirmed_ms, started_ms))
             self._end(before)
-        heard_ms = clock.at(find_middle(int(matching[-1]), phase))
+        heard_ms = clock.convert_sample(find_middle(int(matching[-1]), phase))
         self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence, confirmed_ms=heard_ms)
         self.play.take(found.reference, found.place, anchor_ms)
         self._is_following, self.trace = True, None
@@ -379,7 +379,7 @@ def _is_faded_out(play: Play, anchor_ms: int, first_ms: int, buffer: Fingerprint
     def measure(from_ms: float, until_ms: float) -> float:
         assert play.place is not None  # noqa: S101 -- see above
         assert play.reference is not None  # noqa: S101 -- likewise
-        origin_ms = clock.at(find_middle(0, play.place.phase))
+        origin_ms = clock.convert_sample(find_middle(0, play.place.phase))
         start, end = (round((at - origin_ms) / 1000 * ITEMS_PER_SECOND) for at in (from_ms, until_ms))
         first, items = buffer.read_since(max(0, start))
         return play.reference.measure_difference(play.place, (first, items[:, : max(0, end - first)]))

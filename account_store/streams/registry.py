@@ -140,6 +140,7 @@ class Streams:
         """Stop monitoring at this moment: its worker can write no more, and its airing ends. Stopping twice changes nothing."""
         now = self._clock()
         with self._engine.begin() as connection:
+            # Locked: the worker, whose writes take the same lock, writes before all of this or not at all.
             found = _find_row(connection, account_id, stream_id, lock=True)
             if found.status == ACTIVE:
                 close_open(connection, stream_id)

@@ -54,7 +54,9 @@ airing = Table(
     Column("anchor_ms", BigInteger, nullable=False),
     Column("started_ms", BigInteger, nullable=False),
     Column("heard_ms", BigInteger, nullable=False),
+    # This and `airing_open` hold whatever workers believe: one play is one row, and one airing of a stream is open.
     UniqueConstraint("stream_id", "recording_id", "anchor_ms", name="airing_once"),
+    # All that a report of months reads: SQLite answers it from the index alone.
     Index("airing_by_time", "stream_id", "started_at", "airing_id", "recording_id", "started_ms", "duration_seconds"),
     Index("airing_open", "stream_id", unique=True, sqlite_where=text("ended_at IS NULL"), postgresql_where=text("ended_at IS NULL")),
 )

@@ -156,6 +156,7 @@ _ATTEMPT = [webhook_attempt.c[name] for name in ("attempted_at", "duration_ms", 
 
 
 def _lock_enabled(connection: Connection, account_id: int, endpoint_id: str) -> Row[Any]:
+    # Locked, so that no deliverer disables the endpoint between this check and the change that follows.
     row = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
     if row.disabled_at is not None:
         raise DisabledError(f"webhook {endpoint_id} is disabled; enable it first")

@@ -59,6 +59,7 @@ webhook_delivery = Table(
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     Column("finished_at", UtcDateTime),
+    # Partial: deliverers search it twice a second, and few deliveries are pending beside two weeks of finished ones.
     Index("webhook_delivery_due", "endpoint_id", "due_at", sqlite_where=_IS_DUE, postgresql_where=_IS_DUE),
     Index("webhook_delivery_log", "endpoint_id", "delivery_id"),
 )

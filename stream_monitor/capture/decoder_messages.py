@@ -28,6 +28,7 @@ LONGEST_MESSAGE: Final = 65_536
 """Bytes. The kernel cuts longer packets, and `decode_message` refuses them."""
 MOST_SAMPLES: Final = 2 * SAMPLE_RATE
 """Samples in one packet: two seconds, 44 kB."""
+# `\Z`, because `$` also matches before a line end.
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f]*\Z"
 
 

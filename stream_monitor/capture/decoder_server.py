@@ -101,6 +101,7 @@ def warm_up() -> None:
     """Decode some silence, so that everything is imported before a fork, which cannot open files any more."""
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
+        # Stereo at another rate, so that the resampler is loaded and used, too.
         written.setnchannels(2)
         written.setsampwidth(2)
         written.setframerate(4 * SAMPLE_RATE)

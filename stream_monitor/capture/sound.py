@@ -99,6 +99,7 @@ class _Mixer:
             try:
                 packet = next(packets, None)
                 frames = [] if packet is None else packet.decode()
+                # Only sound proves recovery: a packet may give neither frames nor an error.
                 bad = 0 if frames else bad
             except FFmpegError:
                 bad += 1

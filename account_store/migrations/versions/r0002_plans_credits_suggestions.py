@@ -20,6 +20,7 @@ def upgrade() -> None:
 
 
 def _widen_accounts_and_keys() -> None:
+    # The defaults fill the rows of the first version: its accounts come to the free plan.
     for column in (
         sa.Column("plan", sa.String(40), nullable=False, server_default="free"),
         sa.Column("is_yearly", sa.Boolean, nullable=False, server_default=sa.false()),
