@@ -101,7 +101,9 @@ class ApiKeys:
         """Create a key of the account. `key` serves demos and tests that need a known one. TakenError: it is in use."""
         key = key or KEY_LABEL + secrets.token_urlsafe(KEY_BYTES)
         if not PREFIX_CHARACTERS < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-            raise InvalidValueError(f"a key has {PREFIX_CHARACTERS + 1} to {LONGEST_KEY} printable ASCII characters without spaces")
+            raise InvalidValueError(
+                f"a key has {PREFIX_CHARACTERS + 1} to {LONGEST_KEY} printable ASCII characters without spaces, got {len(key)} characters"
+            )
         row = {"account_id": account_id, "key_hash": _digest(key).hex(), "prefix": key[:PREFIX_CHARACTERS], "label": label}
         try:
             with self._engine.begin() as connection:
@@ -110,7 +112,7 @@ class ApiKeys:
             # SQLAlchemy has one class for both violations; the messages of both drivers name the kind.
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
-            raise TakenError("this key is in use already") from None
+            raise TakenError("this key is in use already; choose another one") from None
         # A key that was tried before it existed is cached as unknown for up to KEY_CACHE_SECONDS.
         self._unknown.pop(_digest(key), None)
         return NewKey(get_new_id(inserted), key)

@@ -60,7 +60,9 @@ class StoredAnswers:
         if row is None:
             return None
         if row.request_hash != request_hash:
-            raise IdempotencyKeyReusedError("the idempotency key was used for another request less than 24 hours ago")
+            raise IdempotencyKeyReusedError(
+                "the idempotency key was used for another request less than 24 hours ago; send a new key with a new request"
+            )
         return None if row.body is None else StoredAnswer(row.status, row.media_type, bytes(row.body))
 
     async def put(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:

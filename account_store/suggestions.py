@@ -75,7 +75,7 @@ class Suggestions:
         if field not in FIELDS:
             raise InvalidValueError(f"no field {field!r} can be suggested; there are {', '.join(FIELDS)}")
         if not value.strip() or len(value) > LONGEST_VALUE:
-            raise InvalidValueError(f"a suggested value has 1 to {LONGEST_VALUE} characters")
+            raise InvalidValueError(f"a suggested value has 1 to {LONGEST_VALUE} characters, got {len(value)}")
         if any(len(text or "") > LONGEST_NOTE for text in (note, source_url)):
             raise InvalidValueError(f"note and source_url have at most {LONGEST_NOTE} characters")
         row = {"account_id": account_id, "track_id": track_id, "field": field, "value": value.strip(), "note": note}

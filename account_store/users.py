@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 """Failures of an e-mail in ATTEMPT_WINDOW, after which it must wait."""
 ATTEMPTS_OF_ADDRESS = 50
-"""The same for a network address, which many people may share."""
+"""Failures of a network address in ATTEMPT_WINDOW. Many people may share one."""
 SIGN_UPS_OF_ADDRESS = 20
 """Sign-ups of an address in ATTEMPT_WINDOW, failed ones included: each costs 50 ms of CPU, and a new account has new credits."""
 ATTEMPT_WINDOW = timedelta(minutes=15)

@@ -66,7 +66,7 @@ def parse_target(url: str) -> Target:
             "not an http or https address in plain ASCII (blanks and other letters percent-encoded, names as xn--...)"
         )
     if match["user"] is not None:
-        raise InvalidAddressError("an address must not hold a user name or password")
+        raise InvalidAddressError("an address must not hold a user name or password; leave out the part before the @")
     scheme = match["scheme"].lower()
     port = int(match["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 2**16:

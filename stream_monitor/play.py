@@ -26,7 +26,7 @@ class Play:
     track: PlayedTrack
     references: list[Reference]
     anchor_ms: int
-    """When the recording's first sample was on the air, or would have been."""
+    """Air time of the recording's first sample, played or not."""
     started_ms: int
     heard_ms: int
     """End of what was heard, or is presumed to have played."""
@@ -57,7 +57,7 @@ class Play:
 
     @property
     def end_ms(self) -> int:
-        """When the recording is over if it plays to its end."""
+        """Air time of the recording's end, if it plays so far."""
         seconds = max((one.seconds for one in self.references), default=float(self.track.seconds or 0))
         return self.anchor_ms + round(seconds * 1000)
 

@@ -125,7 +125,7 @@ class Tracker:
         self._listened_before_ms = listened_ms
         """End of listening before the present connection."""
         self._gap_began_ms = listened_ms
-        """The same, without connections too short to detect anything in."""
+        """End of listening before the present gap. A connection that was too short to detect anything belongs to the gap."""
         self._connected_ms = listened_ms
         """Start of the present connection."""
         self._is_first_connection = self._is_first_look = True

@@ -82,7 +82,7 @@ class Ledger:
     async def settle(self, reservation: Reservation, price: int) -> Charge:
         """Charge `price` credits of a reservation, at most all of it, and give the rest back; 0 releases it.
 
-        Of several requests under one idempotency key the first to settle is charged; the others get `is_replay` and their credits back.
+        Only the first of several requests under one idempotency key is charged. The others get `is_replay` and their credits back.
         """
         # A replay has set nothing aside (see `reserve`), so there is nothing to settle.
         return reservation.charge if reservation.charge.is_replay else await self._apply(_build_settle(reservation, price))

@@ -277,7 +277,9 @@ class LedgerDatabase(ABC):
             return None
         request_hash, granted = found[0]
         if request_hash != operation.request_hash:
-            return IdempotencyKeyReusedError("the idempotency key was used for another request less than 24 hours ago")
+            return IdempotencyKeyReusedError(
+                "the idempotency key was used for another request less than 24 hours ago; send a new key with a new request"
+            )
         return operation.build_charge(granted, balance.used, is_replay=True)
 
 

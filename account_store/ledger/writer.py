@@ -71,7 +71,7 @@ class Writer:
         """
         with self._lock:
             if self._is_closed:
-                raise UnavailableError("the account store is closed")
+                raise UnavailableError("the account store is closed: nothing can be charged")
             # A thread is not alive after a fork, either.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = self._start_thread()

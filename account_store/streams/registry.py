@@ -98,9 +98,9 @@ class Streams:
         StreamExistsError: an active stream of the account has that address, in any spelling. TooManyStreamsError: the account has `most`.
         """
         if not name.strip() or len(name) > LONGEST_NAME:
-            raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
+            raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters, got {len(name)}")
         if not url.strip() or len(url) > LONGEST_URL:
-            raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
+            raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters, got {len(url)}")
         row = {"stream_id": generate_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
         key = build_address_key(url.strip())
         with self._engine.begin() as connection:

@@ -115,7 +115,7 @@ class Endpoints:
             # Two requests at once may pass this count together: it bounds floods and promises no exact number.
             mine = select(func.count()).select_from(webhook_endpoint).where(_is_owned_by(account_id))
             if connection.scalars(mine).one() >= MOST_ENDPOINTS:
-                raise TooManyEndpointsError(f"an account has at most {MOST_ENDPOINTS} webhooks")
+                raise TooManyEndpointsError(f"an account has at most {MOST_ENDPOINTS} webhooks; delete one first")
             connection.execute(webhook_endpoint.insert().values({**row, **values}))
             return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
 
@@ -165,7 +165,9 @@ class Endpoints:
         An old secret whose key is lost ends at once, too.
         """
         if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
-            raise InvalidValueError(f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours")
+            raise InvalidValueError(
+                f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours, got {overlap / timedelta(hours=1):g}"
+            )
         secret = generate_secret()
         with self._engine.begin() as connection:
             found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
@@ -209,7 +211,7 @@ class Endpoints:
         values: dict[str, Any] = {}
         if description is not None:
             if len(description) > LONGEST_DESCRIPTION:
-                raise InvalidValueError(f"a description has at most {LONGEST_DESCRIPTION} characters")
+                raise InvalidValueError(f"a description has at most {LONGEST_DESCRIPTION} characters, got {len(description)}")
             values["description"] = description
         if event_types is not None:
             if unknown := sorted(set(event_types) - set(EVENT_TYPES)):

@@ -90,7 +90,7 @@ class Feed:
         """Fetch more bytes; return False at the end of the source."""
         data, self._held = self._held or self._source.read(), b""
         if time.monotonic() - self._sound_at > SILENT_SECONDS:
-            raise CaptureError(f"bytes come, but no sound for {SILENT_SECONDS:.0f} s")
+            raise CaptureError(f"the stream sends bytes, but no sound for {SILENT_SECONDS:.0f} s")
         # Before Ogg is split: an empty part of a link is not the end of the source.
         self._is_over = not data
         if self._links is not None and data:

@@ -146,7 +146,9 @@ def request_stream(outbound: Outbound, url: str) -> Response:
             raise _build_refusal(target.authority, head)
         # The next round checks this address like the first one: a public server may redirect into our network.
         url = target.follow(head.headers["location"])
-    raise LastingCaptureError(f"more than {MOST_REDIRECTS} redirects, the last to {url[:200]}")
+    raise LastingCaptureError(
+        f"the address redirects more than {MOST_REDIRECTS} times, at last to {url[:200]}; give the address of the stream itself"
+    )
 
 
 def _request(outbound: Outbound, url: str) -> Response:

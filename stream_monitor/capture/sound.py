@@ -55,7 +55,7 @@ def decode_sound(source: BytesSource, on_format: Callable[[str], None] = lambda 
             yield piece
         empty = 0 if has_piece else empty + 1
         if empty >= MOST_EMPTY or (feed.is_over() and not has_sounded):
-            raise LastingCaptureError("bytes come, but none of them decodes as sound")
+            raise LastingCaptureError("the stream sends bytes, but none of them decodes as sound")
         feed = feed if feed.is_over() else feed.reopen()
 
 
@@ -74,7 +74,7 @@ def _decode_link(feed: Feed, on_format: Callable[[str], None]) -> Iterator[NDArr
         tracks = container.streams.audio
         if not tracks or tracks[0].codec_context.name not in CODECS:
             name = tracks[0].codec_context.name if tracks else "no audio"
-            raise LastingCaptureError(f"the stream holds {name}; taken are MP3, AAC, Vorbis, Opus and FLAC")
+            raise LastingCaptureError(f"the stream holds {name}; supported are MP3, AAC, Vorbis, Opus and FLAC")
         mixer = _Mixer(tracks[0], on_format)
         for piece in mixer.decode_pieces(container):
             feed.note_sound()

@@ -63,7 +63,7 @@ def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
     if is_hls(body):
         raise LastingCaptureError("this is an HLS playlist; give the address of an Icecast, Shoutcast or plain HTTP stream instead")
     if not playlists_left:
-        raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times")
+        raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times; give the address of the stream itself")
     failure: CaptureError = LastingCaptureError("the playlist names no address; give the address of the stream itself")
     for entry in parse_entries(body)[:_MOST_ENTRIES]:
         try:

@@ -1,6 +1,6 @@
 """Which key seals secrets; in which months a stream was heard.
 
-Of the months before this revision it is not known. A stream that was ever heard counts as heard in all of them, as it was billed.
+The months before this revision are not known. A stream that was ever heard counts as heard in all of them, as it was billed.
 """
 
 from __future__ import annotations
