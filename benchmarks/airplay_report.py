@@ -66,6 +66,7 @@ def generate_plays(options: argparse.Namespace, recordings: int, ids: list[str])
     """Yield rows of `airing`, oldest day first, with times in the form of both databases."""
     rng = np.random.default_rng(options.seed)
     libraries = np.array([rng.choice(min(POOL, recordings), LIBRARY, replace=False) + 1 for _ in ids])
+    # Streams start their songs at different seconds, so rows of all streams interleave as monitors write them.
     step = DAY_SECONDS // options.a_day
     shape = (options.a_day, len(ids))
     starts = (np.arange(options.a_day)[:, None] * step + np.arange(len(ids)) % step).ravel().tolist()
@@ -100,6 +101,7 @@ def insert_airings(url: str, account_id: int, options: argparse.Namespace) -> No
     streams = [(one, account_id, f"http://radio.example.org/{number}", f"Radio {number}", began) for number, one in enumerate(ids)]
     rows = generate_plays(options, options.recordings, ids)
     into = f"airing ({', '.join(_COLUMNS)})"
+    # Rows go in directly: nearly two million of them at the default size.
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
             file.executemany(_STREAM.format(marks=_build_marks("?", 5)), streams)
@@ -198,6 +200,7 @@ def measure(database: str, url: str, catalog: Path, options: argparse.Namespace)
     with start_server(catalog, url) as (port, pid):
         print(f"  server started, days packed, in {time.perf_counter() - started:.1f} s", flush=True)
         before = _measure_memory(pid, "VmRSS")
+        # The order matters: the server packs days at its start, the second report needs them gone, the others packed again.
         _print_line(database, "json, first", [ask(port, pid, key, options, JSON_TYPE)])
         _unpack_days(url)
         _print_line(database, "json, unpacked", [ask(port, pid, key, options, JSON_TYPE)])

@@ -85,6 +85,7 @@ def _build_block(settings: SimulationSettings, subgenres: dict[str, list[int]], 
             recordings.select(pl.col("second_isrc").alias("isrc"), "recording_id", is_representative=pl.lit(value=False)),
         ]
     ).drop_nulls()
+    # Two recordings of the world can share a code by intent; the catalog has one owner for each.
     codes = codes.unique("isrc", keep="first", maintain_order=True).with_columns(platform_count=pl.lit(2, pl.Int32)).sort("isrc")
     own = codes.filter("is_representative").select("recording_id", code="isrc")
     recordings = (
@@ -139,6 +140,7 @@ def _build_recordings(world: World, names: pl.Series) -> pl.DataFrame:
         .then("title")
         .otherwise(pl.concat_str("title", pl.lit(" ("), build_version_words(), pl.lit(")")))
     )
+    # Titles repeat, and each is read once.
     distinct = frame["title"].unique()
     variants = pl.DataFrame({"title": distinct, "variant": title_keys_frame(distinct)["variant"]})
     return frame.join(variants, on="title", how="left", maintain_order="left")
@@ -263,6 +265,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
     write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(taxonomy))
     counted: list[pl.DataFrame] = []
     led: list[pl.DataFrame] = []
+    # Tables are written block by block, so memory depends on a block and not on the world.
     with ExitStack() as stack:
         writers = {name: stack.enter_context(TableWriter(TABLES[name], paths.table(name))) for name in _BLOCKWISE}
         for block, made in enumerate(map_ordered(partial(_build_block, settings, nodes), range(settings.block_count))):
@@ -305,6 +308,7 @@ def _write_cast(settings: SimulationSettings, paths: BuildPaths, counted: pl.Dat
 def publish_world(paths: BuildPaths, report: Callable[[str], None]) -> None:
     """Publish the tables of `write_tables` as the live snapshot of their root."""
     tables = {table.name: paths.table(table.name) for table in CATALOG_TABLES}
+    # Above every id that a world of a hundred million recordings gives out.
     highest = RELEASES_PER_RECORDING * 100_000_000
     next_ids = dict.fromkeys(("recording", "artist", "release", "label"), highest)
     publish(tables, paths.root, snapshot_id="world", next_ids=next_ids, report=report)

@@ -302,11 +302,11 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
         port = next(ports)
         return stack.enter_context(start_server(name, command(port), port, path, key, environment))
 
-    hello = start("hello world, no framework", _build_our_command("benchmarks.http_apps:hello", is_factory=False), {})
-    framework = start("hello world, Litestar", _build_our_command("benchmarks.http_apps:hello_framework"), {}, "/hello/you")
+    hello = start("hello world, no framework", _build_our_command("benchmarks.http_apps:answer_hello", is_factory=False), {})
+    framework = start("hello world, Litestar", _build_our_command("benchmarks.http_apps:create_hello_framework"), {}, "/hello/you")
     whole = start("ours", _build_our_command("catalog_api.server.worker_process:build_application"), ours)
-    keyed = start("ours, key check only", _build_our_command("benchmarks.http_apps:checked"), ours)
-    unmetered = start("ours, neither key check nor metering", _build_our_command("benchmarks.http_apps:unmetered"), ours)
+    keyed = start("ours, key check only", _build_our_command("benchmarks.http_apps:create_checked_app"), ours)
+    unmetered = start("ours, neither key check nor metering", _build_our_command("benchmarks.http_apps:create_unmetered_app"), ours)
     tuning = {**peer, "PEER_WITHOUT_RESET": "1"}
     checked = _set_session(start("FastAPI + PostgreSQL, key check", _build_peer_command, peer), database)
     tuned = _set_session(start("the same, sessions not reset", _build_peer_command, tuning), database)

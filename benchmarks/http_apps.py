@@ -31,7 +31,7 @@ _ALLOWANCE = Allowance(is_allowed=True, requests_per_second=1, burst=1, remainin
 _CHARGE = Charge(1, 1, 1, 1, 2, "2026-01-01")
 
 
-async def hello(scope: Any, _receive: Receive, send: Send) -> None:  # noqa: ANN401 - an ASGI scope
+async def answer_hello(scope: Any, _receive: Receive, send: Send) -> None:  # noqa: ANN401 - an ASGI scope
     """Answer hello world without a framework: the cost of the server itself."""
     if scope["type"] == "http":
         headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", b"%d" % len(BODY))]
@@ -39,7 +39,7 @@ async def hello(scope: Any, _receive: Receive, send: Send) -> None:  # noqa: ANN
         await send({"type": "http.response.body", "body": BODY, "more_body": False})
 
 
-def hello_framework() -> Litestar:
+def create_hello_framework() -> Litestar:
     """Create hello world as a route of the framework."""
 
     @get("/hello/{name:str}", sync_to_thread=False)
@@ -90,15 +90,15 @@ class _UncountedAccounts(Accounts):
         return accounts
 
 
-def checked() -> ASGIApp:
+def create_checked_app() -> ASGIApp:
     """Create our application without metering."""
     parts: Any = application
     parts.Accounts, parts.RateLimiter = _UncountedAccounts, _Uncounted
     return worker_process.build_application()
 
 
-def unmetered() -> ASGIApp:
+def create_unmetered_app() -> ASGIApp:
     """Create our application without metering and key check."""
     parts: Any = application
     parts.ApiKeyAuthentication = _Unchecked
-    return checked()
+    return create_checked_app()

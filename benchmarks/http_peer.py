@@ -65,6 +65,7 @@ class Meter:
         """Charge one credit and return how many are left."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append((account, done))
+        # One writer at a time: requests that arrive while it waits for the database share the next transaction.
         if self._task is None:
             self._task = asyncio.create_task(self._drain())
         return await done
@@ -122,6 +123,7 @@ def main() -> None:
     """Run `python -m benchmarks.http_peer PORT [SITE_PACKAGES]`: the folder supplies uvloop and httptools if they are missing here."""
     import uvicorn  # noqa: PLC0415
 
+    # The peer's environment lacks uvloop and httptools; ours has them, and both sides should run on the same loop.
     sys.path.extend(sys.argv[2:3])
     options: dict[str, Any] = {"loop": "uvloop", "http": "httptools", "lifespan": "on", "log_level": "warning", "access_log": False}
     uvicorn.run(app, port=int(sys.argv[1]), **options)

@@ -105,7 +105,7 @@ def add_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.u
     sounds = [make_tune(seed, TUNE_SECONDS) for seed in range(TUNES)]
     known = [fingerprint(sound)[:ITEMS] for sound in sounds]
     material = Material([compute_chroma(sound) for sound in sounds])
-    made = material.items(recordings - TUNES, seed=(1,))
+    made = material.make_items(recordings - TUNES, seed=(1,))
     lengths = np.full(recordings, SECONDS, np.uint16)
     items = np.concatenate([*known, made.reshape(-1)])
     starts = np.concatenate([[0], np.cumsum([len(one) for one in known]), len(np.concatenate(known)) + ITEMS * np.arange(1, len(made) + 1)])

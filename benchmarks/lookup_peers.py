@@ -55,11 +55,11 @@ class DuckdbPeer:
 
     def find_by_isrc(self, isrc: str) -> bytes:
         """Return the encoded track."""
-        return self._tracks("SELECT recording_id FROM recording_isrc WHERE isrc = ?", [isrc])[0]
+        return self._fetch_tracks("SELECT recording_id FROM recording_isrc WHERE isrc = ?", [isrc])[0]
 
     def find_by_isrcs(self, isrcs: list[str]) -> list[bytes]:
         """Return encoded tracks."""
-        return self._tracks(f"SELECT recording_id FROM recording_isrc WHERE isrc IN ({', '.join('?' * len(isrcs))})", isrcs)
+        return self._fetch_tracks(f"SELECT recording_id FROM recording_isrc WHERE isrc IN ({', '.join('?' * len(isrcs))})", isrcs)
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
         """Return the first page."""
@@ -79,22 +79,22 @@ class DuckdbPeer:
             wanted.append(f"release_date BETWEEN '{filters.year}-01-01' AND '{filters.year}-12-31'")
         condition = " AND ".join(wanted) or "true"
         first = f"SELECT recording_id FROM recording WHERE {condition} ORDER BY release_date DESC NULLS LAST, recording_id LIMIT {PAGE}"
-        return self._tracks(first, values)
+        return self._fetch_tracks(first, values)
 
     def list_new_releases(self, today: date) -> list[bytes]:
         """Return the first page."""
-        return self._encoded(
+        return self._encode_rows(
             "SELECT r.* FROM release r JOIN artist a USING (artist_id) WHERE release_date <= ? "
             f"ORDER BY release_date DESC, a.popularity DESC, release_id LIMIT {PAGE}",
             [today.isoformat()],
         )
 
-    def _tracks(self, query: str, values: list[Any]) -> list[bytes]:
+    def _fetch_tracks(self, query: str, values: list[Any]) -> list[bytes]:
         # Two steps: with ids as constants only the row groups that hold them are read. A join reads the whole column.
         ids = [str(row[0]) for row in self._file.execute(query, values).fetchall()]
-        return self._encoded(f"SELECT * FROM track WHERE recording_id IN ({', '.join(ids)})", []) if ids else []
+        return self._encode_rows(f"SELECT * FROM track WHERE recording_id IN ({', '.join(ids)})", []) if ids else []
 
-    def _encoded(self, query: str, values: list[Any]) -> list[bytes]:
+    def _encode_rows(self, query: str, values: list[Any]) -> list[bytes]:
         cursor = self._file.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
         return [msgspec.json.encode(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
@@ -138,7 +138,7 @@ class PostgresPeer:
     def __init__(self, url: str, tables: Mapping[str, Path], serving: Path) -> None:
         """Load from `tables`; the encoded tracks come from our files in `serving`."""
         self._database = psycopg.connect(url, autocommit=True)
-        if self._value("SELECT to_regclass('loaded')") is None:
+        if self._read_value("SELECT to_regclass('loaded')") is None:
             self._load(tables, serving)
 
     def _load(self, tables: Mapping[str, Path], serving: Path) -> None:
@@ -169,11 +169,11 @@ class PostgresPeer:
 
     def find_by_isrc(self, isrc: str) -> bytes:
         """Return the encoded track."""
-        return self._column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = %s", [isrc])[0]
+        return self._read_column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = %s", [isrc])[0]
 
     def find_by_isrcs(self, isrcs: list[str]) -> list[bytes]:
         """Return encoded tracks."""
-        return self._column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = ANY(%s)", [isrcs])
+        return self._read_column("SELECT body FROM isrc JOIN track USING (recording_id) WHERE isrc = ANY(%s)", [isrcs])
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
         """Return the first page."""
@@ -192,23 +192,23 @@ class PostgresPeer:
         chosen = (
             f"SELECT newest, recording_id FROM {first[0]} l WHERE {' AND '.join(conditions)} ORDER BY newest, recording_id LIMIT {PAGE}"
         )
-        return self._column(f"SELECT body FROM ({chosen}) c JOIN track USING (recording_id) ORDER BY newest, recording_id", values)
+        return self._read_column(f"SELECT body FROM ({chosen}) c JOIN track USING (recording_id) ORDER BY newest, recording_id", values)
 
     def list_new_releases(self, today: date) -> list[bytes]:
         """Return the first page."""
         latest = -((today.year * 100 + today.month) * 100 + today.day) * 4 - 3
-        return self._column(f"SELECT body FROM release WHERE newest >= %s ORDER BY newest, unheard, release_id LIMIT {PAGE}", [latest])
+        return self._read_column(f"SELECT body FROM release WHERE newest >= %s ORDER BY newest, unheard, release_id LIMIT {PAGE}", [latest])
 
-    def size(self) -> int:
+    def measure_size(self) -> int:
         """Return the bytes of all tables and indexes."""
-        size: int = self._value(f"SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(ARRAY{[*_TABLES]}) name")
+        size: int = self._read_value(f"SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(ARRAY{[*_TABLES]}) name")
         return size
 
-    def _column(self, query: str, values: list[Any]) -> list[bytes]:
+    def _read_column(self, query: str, values: list[Any]) -> list[bytes]:
         rows = self._database.execute(query, values, prepare=True, binary=True).fetchall()
         return [row[0].encode() for row in rows]
 
-    def _value(self, query: str) -> Any:  # noqa: ANN401 - of any type
+    def _read_value(self, query: str) -> Any:  # noqa: ANN401 - of any type
         row = self._database.execute(query).fetchone()
         return row[0] if row else None
 

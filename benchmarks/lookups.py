@@ -104,6 +104,7 @@ def draw_keys(root: Path, count: int, seed: int) -> Drawn:
         .collect()
     )
     rows = attributes.sample(min(LISTS_ASKED, attributes.height), seed=seed).to_dicts()
+    # Values of two recordings: such filters mostly match nothing.
     others = rows[1:] + rows[:1]
 
     def each(*names: str, **mixed: str) -> list[BrowseFilters]:
@@ -136,6 +137,7 @@ def draw_keys(root: Path, count: int, seed: int) -> Drawn:
 
 def time_calls(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float64]:
     """Return the microseconds of each call."""
+    # Local names and a filled array: the loop itself must cost little beside calls of some microseconds.
     clock, found = time.perf_counter_ns, np.empty(len(keys))
     for at, key in enumerate(keys):
         start = clock()
@@ -149,6 +151,7 @@ def drop_cached_pages(folder: Path) -> None:
     for file in folder.rglob("*"):
         if file.is_file():
             handle = os.open(file, os.O_RDONLY)
+            # The kernel keeps dirty pages, so they are written before they are dropped.
             os.fsync(handle)
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(handle)
@@ -297,7 +300,7 @@ def main() -> None:
         if "postgres" in chosen.peers:
             server = stack.enter_context(postgres.run_server(work / "postgres", shared_buffers="6GB"))
             with closing(PostgresPeer(server.url(), tables, work / "serving")) as peer:
-                print(f"PostgreSQL {server.version}: {peer.size() / count:.0f} bytes a recording")
+                print(f"PostgreSQL {server.version}: {peer.measure_size() / count:.0f} bytes a recording")
                 ask_peer("PostgreSQL", peer, asked, PEER_ASKED, ours)
 
 

@@ -65,6 +65,7 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """Return the server's CPU time so far, ended sessions included."""
+        # A session that ended counts for the server process, a live one by itself.
         own = [_read_times(self.process.pid, with_ended_children=True)]
         return sum(own + [_read_times(child, with_ended_children=False) for child in _list_children(self.process.pid)])
 
@@ -120,6 +121,7 @@ def _give_folder(folder: Path) -> None:
     folder.chmod(0o700)
     if os.geteuid() != 0:
         return
+    # PostgreSQL runs as another user and must be able to enter every folder above its data.
     for parent in folder.parents:
         if not parent.stat().st_mode & 0o001:
             raise SystemExit(f"error: {parent} is closed to the user {SUPERUSER}: choose another folder or `chmod o+x {parent}`")

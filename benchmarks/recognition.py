@@ -108,6 +108,7 @@ def build(folder: str, recordings: str) -> dict[str, float]:
         nonlocal reading
         started = time.process_time()
         for batch in made.batches():
+            # Reading generated recordings is no part of a real build, so its time is reported apart.
             reading += time.process_time() - started
             yield batch
             started = time.process_time()
@@ -148,6 +149,7 @@ def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
                     "track": clip.track,
                     "start_seconds": clip.start_seconds,
                     "answer": found,
+                    # A track of the same family holds the same music, so answering with it is right.
                     "is_right": best is not None and made.family.get(found or "") == made.family.get(clip.track, clip.track),
                     "confidence": None if best is None else best.confidence,
                     "bit_error_rate": None if best is None else best.bit_error_rate,
@@ -253,42 +255,42 @@ def main() -> None:
     parser.add_argument("--export", type=Path)
     parser.add_argument("--whole-files", action="store_true")
     parser.add_argument("--keep-index", action="store_true", help="ask the index that an earlier run left in WORK")
-    given = parser.parse_args()
-    made = read_world(given.work, given.recordings)
-    print(f"{len(made.held)} tracks held, {len(made.absent)} absent, {len(made.material)} material; {given.recordings} recordings")
+    options = parser.parse_args()
+    made = read_world(options.work, options.recordings)
+    print(f"{len(made.held)} tracks held, {len(made.absent)} absent, {len(made.material)} material; {options.recordings} recordings")
     recognition_synthetic.make_recordings(
-        [one.chroma for one in made.material], given.work / "made_up", given.recordings, seed=MADE_UP_SEED
+        [one.chroma for one in made.material], options.work / "made_up", options.recordings, seed=MADE_UP_SEED
     )
-    if not given.keep_index:
-        run = measure("benchmarks.recognition:build", str(given.work), str(given.recordings))
-        each, reading = (run.answer[name] / given.recordings * 1e6 for name in ("cpu", "reading"))
+    if not options.keep_index:
+        run = measure("benchmarks.recognition:build", str(options.work), str(options.recordings))
+        each, reading = (run.answer[name] / options.recordings * 1e6 for name in ("cpu", "reading"))
         print(
             f"build {each:.1f} us of CPU a recording, {reading:.1f} of them to read what it is built of, {run.wall:.0f} s, "
             f"peak {run.memory:.0f} MiB resident"
         )
-    print_size(given.work / "index", given.recordings)
-    audio = None if given.export is None else given.export / "clips"
+    print_size(options.work / "index", options.recordings)
+    audio = None if options.export is None else options.export / "clips"
     if audio is not None:
         audio.mkdir(parents=True, exist_ok=True)
     voices = read_speech(made.audio)
     names = [track.name for track in made.held]
-    clips = list(cut_clips(made.audio, names, given.work / "clips", voices, pieces=given.pieces, seed=given.seed, audio=audio))
+    clips = list(cut_clips(made.audio, names, options.work / "clips", voices, pieces=options.pieces, seed=options.seed, audio=audio))
     asked = [*clips, *iterate_windows(made.absent, ABSENT)]
-    if given.unseen:
+    if options.unseen:
         more = read_unseen(made)
         print(f"{len(more)} tracks unseen before, of {len(UNSEEN_PACKAGES)} packages")
         asked += iterate_windows(more, UNSEEN)
-    index = Index.open(given.work / "index")
+    index = Index.open(options.work / "index")
     measure_candidate_times(index, clips)  # warm
     answers = ask(Matcher(index), made, asked)
     print_recall(answers)
     print_calibration(answers)
     print()
     print_times(answers, measure_candidate_times(index, clips))
-    if given.whole_files:
+    if options.whole_files:
         print_whole_files(made, clips)
-    if given.export is not None:
-        export(given.export, made, answers)
+    if options.export is not None:
+        export(options.export, made, answers)
 
 
 def print_whole_files(made: World, clips: Sequence[Clip]) -> None:
@@ -299,7 +301,7 @@ def print_whole_files(made: World, clips: Sequence[Clip]) -> None:
         cells = []
         for seconds in CLIP_SECONDS:
             mine = [clip for clip in clips if (clip.kind, clip.seconds) == (kind, seconds)]
-            found = [any(names.get(one) == clip.track for one in peer.best(clip.items[0])) for clip in mine]
+            found = [any(names.get(one) == clip.track for one in peer.find_best(clip.items[0])) for clip in mine]
             cells.append(f"{np.mean(found):.3f} of {len(found)}")
         print(f"whole files, ten best  {kind:18} " + "  ".join(cells))
 

@@ -45,6 +45,7 @@ _VOICES = ("en-us", "en-gb+f3", "de", "fr+f2")
 def make_pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
     """Return noise of equal energy per octave, RMS 1."""
     spectrum = np.fft.rfft(draw.standard_normal(length))
+    # Power falls with 1/f, so amplitude with its root; the first bin is left alone.
     spectrum /= np.sqrt(np.maximum(1, np.arange(len(spectrum))))
     noise = np.fft.irfft(spectrum, length)
     scaled: NDArray[np.float32] = (noise / np.sqrt(np.mean(np.square(noise)))).astype(np.float32)
@@ -84,9 +85,11 @@ def equalise_and_compress(audio: Audio, draw: np.random.Generator, speech: Audio
     shaped = np.fft.irfft(spectrum * 10 ** (gains / 20), audio.shape[1])
     window = RATE // 50
     power = np.square(shaped).mean(axis=0)
+    # A running mean over 20 ms by differences of sums: the level that a compressor follows.
     sums = np.cumsum(np.pad(power, (window // 2 + 1, window - window // 2 - 1), mode="edge"))
     level = np.sqrt(np.maximum(sums[window:] - sums[:-window], 0) / window) + 1e-6
     excess = np.maximum(level / np.sqrt(power.mean() + 1e-12), 1)
+    # 4:1 takes three quarters of the excess away, in decibels.
     compressed: Audio = (shaped * excess**-0.75).astype(np.float32)
     return compressed
 
@@ -113,6 +116,7 @@ def _measure_rms(audio: NDArray[np.float32]) -> float:
 
 def encode_audio(audio: Audio, codec: str, kilobits: int) -> bytes:
     """Encode an audio file: `wav`, or `mp3` or `opus` at so many kbit/s."""
+    # Mixing can exceed full scale, and clipping would be a damage of its own.
     loudest = max(1.0, float(np.abs(audio).max(initial=0)))
     samples = np.ascontiguousarray((audio / loudest * _LOUDEST).round().astype("<i2").T)
     out = io.BytesIO()

@@ -46,21 +46,21 @@ class Material:
         # Twice side by side, so any key is a slice.
         self._tracks = [np.tile((rows / rows.mean()).astype(np.float32), 2) for rows in chroma if len(rows) > needed]
 
-    def items(self, recordings: int, *, seed: Sequence[int]) -> NDArray[np.uint32]:
+    def make_items(self, recordings: int, *, seed: Sequence[int]) -> NDArray[np.uint32]:
         """Return uint32 [recordings, ITEMS]; the same for the same seed."""
         made = np.empty((recordings, ITEMS), dtype=np.uint32)
         for start in range(0, recordings, PER_BATCH):
             draw = np.random.default_rng([*seed, start])
-            rows = [self._recording(draw) for _ in range(min(PER_BATCH, recordings - start))]
+            rows = [self._make_recording(draw) for _ in range(min(PER_BATCH, recordings - start))]
             made[start : start + len(rows)] = _compute_items(np.concatenate(rows)).reshape(len(rows), _ROWS)[:, :ITEMS]
         return made
 
-    def _recording(self, draw: np.random.Generator) -> NDArray[np.float32]:
-        first, second = self._excerpt(draw), self._excerpt(draw)
+    def _make_recording(self, draw: np.random.Generator) -> NDArray[np.float32]:
+        first, second = self._draw_excerpt(draw), self._draw_excerpt(draw)
         mixed: NDArray[np.float32] = first + np.float32(draw.uniform(*_SECOND_TRACK)) * second
         return mixed
 
-    def _excerpt(self, draw: np.random.Generator) -> NDArray[np.float32]:
+    def _draw_excerpt(self, draw: np.random.Generator) -> NDArray[np.float32]:
         track = self._tracks[draw.integers(len(self._tracks))]
         key, pace = draw.integers(NOTES), draw.uniform(*_PACES)
         start = draw.uniform(0, len(track) - _ROWS * pace - 1)
@@ -84,8 +84,9 @@ def _make_part(material: Material, folder: Path, recordings: int, seed: int, par
     file = _get_part_path(folder, seed, part)
     count = min(PER_PART, recordings - part * PER_PART)
     if not file.exists() or len(np.load(file, mmap_mode="r")) < count:
+        # An interrupted run must not leave a part that the next run takes for complete.
         partial_file = file.with_suffix(".partial.npy")
-        np.save(partial_file, material.items(count, seed=(seed, part)))
+        np.save(partial_file, material.make_items(count, seed=(seed, part)))
         partial_file.rename(file)
 
 
@@ -118,14 +119,14 @@ def _compute_items(rows: NDArray[np.float32]) -> NDArray[np.uint32]:
     np.cumsum(image, axis=1, out=image)
     bands: dict[tuple[int, int], NDArray[np.float32]] = {}
 
-    def area(x0: int, y0: int, x1: int, y1: int) -> NDArray[np.float32]:
+    def sum_area(x0: int, y0: int, x1: int, y1: int) -> NDArray[np.float32]:
         if (y0, y1) not in bands:
             bands[y0, y1] = image[y1] - image[y0]
         return bands[y0, y1][x1 : x1 + count] - bands[y0, y1][x0 : x0 + count]
 
     items = np.zeros(count, dtype=np.uint32)
     for classifier in CLASSIFIERS:
-        first, second = (1 + sum((area(*one) for one in side), np.float32(0)) for side in classifier.list_areas())
+        first, second = (1 + sum((sum_area(*one) for one in side), np.float32(0)) for side in classifier.list_areas())
         level = np.zeros(count, dtype=np.uint8)
         for threshold in classifier.thresholds:
             level += first >= np.float32(np.exp(threshold)) * second

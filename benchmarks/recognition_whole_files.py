@@ -22,7 +22,7 @@ _SHIFT = np.uint32(4)
 _LONGEST = 16_384
 
 
-def hashes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def compute_hashes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the hashes of a fingerprint or a clip."""
     start = max(0, min(_FIRST, len(items) - _HASHES))
     return np.unique(items[start : start + _HASHES] >> _SHIFT)
@@ -36,14 +36,14 @@ class WholeFiles:
         kept = []
         for batch in batches:
             for number, recording in enumerate(batch.recording_ids.tolist()):
-                mine = hashes(batch.items[batch.starts[number] : batch.starts[number + 1]])
+                mine = compute_hashes(batch.items[batch.starts[number] : batch.starts[number + 1]])
                 kept.append((mine.astype(np.uint64) << np.uint64(32)) | np.uint64(recording))
         self._pairs = np.concatenate(kept)
         self._pairs.sort()
 
-    def best(self, items: NDArray[np.uint32]) -> list[int]:
+    def find_best(self, items: NDArray[np.uint32]) -> list[int]:
         """Return the recordings that share most hashes, most first."""
-        asked = hashes(items).astype(np.uint64)
+        asked = compute_hashes(items).astype(np.uint64)
         starts = np.searchsorted(self._pairs, asked << np.uint64(32))
         ends = np.searchsorted(self._pairs, (asked + np.uint64(1)) << np.uint64(32))
         shared = [

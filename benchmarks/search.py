@@ -62,7 +62,7 @@ class Judge:
         artists = [one["name"] for one in row["artists"] if one["is_primary"]]
         return find_answer_names(artists, row["title"], absorbs_edits=absorbs_edits)
 
-    def places(self, kind: str, wanted: int, found: list[int]) -> int | None:
+    def find_place(self, kind: str, wanted: int, found: list[int]) -> int | None:
         """Return the place of the first right answer, from 0."""
         absorbs = kind in ABSORBING
         names = self.names(wanted, absorbs)
@@ -82,7 +82,7 @@ def judge_answers(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.Dat
         if kind == ABSENT:
             rows.append((not answered, not answered, scores.get(query)))
         else:
-            place = judge.places(kind, wanted, answered)
+            place = judge.find_place(kind, wanted, answered)
             rows.append((place == 0, place is not None, scores.get(query)))
     columns = dict(zip(("first", "ten", "score"), zip(*rows, strict=True), strict=True))
     return asked.with_columns(pl.Series("cpu", answers.cpu), *(pl.Series(name, values) for name, values in columns.items()))

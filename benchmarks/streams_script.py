@@ -145,28 +145,30 @@ def _measure_length(pieces: Sequence[_Piece]) -> float:
 
 
 def _draw_part(kind: str, world: World, draw: np.random.Generator) -> list[_Piece]:
-    def seconds(low: float, high: float) -> int:
+    def draw_length(low: float, high: float) -> int:
         return round(draw.uniform(low, high) * RATE)
 
-    def song() -> tuple[Samples, int]:
+    def draw_song() -> tuple[Samples, int]:
         recording_id = int(draw.choice(list(world.known)))
         return world.known[recording_id], recording_id
 
-    def other() -> Samples:
+    def draw_unknown() -> Samples:
         return world.unknown[draw.integers(len(world.unknown))]
 
-    whole, number = song()
+    whole, number = draw_song()
     parts: dict[str, Callable[[], list[_Piece]]] = {
         "whole": lambda: [_Piece(whole, number, kind)],
-        "cut short": lambda: [_Piece(whole[: seconds(35, 58)], number, kind)],
-        "begun late": lambda: [_Piece(whole[seconds(5, len(whole) / RATE - 45) :], number, kind)],
+        "cut short": lambda: [_Piece(whole[: draw_length(35, 58)], number, kind)],
+        "begun late": lambda: [_Piece(whole[draw_length(5, len(whole) / RATE - 45) :], number, kind)],
         "talked over": lambda: [_Piece(_talk_over(whole, world.voice, draw), number, kind)],
         "repeated": lambda: [_Piece(whole, number, kind), _Piece(whole, number, kind)],
-        "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*song(), kind, draw.uniform(2, 5))],
+        "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*draw_song(), kind, draw.uniform(2, 5))],
         "talk": lambda: [_Piece(_cut_talk(world, draw, 6, 40))],
-        "advertisements": lambda: [_Piece(_mix_advertisement(_cut_talk(world, draw, 12, 30), other())) for _ in range(draw.integers(2, 4))],
-        "unknown": lambda: [_Piece(other()[: seconds(30, 90)])],
-        "silence": lambda: [_Piece(np.zeros(seconds(3, 12), np.int16))],
+        "advertisements": lambda: [
+            _Piece(_mix_advertisement(_cut_talk(world, draw, 12, 30), draw_unknown())) for _ in range(draw.integers(2, 4))
+        ],
+        "unknown": lambda: [_Piece(draw_unknown()[: draw_length(30, 90)])],
+        "silence": lambda: [_Piece(np.zeros(draw_length(3, 12), np.int16))],
     }
     return parts[kind]()
 

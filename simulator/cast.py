@@ -95,6 +95,7 @@ def make_cast(settings: SimulationSettings) -> Cast:
     by_fame = by_fame[carried[by_fame] == EVERYWHERE]
     dance = by_fame[np.isin(mains[by_fame], DANCE_NUMBERS)]
     label_count = max(1, count // ARTISTS_PER_LABEL)
+    # Drawn before `Cast` is built: arguments share one generator, so their order is part of the world.
     labels = _draw_label_names(settings, label_count, rng)
     return Cast(
         names=names,

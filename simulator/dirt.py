@@ -57,6 +57,7 @@ def corrupt_titles(texts: pl.Series, rng: np.random.Generator, settings: Simulat
     """Return titles with typing errors, other case, other Unicode forms and other punctuation, each at its rate; null stays null."""
     count = len(texts)
     texts = _reword_titles(_add_typos(texts, rng, settings.typos), rng, settings)
+    # Three independent draws: a title may be in capitals, decomposed and without an apostrophe at once.
     casing, form, marks = rng.random(count), rng.random(count), rng.random(count)
     text = pl.col("text")
     case, unicode_form, mark = settings.casing, settings.unicode_forms, settings.punctuation
@@ -163,6 +164,7 @@ def corrupt_isrcs(
     first = np.unique(releases, return_index=True)[1][np.unique(releases, return_inverse=True)[1]]
     # Drawn for each release: all its tracks carry the code of the first.
     sprayed = draw_flags(rng, int(releases.max()) + 1, settings.sprayed_isrc)[releases]
+    # One draw decides the fate of a row, so its rates add up and no two faults meet in one code.
     fate, form = rng.random(count), rng.integers(0, 4 + len(JUNK_ISRCS), count)
     wrong, swapped = settings.wrong_isrc, settings.wrong_isrc + settings.swapped_isrc
     broken = swapped + settings.malformed_isrc

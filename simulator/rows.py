@@ -108,6 +108,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
         # Only recordings whose first release is carried count here, as in `sizes` above.
         kept = kept.filter(pl.col("is_home").any().over("recording"))
     rows = _join_row_columns(world, kept)
+    # Some platforms list a guest as a second primary artist.
     promoted = (
         (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(draw_flags(rng, len(rows), settings.guest_as_primary))
     )
@@ -134,6 +135,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
         isrc=pl.when(~pl.col("has_neither")).then("isrc"),
         duration_ms=pl.when(~pl.col("has_no_duration") & ~pl.col("has_neither")).then("duration_ms"),
     )
+    # Counted after tracks were dropped: a platform counts what it lists.
     counts = kept.group_by("release", maintain_order=True).agg(track_count=pl.len().cast(pl.Int64))
     releases = releases.join(counts, on="release", how="inner", maintain_order="left")
     dates = corrupt_dates(releases.select("year", "month", "day"), rng, settings)

@@ -101,6 +101,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         maintain_order="left",
     )
     count = draw_malformed_count(settings, rng, len(songs))
+    # Some broken songs lack an id, the others a title.
     kind = pl.Series(rng.integers(0, 2, count))
     broken = songs[rng.integers(0, max(1, len(songs)), count)].with_columns(
         id=pl.when(kind == 0)

@@ -21,6 +21,7 @@ def make_tune(seed: int, seconds: float) -> npt.NDArray[np.int16]:
     """Return mono samples at RATE."""
     rng = np.random.default_rng(seed)
     times = np.arange(RATE // CHORDS_PER_SECOND) / RATE
+    # Three notes out of three octaves above A3, in the equal temperament of twelve steps.
     notes = 220.0 * 2.0 ** (rng.integers(0, 36, (int(seconds * CHORDS_PER_SECOND), 3, 1)) / 12)
     sound = np.sin(2 * np.pi * notes * times).sum(axis=1).ravel()
     samples: npt.NDArray[np.int16] = (sound * LOUDNESS).astype(np.int16)

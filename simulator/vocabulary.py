@@ -339,8 +339,10 @@ def make_words(seed: int, use: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.
     count = TITLE_WORDS if use == "title" else NAME_WORDS
     out = []
     for script in SCRIPTS:
+        # A stream for each script: another share of one script leaves the words of all others as they are.
         rng = make_generator(seed, f"words/{use}/{script.name}")
         common = [word.capitalize() for word in COMMON_WORDS] if script.name == "latin" and use == "title" else []
+        # More than the script's share, because made-up words repeat; the dictionary keeps the first of each, in order.
         made_up = dict.fromkeys(common + _make_up_words(script, rng, int(count * max(0.15, script.share) * 1.5)))
         out.append(np.array(list(made_up), dtype=object))
     return tuple(out)

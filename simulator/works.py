@@ -93,6 +93,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     """Return works, recordings and links of one block."""
     world, cast, rng = make_block(settings, block), make_cast(settings), make_generator(settings.seed, WORKS, block)
     songs = world.made.songs.with_row_index("song").with_columns(pl.col("song").cast(pl.Int64))
+    # Covers share a work, which is listed once.
     listed = songs.unique("work", keep="first", maintain_order=True).filter(
         draw_flags(rng, songs["work"].n_unique(), settings.works_coverage)
     )
