@@ -51,7 +51,7 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
     found = find(tables, key)
     known = evidence(tables, found.recording_id) if found else None
     if found is None or known is None:
-        raise ValueError(f"snapshot {snapshot.id} knows no recording {key!r}")
+        raise ValueError(f"snapshot {snapshot.id} has no recording {key!r}: give a track id, an ISRC or <platform>:<external id>")
     return Explanation(snapshot.id, found, known, _read_staged(paths, known), _read_decisions(paths, known))
 
 
@@ -104,7 +104,7 @@ def format_text(explanation: Explanation) -> str:
         *explanation.found.steps,
     ]
     if known.former_ids:
-        lines.append(f"carries on for the former ids {', '.join(map(str, known.former_ids))}")
+        lines.append(f"continues the former ids {', '.join(map(str, known.former_ids))}")
     sections = {
         "Fields: value, source, reason": _format_fields(known),
         f"Source records: {len(known.members)}": _format_members(explanation, letters),
@@ -112,7 +112,7 @@ def format_text(explanation: Explanation) -> str:
         "Evidence that joined the atoms": _format_edges(known, letters),
         "Reviewed decisions that name these records": list(explanation.decisions),
         "Codes claimed by another recording too": _format_conflicts(known),
-        "Evidence that was not followed: together they would span too much": _format_cuts(known),
+        "Evidence that was not used: the joined recordings would span too much": _format_cuts(known),
         "Other recordings under the same names": _format_lookalikes(known),
     }
     for heading, body in sections.items():
@@ -231,6 +231,7 @@ def _format_cuts(known: Evidence) -> list[str]:
 
 
 def _format_lookalikes(known: Evidence) -> list[str]:
+    # The recordings have the same name; either a part of the key differs or nothing spoke for a join.
     why = {"nothing": "no evidence joined them"}
     return _align_columns(
         [*_format_other(alike.other), why.get(alike.differs_in, f"differs in {alike.differs_in}"), alike.other.variant or "plain"]

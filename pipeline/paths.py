@@ -52,7 +52,7 @@ class BuildPaths:
             except OSError as error:
                 reason = "it is no folder" if folder.exists() and not folder.is_dir() else error.strerror
                 raise OSError(
-                    f"the catalog folder {folder} cannot be written ({reason}): name another, or give the user that builds it"
+                    f"the catalog folder {folder} cannot be written ({reason}): name another, or let the user of the build write there"
                 ) from error
 
     def landing(self, platform: str) -> Path:

@@ -25,7 +25,7 @@ def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int
         # delete_run leaves the captured output of the steps behind.
         instance.delete_run(run_id)
         instance.compute_log_manager.delete_logs(prefix=[run_id])
-    catalog.report(f"forgot {len(expired)} runs from before {oldest:%Y-%m-%d}")
+    catalog.report(f"removed {len(expired)} runs from before {oldest:%Y-%m-%d}")
     return len(expired)
 
 

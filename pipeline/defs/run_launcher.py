@@ -35,7 +35,9 @@ class LocalRunLauncher(DefaultRunLauncher):
         pid, since = found
         if is_alive(pid, since):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
-        return CheckRunHealthResult(WorkerStatus.FAILED, f"process {pid} of this run is gone: killed, or the machine was restarted")
+        return CheckRunHealthResult(
+            WorkerStatus.FAILED, f"process {pid} of this run no longer exists: it was killed, or the machine restarted"
+        )
 
 
 def is_alive(pid: int, since: float) -> bool:
