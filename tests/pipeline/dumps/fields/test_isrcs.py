@@ -34,12 +34,12 @@ NONE = [
 
 
 @pytest.mark.parametrize("value", MEANT)
-def test_what_fonts_and_typists_make_of_a_code_is_undone(value: str) -> None:
+def test_code_loses_marks_of_fonts_and_typists(value: str) -> None:
     assert read_isrc(value) == CODE
 
 
 @pytest.mark.parametrize("value", NONE)
-def test_what_is_no_code_stays_none(value: str) -> None:
+def test_text_without_a_code_gives_none(value: str) -> None:
     assert read_isrc(value) is None
 
 
@@ -58,7 +58,7 @@ SEVERAL = {
 }
 
 
-def test_a_column_is_read_as_single_values_are_and_lists_as_several() -> None:
+def test_column_gives_the_same_codes_as_its_single_values() -> None:
     values = [*SEVERAL, *MEANT, *NONE]
     read = read_isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
     assert read[: len(SEVERAL)] == list(SEVERAL.values())

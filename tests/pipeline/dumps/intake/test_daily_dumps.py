@@ -59,7 +59,7 @@ def test_each_day_is_landed_and_staged_by_itself(night: Night) -> None:
     assert list_staged_days(night.staging) == list(DAYS)
 
 
-def test_what_was_read_is_neither_fetched_nor_read_again(night: Night) -> None:
+def test_staged_day_is_neither_fetched_nor_read_again(night: Night) -> None:
     night.publish(*DAYS)
     night.land()
     night.stage()

@@ -67,7 +67,7 @@ def dead_link(case: Case) -> None:
 
 @pytest.mark.parametrize("damage", [emptied, noise, error_page, dead_link])
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_no_file_of_the_format_is_refused_by_name(case: Callable[[str], Case], form: str, damage: Callable[[Case], None]) -> None:
+def test_file_of_another_format_is_refused_by_name(case: Callable[[str], Case], form: str, damage: Callable[[Case], None]) -> None:
     damaged = case(form)
     damage(damaged)
     message = damaged.refusal()
@@ -276,7 +276,7 @@ def test_a_bad_header_of_a_tar_member_is_not_the_end_of_the_archive(case: Callab
 
 
 @pytest.mark.parametrize("table", ["recording", "artist_credit", "track"])
-def test_a_table_without_a_row_is_refused_where_no_export_is_without(case: Callable[[str], Case], table: str) -> None:
+def test_required_table_without_rows_is_refused(case: Callable[[str], Case], table: str) -> None:
     damaged = case("catalog_b archives")
     repacked(damaged, lambda name, content: b"" if name == f"mbdump/{table}" else content)
     assert f"no row in mbdump/{table}" in damaged.refusal()

@@ -57,7 +57,7 @@ ODD = [pipe, link_to_a_device, link_to_a_pipe, link_to_nowhere, link_to_itself, 
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_source_with_something_that_is_no_file_keeps_the_dump_before(tmp_path: Path, odd: Callable[[Path], None]) -> None:
+def test_special_file_in_a_source_keeps_the_dump_before(tmp_path: Path, odd: Callable[[Path], None]) -> None:
     source, zone, folder = Source("store_a", str(tmp_path / "up")), tmp_path / "zone", tmp_path / "staged"
     (tmp_path / "up" / "2026-09-01").mkdir(parents=True)
     (tmp_path / "up" / "2026-09-01" / "tracks.ndjson").write_bytes(TRACK)
@@ -77,9 +77,7 @@ def test_source_with_something_that_is_no_file_keeps_the_dump_before(tmp_path: P
 
 @pytest.mark.parametrize("form", ["store_a objects", "streamsvc_b feed", "catalog_a 2026", "works 1", "catalog_b unpacked"])
 @pytest.mark.parametrize("odd", [pipe, link_to_a_device, link_to_nowhere, link_to_itself])
-def test_dump_with_something_that_is_no_file_is_refused_by_its_name(
-    case: Callable[[str], Case], form: str, odd: Callable[[Path], None]
-) -> None:
+def test_special_file_in_a_dump_is_refused_by_its_name(case: Callable[[str], Case], form: str, odd: Callable[[Path], None]) -> None:
     damaged = case(form)
     damaged.file.unlink()
     odd(damaged.file)

@@ -33,7 +33,7 @@ def cut(text: bytes, size: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
-def test_lines_longer_than_the_bound_are_told_apart_wherever_blocks_end(size: int) -> None:
+def test_lines_longer_than_the_bound_are_found_wherever_blocks_end(size: int) -> None:
     text = b"ab\n" + b"c" * 30 + b"\nde\n\n" + b"f" * 12 + b"\n" + b"g" * 9 + b"\nrest"
     pieces = list(cut_lines(cut(text, size), 10))
     assert b"".join(piece for piece in pieces if isinstance(piece, bytes)) == b"ab\nde\n\n" + b"g" * 9 + b"\nrest"

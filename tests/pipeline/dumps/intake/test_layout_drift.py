@@ -64,7 +64,7 @@ def renamed(parquet: Path, platform: str, name: str, column: str, place: Path) -
 
 
 @pytest.mark.parametrize("column", [*SONG.required, *SONG.optional])
-def test_a_renamed_column_of_the_media_feed_is_refused_or_told(parquet: Path, column: str, tmp_path: Path) -> None:
+def test_a_renamed_column_of_the_media_feed_is_refused_or_reported(parquet: Path, column: str, tmp_path: Path) -> None:
     outcome, said = renamed(parquet, "streamsvc_b", "song/" if (parquet / "streamsvc_b" / "Song").exists() else "song", column, tmp_path)
     is_fatal = column in SONG.required and column != "nameDefault"
     assert outcome == ("refused" if is_fatal else "staged"), said
@@ -74,7 +74,7 @@ def test_a_renamed_column_of_the_media_feed_is_refused_or_told(parquet: Path, co
 
 
 @pytest.mark.parametrize("column", [name for name in (*TRACKS.required, *TRACKS.optional) if name != "rowid"])
-def test_a_renamed_column_of_the_relational_tables_is_refused_or_told(parquet: Path, column: str, tmp_path: Path) -> None:
+def test_a_renamed_column_of_the_relational_tables_is_refused_or_reported(parquet: Path, column: str, tmp_path: Path) -> None:
     outcome, said = renamed(parquet, "streamsvc_a", "tracks", column, tmp_path)
     assert outcome == ("refused" if column in TRACKS.required else "staged"), said
     assert column in said
@@ -105,7 +105,7 @@ def test_a_renamed_column_of_an_epf_table_is_refused(table: str, column: str, tm
 @pytest.mark.parametrize(
     "column", ["track_id", "title", "mix", "isrc", "duration", "genre_id", "subgenre_id", "release_id", "release_date"]
 )
-def test_a_renamed_column_of_the_csv_set_is_refused_or_told(column: str, tmp_path: Path) -> None:
+def test_a_renamed_column_of_the_csv_set_is_refused_or_reported(column: str, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "store_a" / "csv_set", tmp_path / "dump")
     path = tmp_path / "dump" / "bp_track.csv"
     head, rest = path.read_text().split("\n", 1)
@@ -139,7 +139,7 @@ def first_and_others(place: int, *values: str) -> object:
     ("platform", "file", "member"),
     [first_and_others(place, *where, member) for where, members in NDJSON.items() for place, member in enumerate(members)],
 )
-def test_a_renamed_member_of_records_is_refused_or_told_the_next_night(platform: str, file: str, member: str, tmp_path: Path) -> None:
+def test_a_renamed_member_of_records_is_refused_or_reported_the_next_night(platform: str, file: str, member: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for dump in (first, second):
         shutil.copytree((SAMPLES / platform / file).parent, dump)
@@ -157,7 +157,7 @@ def test_a_renamed_member_of_records_is_refused_or_told_the_next_night(platform:
     assert said_of(platform, first, tmp_path / "staged") == ("staged", "") or outcome == "staged"
 
 
-def test_an_unknown_member_is_told_once(tmp_path: Path) -> None:
+def test_an_unknown_member_is_reported_once(tmp_path: Path) -> None:
     songs = (SAMPLES / "streamsvc_b" / "answers" / "catalog_songs.jsonl").read_text()
     (tmp_path / "dump").mkdir()
     nights = []
@@ -167,7 +167,7 @@ def test_an_unknown_member_is_told_once(tmp_path: Path) -> None:
     assert nights == [("staged", "answers: attributes.moodOf2027 unknown and not read"), *[("staged", "")] * 3]
 
 
-def test_a_usual_member_that_the_first_dump_lacks_is_told(tmp_path: Path) -> None:
+def test_a_usual_member_that_the_first_dump_lacks_is_reported(tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     songs = (SAMPLES / "streamsvc_b" / "answers" / "catalog_songs.jsonl").read_text()
     (tmp_path / "dump" / "songs.jsonl").write_text(songs.replace('"isrc":', '"isrcCode":'))
@@ -181,7 +181,7 @@ TAGS = [tag for tag in USUAL_TAGS["releases"] if tag not in ("id", "name", "arti
 
 
 @pytest.mark.parametrize("tag", [first_and_others(place // 3, tag) for place, tag in enumerate(TAGS)])
-def test_a_renamed_element_is_refused_or_told_the_next_night(tag: str, tmp_path: Path) -> None:
+def test_a_renamed_element_is_refused_or_reported_the_next_night(tag: str, tmp_path: Path) -> None:
     source = SAMPLES / "catalog_a" / "2026" / "discogs_20260801_releases.xml.gz"
     text = gzip.decompress(source.read_bytes())
     for dump, content in (
@@ -195,7 +195,7 @@ def test_a_renamed_element_is_refused_or_told_the_next_night(tag: str, tmp_path:
     assert outcome == "refused" or (f"{tag} in 0 of" in said and f"other{tag}" in said), said
 
 
-def test_a_heading_that_names_a_field_otherwise_is_told_and_read_by_place(tmp_path: Path) -> None:
+def test_a_heading_that_names_a_field_otherwise_is_reported_and_read_by_place(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "works" / "layout_2", tmp_path / "dump")
     path = next((tmp_path / "dump").rglob("resources.tsv"))
     for manifest in (tmp_path / "dump").rglob("*Manifest*"):

@@ -94,7 +94,7 @@ def test_new_date_alone_makes_a_new_dump(upstream: Upstream, zone: Path) -> None
 
 @pytest.mark.parametrize("listing", ["SHA256SUMS", "a.csv.sha256", "dump_20260901_CHECKSUM.txt", "sha256sum.txt"])
 @pytest.mark.parametrize("globs", [("**",), ("*.csv",)])
-def test_published_checksum_alone_tells_a_replaced_file(upstream: Upstream, zone: Path, listing: str, globs: tuple[str, ...]) -> None:
+def test_published_checksum_alone_reveals_a_replaced_file(upstream: Upstream, zone: Path, listing: str, globs: tuple[str, ...]) -> None:
     upstream.files = {"2026-09-01/a.csv": b"one", f"2026-09-01/{listing}": sums(a__csv=b"one")}
     assert fetched(upstream, zone, files=globs).status == "new"
     again = fetched(upstream, zone, files=globs)
@@ -113,7 +113,7 @@ def test_checksum_file_with_lines_in_another_order_changes_nothing(upstream: Ups
     assert (again.status, again.problem, again.bytes_fetched) == ("unchanged", None, 0)
 
 
-def test_files_that_nothing_tells_apart_are_fetched_and_compared(upstream: Upstream, zone: Path) -> None:
+def test_files_without_validators_are_fetched_and_compared(upstream: Upstream, zone: Path) -> None:
     upstream.files = {"2026-09-01/a.csv": b"one"}
     told: list[str] = []
     first = land(Source("store_a", upstream.address), zone, told.append)
@@ -127,7 +127,7 @@ def test_files_that_nothing_tells_apart_are_fetched_and_compared(upstream: Upstr
 
 
 @pytest.mark.parametrize("dated", [True, False])
-def test_last_modified_tells_two_deliveries_apart(upstream: Upstream, zone: Path, dated: bool) -> None:  # noqa: FBT001
+def test_last_modified_separates_two_deliveries(upstream: Upstream, zone: Path, dated: bool) -> None:  # noqa: FBT001
     prefix = "2026-09-01/" if dated else ""
     upstream.files, upstream.modified = {f"{prefix}a.csv": b"one"}, MONDAY
     assert fetched(upstream, zone).folder == zone / ("2026-09-01" if dated else "2026-06-01")
@@ -145,7 +145,7 @@ def test_validators_that_change_over_equal_content_are_no_new_dump(upstream: Ups
     assert fetched(upstream, zone).bytes_fetched == 0
 
 
-def test_server_that_is_down_and_folder_that_cannot_be_listed_are_told(upstream: Upstream, zone: Path) -> None:
+def test_server_that_is_down_and_folder_that_cannot_be_listed_are_reported(upstream: Upstream, zone: Path) -> None:
     upstream.entity_tags = True
     upstream.files = {"2026-09-01/a.csv": b"one", "2026-10-01/a.csv": b"two"}
     upstream.broken_folders = {"2026-10-01/"}
@@ -192,7 +192,7 @@ def test_link_that_leads_to_another_file_of_the_same_size_lands_anew(tmp_path: P
 
 
 @pytest.mark.parametrize("keeps_time", [True, False])
-def test_linked_file_changed_in_place_is_told_and_lands_anew(tmp_path: Path, zone: Path, keeps_time: bool) -> None:  # noqa: FBT001
+def test_linked_file_changed_in_place_is_reported_and_lands_anew(tmp_path: Path, zone: Path, keeps_time: bool) -> None:  # noqa: FBT001
     file = tmp_path / "up" / "2026-09-01" / "a.csv"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"one")
@@ -210,7 +210,7 @@ def test_linked_file_changed_in_place_is_told_and_lands_anew(tmp_path: Path, zon
     assert content(second) == b"two"
 
 
-def test_link_to_a_folder_is_no_dump_file_and_a_pipe_is_told(tmp_path: Path, zone: Path) -> None:
+def test_link_to_a_folder_is_no_dump_file_and_a_pipe_is_reported(tmp_path: Path, zone: Path) -> None:
     folder = tmp_path / "up" / "2026-09-01"
     folder.mkdir(parents=True)
     (folder / "a.csv").write_text("one")
@@ -233,7 +233,7 @@ def as_nobody() -> Iterator[Path]:
         os.seteuid(user)
 
 
-def test_folder_that_may_not_be_read_is_told_as_such(as_nobody: Path) -> None:
+def test_folder_that_may_not_be_read_is_reported_as_such(as_nobody: Path) -> None:
     newest = as_nobody / "up" / "2026-10-01"
     for folder in (as_nobody / "up" / "2026-09-01", newest):
         folder.mkdir(parents=True)
@@ -250,7 +250,7 @@ def test_folder_that_may_not_be_read_is_told_as_such(as_nobody: Path) -> None:
     assert local(as_nobody / "up", as_nobody / "zone").folder == as_nobody / "zone" / "2026-10-01"
 
 
-def test_landing_zone_that_may_not_be_written_is_told(as_nobody: Path) -> None:
+def test_landing_zone_that_may_not_be_written_is_reported(as_nobody: Path) -> None:
     (as_nobody / "up" / "2026-09-01").mkdir(parents=True)
     (as_nobody / "up" / "2026-09-01" / "a.csv").write_text("one")
     (as_nobody / "landing").mkdir(mode=0o500)
@@ -616,7 +616,7 @@ def test_dump_that_one_code_could_not_read_gets_another_chance_with_any_other(up
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_landed_file_of_another_size_is_told_with_both_sizes(upstream: Upstream, zone: Path, size: int) -> None:
+def test_landed_file_of_another_size_is_reported_with_both_sizes(upstream: Upstream, zone: Path, size: int) -> None:
     upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": b"one"}, True
     landed = fetched(upstream, zone)
     assert landed.folder is not None

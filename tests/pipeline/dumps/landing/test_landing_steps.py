@@ -79,7 +79,7 @@ def test_last_good_dump_is_the_newest_that_is_not_broken(tmp_path: Path) -> None
         assert find_last_good(tmp_path) == before
 
 
-def test_broken_dumps_since_the_last_good_one_are_told_with_time_and_reason(tmp_path: Path) -> None:
+def test_broken_dumps_since_the_last_good_one_are_reported_with_time_and_reason(tmp_path: Path) -> None:
     one, two, three = (lay_dump(tmp_path, f"2026-09-0{day}") for day in (1, 2, 3))
     mark_broken(one, "no table", "code 1")
     mark_broken(three, "too few rows", "code 1", is_damaged=True, limits={"least": 2.0})
@@ -338,7 +338,7 @@ def left(incoming: Path, *, listing: str | None, boot: str | None) -> None:
         (None, "now", set()),
     ],
 )
-def test_what_a_killed_run_left_is_kept_when_it_is_of_this_dump_and_this_boot(
+def test_leftovers_of_a_killed_run_are_kept_when_of_this_dump_and_boot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: str | None, boot: str | None, kept: set[str]
 ) -> None:
     (tmp_path / "boot_id").write_text("now\n")

@@ -105,5 +105,5 @@ def test_folders_named_after_platforms_are_sources(tmp_path: Path) -> None:
         ("mbdump.tar.bz2", None),
     ],
 )
-def test_dates_in_names(name: str, date: str | None) -> None:
+def test_last_date_in_a_name_counts(name: str, date: str | None) -> None:
     assert find_date(name) == date

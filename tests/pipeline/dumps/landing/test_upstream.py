@@ -216,7 +216,7 @@ def test_web_folders_are_listed_once_and_only_below_the_address() -> None:
     assert web.asked == ["http://x/up/", "http://x/up/sub/", "http://x/up/sub/gone/"]
 
 
-def test_web_address_that_is_not_found_is_told() -> None:
+def test_web_address_that_is_not_found_is_reported() -> None:
     with pytest.raises(DumpError, match="nothing there: the address is not found"):
         list_files(Web({"http://x/up/": None}), "http://x/up")
     with pytest.raises(DumpError, match="nothing there: the folder is missing or empty"):
@@ -237,7 +237,7 @@ def test_web_with_more_folders_than_the_limit_is_refused(monkeypatch: pytest.Mon
 # --- local folders ---
 
 
-def test_local_folder_that_is_none_is_told(tmp_path: Path) -> None:
+def test_missing_local_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path, told in (
         ("gone", "nothing there: there is no such folder"),
@@ -342,6 +342,6 @@ def test_checksum_file_longer_than_the_limit_says_nothing(
     assert dict(file.checksums) == ({"md5": MD5} if is_read else {})
 
 
-def test_checksum_file_that_vanishes_is_told(memory: MemoryFileSystem) -> None:
+def test_checksum_file_that_vanishes_is_reported(memory: MemoryFileSystem) -> None:
     with pytest.raises(DumpError, match="MD5SUMS vanished while it was read"):
         build_remote_files(memory, {}, {"MD5SUMS": {"name": "/up/MD5SUMS", "size": 1}})

@@ -154,7 +154,7 @@ def test_a_mapping_that_cannot_be_read_is_refused_by_name(tmp_path: Path, mappin
 
 
 @pytest.mark.parametrize("location", ["https://example.org/audio", "/no/such/folder"])
-def test_what_is_no_folder_of_this_machine_is_a_problem_and_no_error(location: str) -> None:
+def test_location_outside_this_machine_is_a_problem_and_no_error(location: str) -> None:
     landing = find_in_place(Source("audio", location))
     assert (landing.status, landing.folder) == ("missing", None)
     assert location in str(landing.problem)

@@ -468,7 +468,7 @@ def test_artist_aliases_are_distinct_and_leave_out_the_name(dump: Path) -> None:
     assert staged.table("source_artist")["aliases"].to_list() == [["Ada L.", "阿達"], []]
 
 
-def test_an_unknown_schema_is_refused_and_the_one_before_is_said(dump: Path) -> None:
+def test_unknown_schema_is_refused_and_the_one_before_is_reported(dump: Path) -> None:
     (dump / "mbdump.tar").write_bytes(tar(small_world(), METADATA | {"SCHEMA_SEQUENCE": "32\n"}))
     with pytest.raises(DumpError, match=r"mbdump\.tar: SCHEMA_SEQUENCE is '32'"):
         stage(dump)
@@ -522,7 +522,7 @@ def test_a_damaged_member_header_is_refused_instead_of_taken_for_the_end(dump: P
         stage(dump)
 
 
-def test_a_changed_layout_is_said_at_once_instead_of_millions_of_rejects(dump: Path) -> None:
+def test_changed_layout_is_refused_at_once_instead_of_millions_of_rejects(dump: Path) -> None:
     rows = [(*recording(number), "new column") for number in range(1, 200)]
     with pytest.raises(DumpError, match=r"mbdump/recording: none of the first 199 lines has 9 cells.*layout has changed"):
         stage(dump, small_world() | {"recording": rows})

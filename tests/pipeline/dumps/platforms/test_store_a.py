@@ -225,7 +225,7 @@ def test_the_same_number_on_every_track_of_a_release_says_nothing(stage: Callabl
     assert tables["source_release_track"].select("external_id", "track_number").rows() == [("7", None), ("8", None), ("9", 1), ("10", 2)]
 
 
-def test_dirt_is_named(stage: Callable[..., Tables]) -> None:
+def test_dirt_is_rejected_with_its_reason(stage: Callable[..., Tables]) -> None:
     tables = stage(
         tracks__ndjson=[
             track(7, isrc="GBCPZ222149"),
@@ -262,13 +262,13 @@ def test_dirt_is_named(stage: Callable[..., Tables]) -> None:
     assert tables["source_recording"]["isrcs"].to_list()[1] == ["GBCPZ2221494"]
 
 
-def test_files_of_artists_and_labels_are_told_by_their_names(stage: Callable[..., Tables]) -> None:
+def test_files_of_artists_and_labels_are_recognised_by_their_names(stage: Callable[..., Tables]) -> None:
     tables = stage(artists__ndjson=[{"id": 1, "name": "A", "slug": "a"}], labels__ndjson=[{"id": 2, "name": "L", "slug": "l"}])
     assert tables["source_artist"].select("artist_id", "name").rows() == [("1", "A")]
     assert tables["source_label"].select("label_id", "name").rows() == [("2", "L")]
 
 
-def test_version_3_entities_become_characters_and_remixers_are_told_by_type(stage: Callable[..., Tables]) -> None:
+def test_version_3_entities_become_characters_and_remixers_are_recognised_by_type(stage: Callable[..., Tables]) -> None:
     older = {
         "id": 7817567,
         "type": "track",
@@ -291,7 +291,7 @@ def test_version_3_entities_become_characters_and_remixers_are_told_by_type(stag
     assert tables["source_release"].select("title", "label_name").rows() == [("X <3", "L&L")]
 
 
-def test_tracks_of_the_site_search(stage: Callable[..., Tables]) -> None:
+def test_tracks_of_the_site_search_are_staged(stage: Callable[..., Tables]) -> None:
     found = {
         "track_id": 5,
         "track_name": "Song",

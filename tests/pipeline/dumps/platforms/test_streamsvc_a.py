@@ -186,7 +186,9 @@ def test_the_relational_layout_gives_the_same_rows_from_parquet_and_from_sqlite(
 
 
 @pytest.mark.parametrize("write", [write_parquet, write_sqlite])
-def test_albums_artists_and_genres_of_the_relational_layout(write: Callable[[dict[str, list[Row]], Path], Path], tmp_path: Path) -> None:
+def test_albums_artists_and_genres_of_the_relational_layout_are_staged(
+    write: Callable[[dict[str, list[Row]], Path], Path], tmp_path: Path
+) -> None:
     tables = staged(write(dirty_world(), tmp_path / "dump"), tmp_path / "out")
     releases = tables["source_release"]
     assert releases.select("release_id", "gtin", "release_date", "release_date_precision", "release_type", "is_compilation").rows() == [
@@ -210,7 +212,7 @@ def test_albums_artists_and_genres_of_the_relational_layout(write: Callable[[dic
     assert tables["source_release_track"].height == 4
 
 
-def test_re_exports_with_other_names_numbered_credits_parts_and_text_values(tmp_path: Path) -> None:
+def test_re_exports_with_other_names_and_text_values_are_read_alike(tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     (dump / "tracks").mkdir(parents=True)
     tracks = pl.DataFrame([track(1), track(2), track(3)]).rename({"rowid": "row_id"}).cast(pl.String)
@@ -275,7 +277,7 @@ def test_blocks_of_any_size_give_the_same_tables(tmp_path: Path, monkeypatch: py
     assert sorted(whole["reject"].rows(), key=str) == sorted(by_twos["reject"].rows(), key=str)
 
 
-def test_bytes_in_sqlite_that_are_not_utf8_are_replaced_and_told(tmp_path: Path) -> None:
+def test_bytes_in_sqlite_that_are_not_utf8_are_replaced_and_reported(tmp_path: Path) -> None:
     dump = write_sqlite(dirty_world() | {"tracks": [track(1), track(2)]}, tmp_path / "dump")
     connection = sqlite3.connect(dump / "catalog.sqlite3")
     connection.execute("UPDATE tracks SET name = CAST(x'41FF42' AS TEXT) WHERE rowid = 2")
@@ -325,7 +327,7 @@ def test_the_sample_answers_hold_76_tracks(tmp_path: Path) -> None:
     assert tables["source_release"]["gtin"].to_list() == ["00602475093060", "00602455070951", "00857970002363", "05057728789361"]
 
 
-def test_web_objects_with_every_field_null_or_absent_and_their_dirt(tmp_path: Path) -> None:
+def test_web_objects_with_null_or_absent_fields_are_staged(tmp_path: Path) -> None:
     simplified = {"id": base62(900), "name": "Single", "album_type": "SINGLE", "artists": [{"id": base62(2001), "name": "One"}]}
     lines = [
         {"id": base62(1), "name": "Bare", "type": "track"},

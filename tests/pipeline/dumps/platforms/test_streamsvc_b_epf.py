@@ -161,7 +161,7 @@ def test_songs_are_put_together_from_all_tables(write: Callable[[Tables, Path], 
     ]
 
 
-def test_collections_places_and_genres(tmp_path: Path) -> None:
+def test_collections_places_and_genres_are_staged(tmp_path: Path) -> None:
     tables = delivered(dirty_tables(), tmp_path)
     assert tables["source_release"].select(
         "release_id", "title", "label_name", "gtin", "release_date", "release_type", "is_compilation"

@@ -218,7 +218,7 @@ def test_songs_are_read_from_either_shape(tree: object, tmp_path: Path) -> None:
     ]
 
 
-def test_albums_artists_and_genres_of_the_feed(tmp_path: Path) -> None:
+def test_albums_artists_and_genres_of_the_feed_are_staged(tmp_path: Path) -> None:
     tables = staged(hive_tree(tmp_path / "dump"), tmp_path / "out")
     releases = tables["source_release"]
     assert releases.select("release_id", "title", "label_name", "gtin", "release_type", "is_compilation", "track_count").rows() == [

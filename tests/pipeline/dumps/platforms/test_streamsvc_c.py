@@ -464,7 +464,7 @@ def test_a_track_with_a_performers_line_gives_every_field(stage: Callable[..., T
         ("no role at all", []),
     ],
 )
-def test_performers_lines(line: str, expected: list[tuple[str, str]]) -> None:
+def test_performers_line_gives_names_and_roles(line: str, expected: list[tuple[str, str]]) -> None:
     assert read_performers(line) == expected
 
 

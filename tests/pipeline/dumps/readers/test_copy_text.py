@@ -52,9 +52,7 @@ def test_quotes_commas_and_control_bytes_are_letters() -> None:
     st.lists(st.tuples(st.integers(0, 2**31 - 1), st.none() | st.text(), st.none() | st.text(), st.booleans()), max_size=12),
     st.integers(1, 90),
 )
-def test_what_was_written_is_read_back_in_blocks_of_any_size(
-    rows: list[tuple[int, str | None, str | None, bool]], block_bytes: int
-) -> None:
+def test_written_rows_are_read_back_in_blocks_of_any_size(rows: list[tuple[int, str | None, str | None, bool]], block_bytes: int) -> None:
     def cell(text: str | None) -> str:
         return r"\N" if text is None else "".join(ESCAPED.get(letter, letter) for letter in text)
 

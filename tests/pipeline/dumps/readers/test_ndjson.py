@@ -106,7 +106,7 @@ def test_an_object_without_any_known_field_is_a_record(dump: Callable[..., list[
     assert broken(blocks) == []
 
 
-def test_a_cut_last_line_is_told_apart_from_a_missing_line_end(dump: Callable[..., list[Block]]) -> None:
+def test_a_cut_last_line_is_distinguished_from_a_missing_line_end(dump: Callable[..., list[Block]]) -> None:
     assert broken(dump(lines({"id": 1}) + b'{"id": 2, "ti')) == [("truncated_file", "line 2", '{"id": 2, "ti')]
     blocks = dump(lines({"id": 1}) + b'{"id": 2}')
     assert ids(blocks) == ["1", "2"]

@@ -58,7 +58,7 @@ def test_limits_that_are_switched_off_let_everything_through(was: int, filled: i
 
 
 @given(COUNTS, COUNTS, COUNTS, SHARES)
-def test_what_falls_short_still_does_with_less(was: int, now: int, less: int, share: float) -> None:
+def test_shrunken_dump_still_falls_short_with_less(was: int, now: int, less: int, share: float) -> None:
     if is_short(now, was, share):
         assert is_short(min(now, less), was, share)
 

@@ -59,7 +59,7 @@ def broken() -> list[tuple[str, bytes, str]]:
         ("caf&eacute; &amp; &lt;&notthis;&nbsp;x", "caf\u00e9 & <&notthis;\u00a0x"),
     ],
 )
-def test_what_xml_forbids_in_texts_is_read_as_it_was_meant(tmp_path: Path, written: str, meant: str) -> None:
+def test_characters_that_xml_forbids_are_read_as_meant(tmp_path: Path, written: str, meant: str) -> None:
     tables = stage(tmp_path, file_of(release(1), release(2, written), release(3)))
     assert tables["source_release"]["title"].to_list() == ["Title", meant, "Title"]
     assert tables["reject"].is_empty()

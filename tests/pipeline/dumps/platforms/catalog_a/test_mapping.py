@@ -122,7 +122,7 @@ def test_headings_are_no_tracks_and_untitled_tracks_keep_their_number(stage_reco
     assert tables["source_release"]["track_count"].to_list() == [2]
 
 
-def test_roles_of_extra_artists(stage_records: StageRecords) -> None:
+def test_extra_artists_get_their_roles(stage_records: StageRecords) -> None:
     extras = "".join(
         artist(number, name, role=role)
         for number, name, role in [
@@ -166,7 +166,7 @@ def test_release_credits_reach_the_tracks_they_list(stage_records: StageRecords)
     assert rejects(tables) == [("source_release", "field", "dangling_reference", "1", "c9")]
 
 
-def test_durations(stage_records: StageRecords) -> None:
+def test_durations_are_read_in_any_notation(stage_records: StageRecords) -> None:
     good = {"4:45": 285_000, "1:02:03": 3_723_000, "101:30": 6_090_000, "(3:05)": 185_000, "": None}
     bad = ["0:00", "4:75", "1:60:00", "long"]
     tables = stage_records(releases=[release(tracks="".join(track(duration=text) for text in [*good, *bad]))])
@@ -176,7 +176,7 @@ def test_durations(stage_records: StageRecords) -> None:
     ]
 
 
-def test_dates(stage_records: StageRecords) -> None:
+def test_dates_keep_the_parts_that_are_known(stage_records: StageRecords) -> None:
     cases = [
         ("1999-07-13", "1999-07-13", "day", False),
         ("1999-03-00", "1999-03-01", "month", False),
@@ -198,7 +198,7 @@ def test_dates(stage_records: StageRecords) -> None:
     ]
 
 
-def test_barcodes_and_isrcs(stage_records: StageRecords) -> None:
+def test_barcodes_and_isrcs_are_checked(stage_records: StageRecords) -> None:
     identifiers = "".join(
         f'<identifier type="{kind}" value="{value}" description="{description}"/>'
         for kind, value, description in [
@@ -281,7 +281,7 @@ def test_various_artists_make_a_compilation(stage_records: StageRecords) -> None
     assert tables["source_release"].select("is_compilation", "group_id").row(0) == (True, "77")
 
 
-def test_positions(stage_records: StageRecords) -> None:
+def test_positions_give_medium_and_number(stage_records: StageRecords) -> None:
     cases: list[tuple[int, dict[str, tuple[int | None, int | None]]]] = [
         (1, {"1": (1, 1), "02": (1, 2), "3a": (1, 3)}),
         (2, {"1-1": (1, 1), "2-03": (2, 3), "CD2.4": (2, 4), "5": (None, 5)}),

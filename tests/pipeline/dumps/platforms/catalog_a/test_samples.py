@@ -89,7 +89,7 @@ def test_keys_are_unique_and_references_hold(staged: dict[str, pl.DataFrame]) ->
     )
 
 
-def test_both_shapes_say_the_same(samples: dict[str, dict[str, pl.DataFrame]]) -> None:
+def test_both_shapes_give_the_same_rows(samples: dict[str, dict[str, pl.DataFrame]]) -> None:
     old, new = samples.values()
     for name, key in {
         "source_release": "release_id",
