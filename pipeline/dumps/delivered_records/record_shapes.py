@@ -20,7 +20,7 @@ RECORDING = pl.Schema(
         "id": pl.String(),
         "title": pl.String(),
         "version": pl.String(),
-        "kind": pl.String(),  # what it is when it is no sound recording, else null
+        "kind": pl.String(),  # null for a sound recording, else what it is
         "artists": CREDITS,
         "artist_credit": pl.String(),
         "isrc": pl.String(),
@@ -70,7 +70,7 @@ SHAPES = {"recording": RECORDING, "release": RELEASE, "artist": ARTIST, "label":
 
 def conform(frame: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
     """Return `frame` with exactly the columns of `shape`. Raises ValueError when it has others."""
-    # A misspelled column would otherwise become null without a word.
+    # A misspelled column would otherwise become null silently.
     unknown = set(frame.columns) - set(shape)
     if unknown:
         raise ValueError(f"columns {sorted(unknown)} are unknown to the shape: add them to record_shapes.py or leave them out")

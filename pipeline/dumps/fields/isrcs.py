@@ -1,7 +1,7 @@
 """ISRCs in dumps: the marks of fonts and typists are removed before a code is checked.
 
-One field may hold several codes. Wide letters, invisible characters and quotes are no part of a code. Where only digits can stand, an O is
-a zero, and an I or L is a one. Nothing else is guessed. What must not live here: which codes a lookup accepts
+One field may hold several codes. Wide letters, invisible characters and quotes do not belong to a code. Where only digits can stand, an O
+is a zero, and an I or L is a one. Nothing else is guessed. What must not live here: which codes a lookup accepts
 (catalog_store/identifiers.py).
 """
 
@@ -38,7 +38,7 @@ def read_isrc(value: str) -> str | None:
 
 
 def read_isrcs(value: str) -> tuple[list[str], list[str]]:
-    """Return the codes in a value, in order, and the parts that are no code. A value has one code, or several with separators."""
+    """Return the codes in a value, in order, and the parts that are not codes. A value has one code, or several with separators."""
     # First as one code: `GB-EMI-03-00013` and `GB EMI 03 00013` hold separators themselves.
     whole = read_isrc(value)
     if whole:
@@ -56,7 +56,7 @@ def read_isrcs(value: str) -> tuple[list[str], list[str]]:
 def read_isrc_lists(values: pl.Series) -> pl.DataFrame:
     """Read a column of text as `read_isrcs` does: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null. A blank is neither.
 
-    Only values that are no plain code are read one by one.
+    Only values that are not plain codes are read one by one.
     """
     # Nearly all values are plain codes and are read as a column; Python sees the rest.
     codes = pl.select(isrc_expr(pl.lit(values))).to_series()

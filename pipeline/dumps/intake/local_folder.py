@@ -49,7 +49,7 @@ def stage_in_place(
         problem = landing.problem if landing else None
         return Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
     listing = _hash_listing(landing.folder)
-    # The listing stands for the name of the dump, which a folder does not have.
+    # A folder has no name of a dump, so the stamp holds the hash of its listing.
     if is_stamped(folder, listing):
         staged = read_profile(folder, platform)
         return Intake(platform, "unchanged", str(landing.folder), None, tuple(staged.warnings) if staged else ())

@@ -122,7 +122,7 @@ def write_stamp(folder: Path, dump: str) -> None:
 
 
 def read_stamp(folder: Path) -> dict[str, str] | None:
-    """Return the stamp of the staging tables in `folder`; None when there is none that can be read."""
+    """Return the stamp of the staging tables in `folder`; None without a readable one."""
     try:
         stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):  # none, or half written by a run that was killed

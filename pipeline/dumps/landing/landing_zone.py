@@ -117,7 +117,7 @@ def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = F
 def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
     """Give dumps another chance that code other than `code` could not read: the fault may have been in that code.
 
-    So too those that were refused by other limits than `limits`: the operator has looked, and lets them through.
+    Dumps that other limits than `limits` refused get one, too: the operator has looked, and lets them through.
     """
     for note in zone.glob("*.broken.json"):
         content = _read_json(note) or {}
@@ -380,7 +380,7 @@ def _verify(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -
     records, complaints = [], []
     was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
     changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
-    # A changed upstream costs the dump anyway, so hashing gigabytes would be in vain.
+    # A changed upstream costs the dump anyway, so its gigabytes need no hash.
     for file in before if not changed else ():
         path = incoming / file.name
         hashes = compute_hashes(path, {"sha256", *file.checksums})

@@ -178,7 +178,7 @@ def _choose_files(file_system: Any, source: Source, shown: dict[str, Info]) -> l
 def list_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
     """Return the listing of upstream: path below the folder -> info of the file system, in order. Raises DumpError if empty.
 
-    Hidden files (`.DS_Store`, `._<name>`) and links to folders (`latest`) are no part of a dump.
+    Hidden files (`.DS_Store`, `._<name>`) and links to folders (`latest`) do not belong to a dump.
     """
     base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
     if is_local(file_system):

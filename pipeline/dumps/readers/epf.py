@@ -1,6 +1,6 @@
 r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` behind records, `#` lines around the data, no quoting.
 
-What lives here: the syntax, and the dirt that can be told from the syntax alone. What must not live here: what a column means.
+What lives here: the syntax, and the dirt that the syntax alone reveals. What must not live here: what a column means.
 
 A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
@@ -66,7 +66,7 @@ class EpfFile:
     """One table of an EPF delivery, read forward only."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Read the header of `file`; `name` is how errors call it. DumpError when it is no EPF file or no full export."""
+        """Read the header of `file`; errors call it `name`. Raises DumpError for another format and for partial exports."""
         self.name = name
         self._rest = file.read(1 << 16).removeprefix(_BYTE_ORDER_MARK)
         # The first record end decides for the whole file.

@@ -173,7 +173,7 @@ def _build_block(content: BlockContent, source_file: str) -> Block:
 
 
 def _find_first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
-    """Yield the whole records at the beginning of a file; of documents the records in them."""
+    """Yield the whole records at the beginning of a file; a document gives the records in it."""
     for line in head.split(b"\n")[:SAMPLED_LINES]:
         yield from _split_records(line, members)
 

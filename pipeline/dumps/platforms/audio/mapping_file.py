@@ -5,7 +5,7 @@
     singles/two.mp3,,streamsvc_a,6habFhsOp2NvshLv26DqMb
 
 UTF-8 CSV, one heading, columns in any order, others passed over. A row names its recording by a code or by platform and id; with both the
-code counts first. Of catalog_a the id is `<release id>-<n>`, n counting the tracks of the release from 1.
+code counts first. The id of a catalog_a track is `<release id>-<n>`, n counting the tracks of the release from 1.
 """
 
 from __future__ import annotations

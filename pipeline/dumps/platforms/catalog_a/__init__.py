@@ -85,8 +85,8 @@ _KINDS = {
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the files below `dump`; releases are required.
 
-    Of masters only the beginning is looked at: nothing in the catalog comes from them (a master's year is the year of its oldest edition,
-    which says nothing about a record; the releases themselves name their master).
+    Only the beginning of masters is checked, because nothing in the catalog comes from them. A master's year is that of its oldest edition,
+    which dates no single record, and the releases themselves name their master.
     """
     files = _find_files(dump)
     if not files["releases"]:

@@ -31,7 +31,7 @@ class Batch:
     read: dict[str, int] = field(default_factory=dict)
 
     def reject_broken(self, entity: str, broken: Iterable[BrokenRecord]) -> None:
-        """Reject records that are no XML, with their place and beginning."""
+        """Reject records that are not XML, with their place and beginning."""
         rows = [(record.reason.value, f"byte {record.offset}", record.message, record.excerpt) for record in broken]
         if rows:
             frame = pl.DataFrame(rows, schema=["reason", "place", "value", "excerpt"], orient="row")

@@ -1,6 +1,6 @@
 """Guests and remixers that a release names for some of its tracks (`Remix`, tracks `A1 to A3, B2`) -> credits of these tracks.
 
-Without a list of tracks such a credit says nothing about a single one, so it counts only where the release has just one track.
+Without a list of tracks such a credit may belong to any of them, so it counts only where the release has just one track.
 Row by row in Python: 5 releases in 100 have such credits.
 """
 

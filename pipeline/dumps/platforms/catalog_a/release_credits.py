@@ -1,7 +1,7 @@
 """Artist credits: who is named on a release or a track, in which role, and how the credit reads.
 
-A credit belongs to an `owner` (a number that the caller gives). What the dump keeps apart comes together here: the artists with the words
-that join them, and the remixers and guests among the extra artists.
+A credit belongs to an `owner` (a number that the caller gives). This module joins parts that the dump keeps apart: the artists with the
+words between them, and the remixers and guests among the extra artists.
 """
 
 from __future__ import annotations

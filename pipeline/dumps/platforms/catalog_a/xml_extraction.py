@@ -1,7 +1,7 @@
-"""Columns of text out of one block of records, by libxml2 and a stylesheet, and the records that are no XML.
+"""Columns of text out of one block of records, by libxml2 and a stylesheet, and the records that are not XML.
 
 libxml2 parses and libxslt walks the tree, both in C; Python touches a block only as a whole. Walking the tree from Python costs three times
-as much as parsing it. What the columns mean is not known here; what is taken out of a record stands in the stylesheets beside this file.
+as much as parsing it. The stylesheets beside this file say which parts of a record are taken. The meaning of columns is not known here.
 
 The text that a stylesheet makes: sections of rows of values; a value may be a list of items of parts. The five separators are Unicode
 noncharacters, which no text may hold that is meant for interchange.

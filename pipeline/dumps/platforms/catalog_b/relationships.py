@@ -1,6 +1,6 @@
 """Relationships of records in the relational dump: merged ids, pages on other platforms, and those of unknown kind.
 
-Staged as `source_redirect` and `source_link`. URLs of sites that are no platform of ours are not counted as records.
+Staged as `source_redirect` and `source_link`. URLs of other sites are not counted as records.
 """
 
 from __future__ import annotations

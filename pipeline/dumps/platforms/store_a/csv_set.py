@@ -85,7 +85,7 @@ _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
 def find_csv_tables(dump: Path) -> dict[str, Path]:
     """Return the tables of the set below `dump`: `bp_track.csv`, `bp_genre_2023-09.csv`, `bp_artist.csv.gz` ..., by table name.
 
-    DumpError when two files are of one table: which of them counts is not ours to guess.
+    DumpError when two files are of one table, because nothing says which of them counts.
     """
     found: dict[str, Path] = {}
     for path in [dump] if dump.is_file() else sorted(dump.rglob("bp_*.csv*")):

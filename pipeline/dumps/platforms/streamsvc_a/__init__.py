@@ -23,7 +23,7 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
+    """Stage the dump at `dump` in the layout that it has. Raises DumpError for an unknown layout."""
     with open_scratch_folder(out) as scratch:
         databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
         tables = find_parquet_tables(dump)

@@ -74,7 +74,7 @@ CREATE MACRO credits(names, uris) AS CASE
     WHEN trim(names) <> ''
     THEN [{'artist_id': CASE WHEN trim(uris) <> '' AND NOT contains(uris, ',') THEN id_of(uris) END, 'name': names, 'role': 'primary'}] END;
 """
-"""Names hold commas themselves: they are told apart only when there are as many ids."""
+"""Names hold commas themselves: they are split only when there are as many ids."""
 _TRACKS = """
     SELECT position, source_file, place, id_of(uri) AS id, name, NULL::VARCHAR AS version, isrc, duration_ms, popularity, explicit,
         starts_with(uri, 'spotify:local:')::VARCHAR AS is_local, disc_number, track_number, id_of(album_uri) AS album_ref,

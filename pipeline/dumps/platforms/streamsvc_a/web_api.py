@@ -1,7 +1,7 @@
 """Web-API objects: tracks (with their album and artists inside), albums (with their tracks inside) and artists, one per line or in answers.
 
-Any field may be null or absent: the API has dropped codes, popularity and labels from many answers. What stands inside other objects is
-laid down per block and staged once at the end, the fullest form of each album and artist winning. What must not live here: JSON syntax.
+Any field may be null or absent: the API has dropped codes, popularity and labels from many answers. Objects inside other objects are laid
+down per block and staged once at the end; the fullest form of each album and artist counts. What must not live here: JSON syntax.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _select_artists(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stage_redirects(connection: duckdb.DuckDBPyConnection, redirects: pl.DataFrame, out: StagingWriter) -> None:
-    """Return ids for which the platform answered with another track and that the dump lacks. So there are no chains to follow."""
+    """Stage ids for which the platform answered with another track and that the dump lacks. So there are no chains to follow."""
     connection.register(
         "redirects", redirects.filter(nullify_blank("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
-    """Stage the dump at `dump`, in whichever layout it is delivered. Raises DumpError for an unknown layout."""
+    """Stage the dump at `dump` in the layout that it has. Raises DumpError for an unknown layout."""
     with open_scratch_folder(out) as scratch:
         feeds, answers = find_feed_files(dump), find_json_files(dump)
         # The feed replaced EPF for music in 2025 and knows the genres of songs, so it goes first.

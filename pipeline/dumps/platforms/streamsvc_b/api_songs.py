@@ -237,7 +237,7 @@ def _select_albums(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select_artists(block: pl.DataFrame) -> pl.DataFrame:
-    """Return artists, once each. A display string of several artists is none."""
+    """Return artists, once each. A display string of several artists is left out."""
     own = pl.col("_kind") == "artist"
     name = pl.coalesce(pl.when(own).then(_get_attribute("name")), "artistName", _get_attribute("artistName"))
     artists = block.select(

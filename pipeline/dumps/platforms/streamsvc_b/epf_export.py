@@ -204,4 +204,4 @@ _DEPENDENT = {
     "artist_collection": "source_release",
     "collection_match": "source_release",
 }
-"""The staging table that is the poorer for a broken record of a table that is no entity of its own."""
+"""Tables that are not entities themselves -> the staging table that loses a value by a broken record."""

@@ -87,7 +87,7 @@ def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.Da
 
 
 def _build_id_sql(table: str) -> str:
-    """Return SQL for the sort key and the id as text, which stays as delivered when it is no number."""
+    """Return SQL for the sort key and the id as text, which stays as delivered when it is not a number."""
     return f"key(t.{table}_id) AS key, coalesce(CAST(key(t.{table}_id) AS VARCHAR), t.{table}_id) AS id"
 
 

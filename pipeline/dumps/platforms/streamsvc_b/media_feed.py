@@ -232,7 +232,7 @@ def _is_text(dtype: pl.DataType) -> bool:
 
 
 def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out: StagingWriter) -> None:
-    """Reject columns that are no texts, once per file. Raises DumpError when these are ids or names."""
+    """Reject columns that do not hold text, once per file. Raises DumpError when these are ids or names."""
     # A Parquet file has one type per column, so its first block shows it.
     if block.is_empty() or block["place"][0] != "row 1":
         return

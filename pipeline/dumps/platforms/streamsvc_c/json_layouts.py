@@ -1,6 +1,6 @@
 """Columns that are read of the JSON records of this platform, the union of its layouts, and the layout of each record.
 
-Add a field here when the catalog comes to use it. What is polymorphic (`label`: text or object) is read as JSON; scalars are read as text.
+Add a field here when the catalog comes to use it. Polymorphic fields (`label`: text or object) are read as JSON, scalars as text.
 """
 
 from __future__ import annotations

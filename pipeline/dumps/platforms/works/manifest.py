@@ -19,7 +19,7 @@ _END = "EOF"
 
 @dataclass(frozen=True)
 class Listed:
-    """Entry of the manifest for a file; None where it says nothing."""
+    """Entry of the manifest for a file. A value that it does not give is None."""
 
     lines: int | None
     md5: str | None
@@ -28,7 +28,7 @@ class Listed:
 def read_manifest(folder: Path) -> dict[str, Listed]:
     """Return the entries by file name; none without a manifest. Raises DumpError when the manifest itself is cut off.
 
-    Cells are told apart by their shape, because senders differ in what stands before them.
+    The shape of a cell tells what it is, because senders write different cells before the file name.
     """
     manifests = sorted(path for path in folder.iterdir() if path.is_file() and "manifest" in path.name.lower())
     listed: dict[str, Listed] = {}

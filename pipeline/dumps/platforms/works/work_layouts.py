@@ -128,7 +128,7 @@ def _read_first_lines(path: Path) -> list[bytes]:
 
 
 def detect_layout(path: Path, kind: Kind) -> Layout:
-    """Detect the layout from the beginning of the file. DumpError when neither heading nor cell count is of a known one."""
+    """Detect the layout from the beginning of the file. DumpError when neither heading nor cell count is of a known layout."""
     lines = _read_first_lines(path)
     if not any(line.strip() for line in lines):
         raise DumpError(

@@ -29,7 +29,7 @@ _ESCAPES = {r"\\|": "|", r"\|": "|", r"\\": "\\"}
 """Escapes of the family of standards: a literal `|` or `\\` in a text; the longest first."""
 _MULTI = "|"
 _ADDED = ("file", "line", "isrcs", "iswcs", "duration_ms")
-"""Columns that are no cells of the record and are left out of excerpts."""
+"""Columns that are not cells of the record. Excerpts leave them out."""
 _LONGEST_MS = 2**31 - 1
 
 
