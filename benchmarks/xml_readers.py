@@ -51,7 +51,7 @@ def stage_with_ours(path: str, folder: str) -> dict[str, int]:
 
     with StagingWriter("catalog_a", Path(folder)) as out:
         stage(Path(path).parent, out)
-    return {"releases": out.intake().filter(pl.col("entity") == "source_release")["rows_staged"].item()}
+    return {"releases": out.build_intake().filter(pl.col("entity") == "source_release")["rows_staged"].item()}
 
 
 def read_with_lxml(path: str) -> dict[str, int]:

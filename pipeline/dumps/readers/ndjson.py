@@ -124,13 +124,13 @@ def read_json_chunks(
     # The census looks into the first records once more at the end; a stream cannot be read twice.
     head = b""
 
-    def kept() -> Iterator[bytes]:
+    def keep_head() -> Iterator[bytes]:
         nonlocal head
         for chunk in chunks:
             head = head or chunk[:SNIFF_BYTES]
             yield chunk
 
-    for content in _read_block_wise(kept(), 1, Layout(columns, members), source_file, _build_sample(census, members)):
+    for content in _read_block_wise(keep_head(), 1, Layout(columns, members), source_file, _build_sample(census, members)):
         block = _build_block(content, source_file)
         if census:
             census.count(block.frame)

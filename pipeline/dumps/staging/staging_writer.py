@@ -222,7 +222,7 @@ class StagingWriter:
         staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
         return not any(staged.values()) or staged.get("source_recording") == 0
 
-    def intake(self) -> pl.DataFrame:
+    def build_intake(self) -> pl.DataFrame:
         """Return the counts so far: one row of the `intake` table per counted entity."""
         rows = [
             {
@@ -282,7 +282,7 @@ class StagingWriter:
         self._flush_rejects()
         for entity in list(self._waiting):
             self._write_waiting(entity)
-        books = self.intake()
+        books = self.build_intake()
         # The books are closed before the tables get their name: an adapter that loses records must not publish.
         lost = books.filter(pl.col("rows_read") != pl.col("rows_staged") + pl.col("rows_rejected"))
         if lost.height:
