@@ -66,7 +66,7 @@ class CsvForm:
     """Columns whose absence is reported; by default all that are not required."""
     part: str | None = None
     """Name of the table in errors about its columns; by default its name in DuckDB."""
-    passed_over: Sequence[str] = ()
+    ignored: Sequence[str] = ()
     """Columns of the file that are known and not read."""
 
     @property
@@ -77,7 +77,7 @@ class CsvForm:
         reported = wanted if self.optional is None else self.optional
         others = [name for column in wanted if column not in reported for name in self.columns[column]]
         required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, reported))
-        return Expected(required, optional, (*self.passed_over, *others))
+        return Expected(required, optional, (*self.ignored, *others))
 
 
 def create_empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:

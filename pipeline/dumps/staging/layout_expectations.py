@@ -45,23 +45,23 @@ _TAG = re.compile(rb"<([A-Za-z_][A-Za-z0-9_.-]*)[ />]")
 class Expected:
     """Columns of a part, each name with its alternative names.
 
-    `optional`: read if present. `passed_over`: known and not read; a name that ends in `*` stands for all names that begin so.
+    `optional`: read if present. `ignored`: known and not read; a name that ends in `*` stands for all names that begin so.
     """
 
     required: Mapping[str, Sequence[str]]
     optional: Mapping[str, Sequence[str]]
-    passed_over: Collection[str] = ()
+    ignored: Collection[str] = ()
 
     def has_name(self, name: str) -> bool:
         """Return whether `name`, in lower case, is one of these columns."""
         names = {other.lower() for group in (self.required, self.optional) for key, others in group.items() for other in (key, *others)}
-        return name in names or any(_is_like(name, known.lower()) for known in self.passed_over)
+        return name in names or any(_is_like(name, known.lower()) for known in self.ignored)
 
 
-def expect_names(required: Iterable[str] = (), optional: Iterable[str] = (), passed_over: Collection[str] = ()) -> Expected:
+def expect_names(required: Iterable[str] = (), optional: Iterable[str] = (), ignored: Collection[str] = ()) -> Expected:
     """Return expected columns without alternative names. A name that is both required and optional is required."""
     needed = dict.fromkeys(required, ())
-    return Expected(needed, {name: () for name in optional if name not in needed}, passed_over)
+    return Expected(needed, {name: () for name in optional if name not in needed}, ignored)
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -98,14 +98,14 @@ class MemberCensus:
     """Counter of the members of the records of one part, in samples."""
 
     def __init__(
-        self, profile: Profile, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()
+        self, profile: Profile, part: str, columns: Mapping[str, str], ignored: Collection[str] = (), usual: Collection[str] = ()
     ) -> None:
-        """Count `columns` (name -> DuckDB type). `passed_over`: known members that are not read. `usual`: members of every dump."""
+        """Count `columns` (name -> DuckDB type). `ignored`: known members that are not read. `usual`: members of every dump."""
         profile.usual.setdefault(part, set()).update(usual)
         self._profile = profile
         self._part = part
         self._columns = columns
-        self._passed_over = [name.lower() for name in passed_over]
+        self._ignored = [name.lower() for name in ignored]
         self._known: set[str] | None = None
         self._paths: dict[str, str] = {}
         """Members found in raw records: in lower case -> as written."""
@@ -140,7 +140,7 @@ class MemberCensus:
             path
             for low, path in sorted(self._paths.items())
             if low not in names
-            and not any(_is_like(low, other) for other in (*self._passed_over, *read_whole))
+            and not any(_is_like(low, other) for other in (*self._ignored, *read_whole))
             # A member below an unknown one is not news of its own: `owner` is reported, `owner.id` is not.
             and (self._known is None or "." not in low or low.rpartition(".")[0] in names)
         ]

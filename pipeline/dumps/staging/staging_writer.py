@@ -106,10 +106,10 @@ class StagingWriter:
         count_tags(self.profile, part, sample, record, known, usual)
 
     def start_census(
-        self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()
+        self, part: str, columns: Mapping[str, str], ignored: Collection[str] = (), usual: Collection[str] = ()
     ) -> MemberCensus:
         """Return a counter for the members of the records of one part of the dump."""
-        return MemberCensus(self.profile, part, columns, passed_over, usual)
+        return MemberCensus(self.profile, part, columns, ignored, usual)
 
     def warn(self, line: str) -> None:
         """Record an oddity of a readable dump for log, report and Dagster."""

@@ -42,7 +42,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         else:
             unpack(delivery, dump, work, out)
         with open_duckdb(work / "spill") as connection:
-            relations = open_relations(connection, work, out, located=delivery is None)
+            relations = open_relations(connection, work, out, has_places=delivery is None)
             reject_lost_relationships(relations)
             # Before recordings and releases, which join their credits.
             nest_credits(relations, work / "credit")

@@ -86,7 +86,7 @@ USUAL = split_names("""
     id title isrcs artist-credit
 """)
 """Members that every dump of some size has."""
-PASSED_OVER = split_names("""
+IGNORED = split_names("""
     annotation disambiguation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
     language* attributes first-release-date asin packaging* status cover-art-archive text-representation secondary-types primary-type
     label-code format* score count offset created sort-name aliases.* artist-credit.* tags.* genres.* relations.* media.* recordings.*
@@ -110,7 +110,7 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
     """
     for path in files:
         out.use(path)
-        for block in _read_blocks(path, str(path.relative_to(dump)), out.start_census("documents", COLUMNS, PASSED_OVER, USUAL)):
+        for block in _read_blocks(path, str(path.relative_to(dump)), out.start_census("documents", COLUMNS, IGNORED, USUAL)):
             entity = guess_entity(path)
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))

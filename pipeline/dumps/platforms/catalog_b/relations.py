@@ -45,7 +45,7 @@ class Relations:
 
     connection: duckdb.DuckDBPyConnection
     out: StagingWriter
-    located: Path | None = None
+    place_folder: Path | None = None
     """Folder of tables whose rows have `source_file` and `place`. Without it, a row's place is its line in the member."""
 
     def read_rows(self, sql: str) -> Iterator[pl.DataFrame]:
@@ -86,14 +86,14 @@ class Relations:
 
     def write(self, entity: str, table: str, rows: pl.DataFrame) -> None:
         """Stage rows whose `line` is their line in `table`."""
-        if self.located is None:
+        if self.place_folder is None:
             self.out.write(entity, rows.with_columns(source_file=pl.lit(f"mbdump/{table}")))
             return
         # Lines are numbers of our own: where a record stands is looked up for those that are rejected.
         kept, rejects = apply_bounds(TABLES[entity], rows)
         for found in rejects:
             numbered = found.with_columns(line=pl.col("place").str.strip_prefix("line ").cast(pl.Int64)).drop("source_file", "place")
-            self.out.write_rejects(self._add_places(numbered, _build_source(self.located, table)).drop("line"))
+            self.out.write_rejects(self._add_places(numbered, _build_source(self.place_folder, table)).drop("line"))
         self.out.write(entity, kept)
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
@@ -122,7 +122,11 @@ class Relations:
             self.out.write_rejects(self._reject(rows, entity, table, "row"))
 
     def _reject(self, rows: pl.DataFrame, entity: str, table: str, severity: str) -> pl.DataFrame:
-        named = _add_member_places(rows, table) if self.located is None else self._add_places(rows, _build_source(self.located, table))
+        named = (
+            _add_member_places(rows, table)
+            if self.place_folder is None
+            else self._add_places(rows, _build_source(self.place_folder, table))
+        )
         return named.drop("line").with_columns(entity=pl.lit(entity), severity=pl.lit(severity))
 
     def _add_places(self, rows: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -132,9 +136,9 @@ class Relations:
         return rows.join(found, on="line", how="left", maintain_order="left")
 
 
-def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter, *, located: bool = False) -> Relations:
+def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter, *, has_places: bool = False) -> Relations:
     """Create views over the unpacked tables below `work`. Rejects records without id or title, and second rows of an id."""
-    relations = Relations(connection, out, work if located else None)
+    relations = Relations(connection, out, work if has_places else None)
     for table, member in MEMBERS.items():
         is_keyed = table in _RECORDS or "id" in member.wanted
         relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM {_build_source(work, table)}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LAST_ESCAPED_DAY = "2024-12-04"
 """Files of later days are plain JSON."""
-PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
+IGNORED = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
 """Known members of rows that are not read."""
 
 
@@ -59,7 +59,7 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         return
     read = staged = 0
     seen = pl.Series("id", [], dtype=pl.Int64)
-    for block in _read_blocks(stream, path, day, out.start_census(f"stream {stream.name}", stream.columns, PASSED_OVER, stream.usual)):
+    for block in _read_blocks(stream, path, day, out.start_census(f"stream {stream.name}", stream.columns, IGNORED, stream.usual)):
         read += block.rows
         out.count_read(stream.table, block.rows)
         out.write_rejects(block.build_rejects(stream.table))

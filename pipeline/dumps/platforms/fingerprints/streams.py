@@ -24,7 +24,7 @@ _LARGEST_COUNT = 2**31 - 1
 LONGEST_SECONDS = 24 * 3600
 FEWEST_ITEMS = 16
 """Two seconds of items: the algorithm gives none for less than three seconds of audio."""
-PASSED_OVER = {
+UNREAD_STREAMS = {
     "track_meta": "which typed titles belong to which track decides nothing here",
     "track_puid": "ids of a service that has ended",
 }

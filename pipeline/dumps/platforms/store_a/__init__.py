@@ -12,7 +12,7 @@ from pipeline.dumps.delivered_records.record_store import DeliveredStore
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.store_a import version_3, version_4
 from pipeline.dumps.platforms.store_a.csv_set import add_csv_set, find_csv_tables
-from pipeline.dumps.platforms.store_a.json_forms import PASSED_OVER, detect_form, detect_kind
+from pipeline.dumps.platforms.store_a.json_forms import IGNORED, detect_form, detect_kind
 from pipeline.dumps.readers.json_files import find_json_files, guess_entity
 from pipeline.dumps.readers.ndjson import read_json_blocks
 from pipeline.dumps.staging.record_checks import build_unknown_rejects
@@ -57,7 +57,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 def _add_file(path: Path, source_file: str, store: DeliveredStore, out: StagingWriter) -> None:
     out.use(path)
     entity, form = guess_entity(path), detect_form(path)
-    census = out.start_census(form.name, form.columns, PASSED_OVER, form.usual)
+    census = out.start_census(form.name, form.columns, IGNORED, form.usual)
     for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members, census=census):
         out.count_read(entity, block.broken.height)
         out.write_rejects(block.build_rejects(entity))

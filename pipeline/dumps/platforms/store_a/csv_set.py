@@ -70,7 +70,7 @@ REQUIRED = {
     "bp_artist_release": ("artist_id", "release_id"),
 }
 _OFTEN_ABSENT = ("catalog_number", "upc", "release_type", "track_url", "release_url")
-_PASSED_OVER = split_names("""
+_IGNORED = split_names("""
     track_number track_count
     artist_url label_url genre_url subgenre_url release_img updated_on song_count is_remixed bpm key_id label_id exclusive release_url
     track_url
@@ -125,7 +125,7 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, d
         "docs/reference/formats/store_a.md",
         ids,
         optional=[column for column in TABLES[name] if column not in (*REQUIRED[name], *_OFTEN_ABSENT)],
-        passed_over=_PASSED_OVER,
+        ignored=_IGNORED,
     )
     if path is None:
         return create_empty_table(connection, name, form)

@@ -95,7 +95,7 @@ TRACK_LIST = Form(
     (b'"published_date"',),
     ("id", "title", "artists"),
 )
-PASSED_OVER = split_names("""
+IGNORED = split_names("""
     audioFormat genres.* subGenres.* sub_genre.*
     bsrc_remixer bpm bpm_range key label_track_identifier pre_order* encoded_date publish_status current_status exclusive is_*
     available_worldwide price sale_type sample_* free_download* url image images dynamicImages tracks desc grid enabled hidden updated

@@ -47,7 +47,7 @@ FORM = CsvForm(
     "docs/reference/formats/streamsvc_a.md",
     optional=("album_uri", "album_name", "release_date", "duration_ms", "popularity"),
     part="playlists",
-    passed_over=(
+    ignored=(
         *("playlist_*", "danceability", "energy", "key", "loudness", "mode", "speechiness", "acousticness", "instrumentalness", "liveness"),
         *(
             "valence",

@@ -93,7 +93,7 @@ _ENTITIES = {
 _NO_TEXT = re.compile(r"^(STRUCT|MAP|UNION|BLOB|VARIANT|BIT)|\]$")
 """Types of DuckDB whose cast to text is no text of the dump."""
 _SHOWN_CHARACTERS = 100
-_PASSED_OVER = split_names("""
+_IGNORED = split_names("""
     rowid row_id fetched_at followers_total available_markets_rowid available_markets_row_id available_markets external_id_amgid
     external_id_ean external_id_upc copyright_c copyright_p preview_url is_implicit_appears_on is_appears_on language_of_performance
     alternatives filename file_row_number popularity
@@ -128,7 +128,7 @@ def list_expected_columns(table: str) -> Expected:
     """Return the columns that a table is expected to have."""
     required = {name: _OTHER_NAMES.get(name, ()) for name in REQUIRED_COLUMNS[table]}
     optional = {name: _OTHER_NAMES.get(name, ()) for name in COLUMNS[table] if name not in (*required, *_OFTEN_ABSENT)}
-    return Expected(required, optional, (*_PASSED_OVER, *_OFTEN_ABSENT))
+    return Expected(required, optional, (*_IGNORED, *_OFTEN_ABSENT))
 
 
 def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out: StagingWriter) -> None:

@@ -53,7 +53,7 @@ USUAL = split_names("""
     attributes.name attributes.artistName attributes.isrc attributes.durationInMillis attributes.releaseDate attributes.url
 """)
 """Members that every dump of some size has."""
-PASSED_OVER = split_names("""
+IGNORED = split_names("""
     href meta resultCount attributes.albumName attributes.artwork attributes.audio* attributes.composerName attributes.has*
     attributes.isAppleDigitalMaster attributes.isMasteredForItunes attributes.isComplete attributes.isVocalAttenuationAllowed
     attributes.playParams attributes.previews attributes.copyright attributes.workName attributes.movement* attributes.attribution
@@ -119,7 +119,7 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
     entity = "source_recording"
     for path in files:
         out.use(path)
-        census = out.start_census("answers", COLUMNS, PASSED_OVER, USUAL)
+        census = out.start_census("answers", COLUMNS, IGNORED, USUAL)
         for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))

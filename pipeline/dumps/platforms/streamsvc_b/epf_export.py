@@ -63,7 +63,7 @@ COLUMNS = {
     "parental_advisory": ["parental_advisory_id", "name"],
 }
 """Columns that are read of each table."""
-PASSED_OVER = split_names("""
+IGNORED = split_names("""
     export_date search_terms collection_display_name view_url copyright p_line preview_url preview_length artwork_url
     content_provider_name collection_type_id parental_advisory_id is_actual_artist role_id preorder_only is_primary* amg_track_id
     amg_album_id grid storefront_id genre_id
@@ -160,7 +160,7 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
     if len(delivered) < len(wanted):
         raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/reference/formats/streamsvc_b.md")
     needed = delivered[:2] if table in READ_BY_PLACE else wanted
-    out.expect(f"table {table}", epf.header.columns, expect_names(needed, (), PASSED_OVER), place=name)
+    out.expect(f"table {table}", epf.header.columns, expect_names(needed, (), IGNORED), place=name)
     # The writer needs the schema before the first block, and a table without records is a file, too.
     schema = (
         pl.Schema({**dict.fromkeys(wanted, pl.String), "record": pl.Int64, "source_file": pl.String, "position": pl.Int64})

@@ -49,7 +49,7 @@ FEEDS = {
 }
 """First word of a folder's or file's name, in lower case -> feed."""
 _NAMED = {"id": (), "nameDefault": ("name",)}
-_PASSED_OVER = split_names("""
+_IGNORED = split_names("""
     name namePronunciation titleVersionPronunciation audioLocale copyright copyrightPline prices shortPreview urlTemplate
     lastModifiedTime artworks contentProvider storefront* date time version
 """)
@@ -63,7 +63,7 @@ COLUMNS = {
             ),
             (),
         ),
-        _PASSED_OVER,
+        _IGNORED,
     ),
     "album": Expected(
         {**_NAMED, "upc": (), "primaryArtists": ()},
@@ -75,7 +75,7 @@ COLUMNS = {
             (),
         ),
         (
-            *_PASSED_OVER,
+            *_IGNORED,
             "featuredArtists",
             "artistRoles",
             "parentalAdvisoryType",
@@ -86,10 +86,10 @@ COLUMNS = {
             "album",
         ),
     ),
-    "artist": Expected(_NAMED, {"artistType": ()}, (*_PASSED_OVER, "genres")),
-    "song chart": expect_names(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
+    "artist": Expected(_NAMED, {"artistType": ()}, (*_IGNORED, "genres")),
+    "song chart": expect_names(("rankings",), (), (*_IGNORED, "genre", "id")),
 }
-"""Columns that the documentation of the feed names; those in `passed_over` have no use for the catalog."""
+"""Columns that the documentation of the feed names; those in `ignored` have no use for the catalog."""
 ROWS_PER_BLOCK = 100_000
 ROWS_PER_FILE = 1 << 40
 """More than any file holds: `position` = number of the file and row in one."""

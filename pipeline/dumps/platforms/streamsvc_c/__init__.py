@@ -12,7 +12,7 @@ from pipeline.dumps.delivered_records.record_staging import stage_delivered
 from pipeline.dumps.delivered_records.record_store import DeliveredStore
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_c import credit_lines, flat_tracks, json_api, resource_documents
-from pipeline.dumps.platforms.streamsvc_c.json_layouts import COLUMNS, KIND_SHAPES, MEMBERS, PASSED_OVER, USUAL, detect_layout
+from pipeline.dumps.platforms.streamsvc_c.json_layouts import COLUMNS, IGNORED, KIND_SHAPES, MEMBERS, USUAL, detect_layout
 from pipeline.dumps.readers.json_files import find_json_files, guess_entity
 from pipeline.dumps.readers.ndjson import read_json_blocks
 from pipeline.dumps.staging.record_checks import build_unknown_rejects
@@ -48,7 +48,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             entity = guess_entity(path)
             source_file = path.name if path == dump else str(path.relative_to(dump))
             out.use(path)
-            census = out.start_census("records", COLUMNS, PASSED_OVER, USUAL)
+            census = out.start_census("records", COLUMNS, IGNORED, USUAL)
             for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census):
                 out.count_read(entity, block.broken.height)
                 out.write_rejects(block.build_rejects(entity))

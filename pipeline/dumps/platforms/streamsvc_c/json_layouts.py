@@ -73,7 +73,7 @@ USUAL = split_names("""
     id attributes.title attributes.isrc attributes.duration relationships.artists resource.title resource.isrc resource.duration
 """)
 """Members that every dump of some size has, as far as it is of that layout."""
-PASSED_OVER = split_names("""
+IGNORED = split_names("""
     available explicit_content_cover rating timestamp message status attributes.visualMetadata attributes.roles
     attributes.mediaTags attributes.key attributes.keyScale attributes.bpm attributes.copyright attributes.availability
     attributes.accessType attributes.createdAt attributes.ai attributes.externalLinks attributes.toneTags attributes.spotlighted
