@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(settings: ApiSettings) -> int:
     catalog = settings.catalog
+    # The folder of a single snapshot can be served too; it has a manifest and no `current`.
     if not (catalog / "current").exists() and not (catalog / "manifest.json").exists():
         print(f"error: {catalog} holds no published catalog; build one with `python -m pipeline build`", file=sys.stderr)
         return 1

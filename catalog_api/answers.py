@@ -70,7 +70,8 @@ def append_members(body: bytes, members: dict[str, bytes]) -> bytes:
 
 
 def compute_etag(body: bytes) -> str:
-    """Return a strong entity tag: equal bodies have equal tags in all builds. It protects no secret, so a fast hash does."""
+    """Return a strong entity tag: equal bodies have equal tags in all builds."""
+    # The tag protects no secret, so it needs no cryptographic hash.
     return f'"{xxh3_128_hexdigest(body)}"'
 
 

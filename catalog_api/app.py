@@ -76,6 +76,7 @@ def build_app(
         live.close()
         await unknown_keys.close()
         await limiter.close()
+        # Last: the parts above may still use the database.
         accounts.close()
 
     routes = Litestar(

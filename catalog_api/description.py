@@ -108,6 +108,7 @@ def _build_introduction(plans: PlanTable) -> str:
 
 def _describe_operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
+        # Callers generate clients from these ids, so the names of handlers are part of the interface.
         "operationId": route.name,
         "tags": [route.tag],
         "summary": route.summary,

@@ -131,6 +131,7 @@ class Lookup(Question):
         # A route may set its own: the genre tree is kept for a day.
         answer.headers.setdefault("cache-control", REVALIDATE)
         answer.headers["etag"] = tag
+        # A cache must not give one caller's answer to another.
         answer.headers["vary"] = VARY
         held = _read_header(scope, b"if-none-match")
         if held is not None and is_current(held, tag):
@@ -300,6 +301,7 @@ async def _reserve_credits(service: Service, caller: Caller, price: int, key: st
     """Reserve credits; ApiError `quota_exceeded`."""
     held = await service.accounts.ledger.reserve(caller, price, idempotency_key=key, request_hash=digest if key else "")
     if held is None:
+        # A charge of 0 changes nothing and tells what is left.
         raise _build_quota_error(await service.accounts.ledger.charge(caller, 0), price)
     return held
 

@@ -90,6 +90,7 @@ CODES = {
     "too_slow": Code(503, "Took too long", "The request was stopped at its deadline, free of charge: request less, or try again later."),
 }
 
+# Errors that the framework itself raises: unknown paths and methods, mostly.
 _BY_STATUS = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type", 400: "invalid_parameter", 413: "body_too_large"}
 
 

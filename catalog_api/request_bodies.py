@@ -45,6 +45,7 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
     ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`.
     """
     headers = dict(scope["headers"])
+    # A chunked body announces no length: only this header shows that there is one.
     if not is_needed and b"transfer-encoding" not in headers and headers.get(b"content-length", b"0") == b"0":
         return {}
     found = read_media_type(scope)
@@ -52,6 +53,7 @@ async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -
         raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}: send application/json.", headers=_CLOSE)
     options = headers[b"content-type"].decode("latin-1").partition(";")[2]
     charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
+    # JSON between systems is UTF-8 (RFC 8259, 8.1).
     if charset not in {"", "utf-8", "utf8"}:
         raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}: send the body in utf-8.", headers=_CLOSE)
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":

@@ -121,6 +121,7 @@ class _SettingType:
 
 
 def _read_setting_types() -> dict[str, _SettingType]:
+    # The last annotation of each field is its description.
     hints = get_type_hints(ApiSettings, include_extras=True)
     return {name: _SettingType(_strip_description(hint), get_args(hint)[-1]) for name, hint in hints.items()}
 

@@ -94,6 +94,7 @@ def _compute_corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     All first sides come before all second ones. A side without an area gets one of size 0.
     """
     first, second = zip(*(classifier.list_areas() for classifier in CLASSIFIERS), strict=True)
+    # `reduceat` would take the area of the next side for an empty one.
     sides = [side or [_Area(0, 0, 0, 0)] for side in (*first, *second)]
     areas = np.array([area for side in sides for area in side], dtype=np.intp)
     x0, y0, x1, y1 = areas.T

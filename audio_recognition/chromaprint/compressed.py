@@ -32,6 +32,7 @@ def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
     """Return the text of `uint32[n]` items."""
     if len(items) > MOST_ITEMS:
         raise ValueError(f"a compressed fingerprint holds at most {MOST_ITEMS} items, got {len(items)}")
+    # Neighbouring items share most of their bits, so few gaps are left.
     changes = np.bitwise_xor(items, np.concatenate([np.zeros(1, np.uint32), items[:-1]])) if len(items) else items
     item, bit = np.nonzero(_unpack_bits(changes.astype("<u4").view(np.uint8)).reshape(-1, _ITEM_BITS))
     before = np.where(np.diff(item, prepend=-1) == 0, np.roll(bit, 1), -1)

@@ -80,6 +80,7 @@ class Segment:
         buckets = addresses >> np.uint32(tag_bits)
         starts = self._bucket_starts[buckets].astype(np.int64)
         lengths = self._bucket_starts[buckets + np.uint32(1)].astype(np.int64) - starts
+        # Before the sum: buckets that are skipped anyway must not use up the limit.
         lengths[lengths > longest] = 0
         if lengths.sum() > most:
             # The shortest buckets hold the rarest items, which prove most.

@@ -44,6 +44,7 @@ def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitio
         ids.append(spool.recording_ids)
     with ArrayWriter(folder / "seconds.npy", np.uint16) as seconds:
         seconds.append(spool.seconds)
+    # Items are read once: what goes into the store is posted on the way.
     stored = _write_store(spool, folder, postings)
     postings.write(folder, buckets)
     shutil.rmtree(work)

@@ -61,6 +61,7 @@ async def _serve(options: MatcherOptions) -> None:
         options.catalog,
         verify_contents=options.verify_contents,
         look_seconds=options.look_seconds,
+        # Beside the socket: the next matcher finds the index that this one opened last.
         last_served=Path(f"{options.socket}.last-served-snapshot"),
     )
     meters = Meters()

@@ -47,6 +47,7 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
                 channel.send(pack_message(fingerprint_window(audio, msgspec.msgpack.decode(packet, type=WindowRequest))))
     except AudioError as error:
         channel.send(pack_message(Refusal(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
+    # RLIMIT_AS makes an allocation fail; the process itself is sound and can still answer.
     except MemoryError:
         channel.send(pack_message(Refusal(is_unsupported=False, message="the file takes more memory than decoding may have")))
     except Exception as error:  # noqa: BLE001 - whatever error a crafted file causes in a decoder, the server gets an answer

@@ -76,6 +76,7 @@ class ForkServer:
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.setblocking(False)
         try:
+            # Our copy of the other end must close: else the channel would not show the death of the fork.
             with theirs:
                 socket.send_fds(self._control, [pack_message(limits)], [file.fileno(), theirs.fileno()])
             async with asyncio.timeout(limits.deadline_seconds):
@@ -155,6 +156,7 @@ class DecodingProcess:
         except OSError as error:
             raise _build_undecodable_error(str(error)) from None
         finally:
+            # Only time that the server waits for the process counts.
             self._left -= loop.time() - since
         # A closed channel: the kernel ended the process by one of its limits, or a fault of the decoder did.
         if not packet:

@@ -70,6 +70,7 @@ def _build_instructions(architecture: int, place: int) -> list[bytes]:
     numbers = [numbers[place] for numbers in _CALLS.values()]
     # The architecture first: the same numbers mean other calls on another one.
     steps = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_JUMP_IF_EQUAL, 0, len(numbers) + 1, architecture), (_LOAD, 0, 0, _NUMBER_AT)]
+    # A jump counts the instructions that it skips: those up to the last one, which allows the call.
     steps += [(_JUMP_IF_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
     steps += [(_RETURN, 0, 0, _FAIL), (_RETURN, 0, 0, _ALLOW)]
     return [struct.pack("=HBBI", *step) for step in steps]

@@ -97,6 +97,7 @@ _encode = msgspec.json.encode
 def write_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     """Write the document in pieces."""
     head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
+    # Without its closing brace, because the streams are its last member.
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
     for number, sheet in enumerate(sheets):
         named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]

@@ -137,6 +137,7 @@ class NameCache:
                 # `_Slim` has only the members of a report: msgspec builds no objects for the rest.
                 slim = _SLIM.decode(body)
                 self._number_of[survivor] = self._tracks.add(TrackName(survivor, slim.isrc, slim.title, join_lead_artists(slim.artists)))
+            # A merged id shares the number of its survivor, so that reports count both as one track.
             self._number_of[number] = self._number_of[survivor]
 
 

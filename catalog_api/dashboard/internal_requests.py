@@ -102,6 +102,7 @@ async def send_request(
         headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
     # Not the visitor's state: the inner request would overwrite the route and the code that tracking records.
     own = {"caller": caller, "request_id": state.get("request_id", "")}
+    # Complete enough for the layers below authentication; there is no connection behind it.
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},

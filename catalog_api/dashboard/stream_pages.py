@@ -143,6 +143,7 @@ async def stop_stream(visit: CurrentVisit, stream_id: FromPath[str]) -> Response
 
 async def _render_form(visit: Visit, answer: ApiResponse | None = None) -> Response[Any]:
     caller, _ = await visit.find_caller()
+    # `once` is the idempotency key of this copy of the form: a reload that sends it again repeats the key.
     values = {"longest_url": LONGEST_URL, "longest_name": LONGEST_NAME, "once": secrets.token_urlsafe(16)}
     price = visit.service.accounts.plans.stream_month_price_eur
     status = 200 if answer is None else answer.status

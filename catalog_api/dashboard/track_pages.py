@@ -64,6 +64,7 @@ async def show_evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Respons
     atoms = {} if known is None else {atom.atom_id: atom for atom in known.atoms}
     pairs: dict[tuple[int, int], list[Edge]] = {}
     for edge in [] if known is None else known.edges:
+        # Several pieces of evidence may join the same two atoms.
         pairs.setdefault((edge.atom_id_a, edge.atom_id_b), []).append(edge)
     values = {"track": track, "known": known, "letters": letters, "atoms": atoms, "pairs": pairs, "most": MOST_SHOWN}
     return visit.render("evidence.html", answer=answer, asked_id=track_id, **values)

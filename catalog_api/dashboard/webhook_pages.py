@@ -36,6 +36,7 @@ async def show_webhooks(visit: CurrentVisit) -> Response[Any]:
 @post("/webhooks", status_code=200)
 async def create_webhook(visit: CurrentVisit) -> Response[Any]:
     """Create a webhook; its secret is shown once."""
+    # A checkbox that is not ticked sends no field.
     events = [name for name in EVENT_TYPES if visit.form.get(f"event {name}")]
     body = {"url": visit.form.get("url", "").strip(), "description": visit.form.get("description", "").strip(), "event_types": events}
     answer = await visit.request_api(_API, body=body)

@@ -63,7 +63,9 @@ def report(values: ParameterValues) -> Question:
 async def start_report(service: Service, account_id: int, window: Window, form: str) -> StreamedAnswer:
     """Start the report in the given format; errors of its beginning are raised."""
     name = f"airplay_{window.first}_{window.last}.{FORMATS[form]}"
+    # Browsers save these formats instead of showing them.
     headers = {"content-disposition": f'attachment; filename="{name}"'} if form in {CSV, PARQUET} else {}
+    # `vary`: a cache must not give the CSV to a caller who wants JSON.
     return await StreamedAnswer.start(_write_pieces(service, account_id, window, form), CONTENT_TYPES[form], headers | {"vary": "accept"})
 
 

@@ -79,6 +79,7 @@ async def identify(problems: list[ParameterProblem], scope: Scope, receive: Rece
     beginning of a file is not recognised, deeper windows of 30 seconds are tried.
     """
     if read_media_type(scope) == UPLOAD_TYPE:
+        # Before any of the upload is read.
         raise_problems(problems)
         return _ask_about_upload(await begin_upload(scope, receive), read_request_id(scope))
     members = Members(await read_json(scope, receive), problems, is_strict=has_strict_preference(scope))
@@ -103,6 +104,7 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
 def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
     @asynccontextmanager
     async def prepare_work(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
+        # Only a key needs the digest of up to 100 MB.
         async with service.recognition.spool.store(arriving, with_digest=is_repeatable) as received:
             # By the received size: the announced one may be missing or wrong.
             price = price_upload(received.size)

@@ -28,6 +28,7 @@ _PAGE_POLICY = {
     "referrer-policy": "no-referrer",
     "cache-control": "max-age=300",
 }
+# Encoded once: these answers change only with the program.
 _ERROR_CODES = encode_answer(ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()]))
 _STYLE = read_reference_style()
 _CHANGELOG = encode_answer(Changelog(list(CHANGES)))

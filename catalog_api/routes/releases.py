@@ -32,6 +32,7 @@ def new_releases(values: ParameterValues) -> Question:
     """Return the releases dated today (UTC) or before, newest first, then by popularity of the artist, then by id."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
+        # The day of the request: a release appears on its date without a new snapshot.
         found = catalog.new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
         return build_page(found.bodies, found.next_cursor)
 
@@ -110,6 +111,7 @@ def _list_releases(
     values: ParameterValues, what: str, owner_id: int, lists: Callable[[Catalog], Callable[..., BodyPage | None]]
 ) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
+        # The snapshot is held only while this runs, so its method is taken here.
         found = lists(catalog)(owner_id, limit=values[LIMIT], cursor=values[CURSOR])
         if found is None:
             raise _build_unknown_error(what, owner_id)

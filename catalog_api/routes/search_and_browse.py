@@ -55,6 +55,7 @@ def search(values: ParameterValues) -> Question:
             results.append(b'%b,"match":%b}' % (bodies[hit.id][:-1], match))
         return build_page(results, found.next_cursor)
 
+    # A search takes some .2 ms of the event loop, an absent one more: many that arrive together must take turns.
     return Lookup(work, Execution.TIME_SLICED)
 
 

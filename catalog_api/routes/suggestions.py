@@ -108,6 +108,7 @@ def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].suggestion_id)) if more else None
         return encode_answer(SuggestionPage([_build_suggestion(one) for one in found[:limit]], following))
 
+    # No lookup: it waits for the database of the accounts.
     return PrepaidQuestion(1, work)
 
 

@@ -66,6 +66,7 @@ def find_ids_on_platform(catalog: Catalog, named: PlatformId) -> list[int]:
 def find_ids(catalog: Catalog, values: ParameterValues, by: Parameter[Any]) -> list[int]:
     """Return the tracks that the lookup parameter names, most popular first; ApiError `not_found`."""
     if by is OF_ID:
+        # Not looked up here: `find_body` follows merges, and raises not_found.
         return [values[OF_ID]]
     if by is OF_ISRC:
         found = catalog.id_for_isrc(values[OF_ISRC])
@@ -159,6 +160,7 @@ def links(values: ParameterValues) -> Question:
 
     def work(catalog: Catalog, service: Service) -> Answer:
         if by is OF_URL:
+            # The templates are the operator's, so they are read for each request and not at import.
             named = parse_platform_url(values[OF_URL], service.settings.url_templates)
             if named is None:
                 raise ApiError("not_found", "The address is not that of a track on a platform of the catalog.")

@@ -79,6 +79,7 @@ def create_webhook(_values: ParameterValues, members: Members) -> Question:
     url, event_types, description = members.read_address("url", LONGEST_URL), *_read_description(members)
     members.check()
     rest = (event_types or (), description or "")
+    # `is_vetted`: `_ask_accounts` checks the address before, in threads where a slow name server delays no look-up of keys.
     return _ask_accounts(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _build_new_webhook, url)
 
 

@@ -122,6 +122,7 @@ def _collect_state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
     yield ready
     yield GaugeMetricFamily("catalog_api_workers_refusing_snapshot", "Workers that refuse the snapshot `current` names", value=refused)
     if made:
+        # The oldest one: a single worker that lags behind must show.
         age = now - min(made)
         yield GaugeMetricFamily("catalog_api_snapshot_age_seconds", "Since the oldest snapshot that is served was made", value=age)
     behind = [worker.behind_seconds for worker in alive]

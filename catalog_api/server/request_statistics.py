@@ -105,6 +105,7 @@ class RequestStatistics:
             row = self._get_row(route, method, status)
         row.requests += 1
         row.seconds += seconds
+        # The bucket alone; metrics_endpoint.py adds up the buckets below, once a scrape.
         row.buckets[bisect_left(BUCKETS, seconds)] += 1
         row.credits += credits_
         if code is not None:
