@@ -225,40 +225,40 @@ class ReservedQuestion(Question):
     first answer and is not charged again.
     """
 
-    __slots__ = ("_least", "_make_ready", "_price")
+    __slots__ = ("_least", "_prepare", "_price")
 
-    def __init__(self, make_ready: PrepareWork, *, least: int, price: int | None) -> None:
+    def __init__(self, prepare: PrepareWork, *, least: int, price: int | None) -> None:
         """`price` in credits, None when it depends on the body; `least` is the minimum price."""
         self.route_headers = NO_HEADERS
-        self._make_ready = make_ready
+        self._prepare = prepare
         self._least = least
         self._price = price
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Reserve the credits, do the work, then charge."""
         key = _read_valid_idempotency_key(scope)
-        held: Reservation | None = None
+        reservation: Reservation | None = None
         if key is None and self._price is not None:
             # Before the body arrives: an account that cannot pay sends no 100 MB.
-            held = await _reserve_credits(service, caller, self._price)
+            reservation = await _reserve_credits(service, caller, self._price)
         elif key is None:
             # The price follows the size, which is not known yet.
             await _check_credits(service, caller, self._least)
         try:
-            async with self._make_ready(service, is_repeatable=key is not None) as ready:
-                digest = _hash_request(scope, ready.body)
+            async with self._prepare(service, is_repeatable=key is not None) as prepared:
+                digest = _hash_request(scope, prepared.body)
                 stored = await _find_stored_answer(service, caller, key, digest)
                 if stored is not None:
                     return stored
                 # Under a key the reservation needs the digest of the body, so it waits for the body.
-                if held is None:
-                    held = await _reserve_credits(service, caller, ready.price, key, digest)
-                answer = await ready.work()
+                if reservation is None:
+                    reservation = await _reserve_credits(service, caller, prepared.price, key, digest)
+                answer = await prepared.work()
         except BaseException:
-            if held is not None:
-                await service.accounts.ledger.settle(held, 0)
+            if reservation is not None:
+                await service.accounts.ledger.settle(reservation, 0)
             raise
-        return await _finish_charged(service, scope, answer, await service.accounts.ledger.settle(held, ready.price), key)
+        return await _finish_charged(service, scope, answer, await service.accounts.ledger.settle(reservation, prepared.price), key)
 
 
 class FreeQuestion(Question):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NEAR_TIE = 0.01
 """Bit error rates this close cannot distinguish two recordings."""
-LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (build_plain_probes, build_flipped_probes)
+LOOKUPS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (build_plain_probes, build_flipped_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
 _THOROUGH_ITEMS = 2048
@@ -71,8 +71,8 @@ class Matcher:
         items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])
         # The second lookup costs more and is needed only for badly damaged audio.
-        for look in LOOKS:
-            probes = look(query)
+        for build_probes in LOOKUPS:
+            probes = build_probes(query)
             judged = (
                 _score_place(segment, query, place, duration_seconds)
                 for segment in self._index.segments
@@ -117,14 +117,14 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
         and abs(int(segment.seconds[place.ordinal]) - duration_seconds) <= _SAME_DURATION_SECONDS
         and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
     )
-    allowed = WHOLE_FILE_GATE if is_whole else find_gate(place.overlap)
-    by_chance = estimate_chance(segment, query[place.phase], place.ordinal, place.offset)
-    worth = compute_confidence(compute_distance(place.bit_error_rate, by_chance), allowed)
-    if by_chance < LEAST_CHANCE or worth < ACCEPTED:
+    gate = WHOLE_FILE_GATE if is_whole else find_gate(place.overlap)
+    chance = estimate_chance(segment, query[place.phase], place.ordinal, place.offset)
+    confidence = compute_confidence(compute_distance(place.bit_error_rate, chance), gate)
+    if chance < LEAST_CHANCE or confidence < ACCEPTED:
         return None
     # Item 0 of a phase begins that many samples behind the beginning of the query.
     seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
-    return Match(int(segment.ids[place.ordinal]), worth, place.bit_error_rate, seconds, place.overlap)
+    return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap)
 
 
 def _select_near_ties(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:

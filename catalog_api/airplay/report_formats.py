@@ -44,9 +44,9 @@ def choose_format(accept: str, offered: Sequence[str]) -> str | None:
     """Return the media type among `offered` that the Accept header prefers, the earlier of equals; None when it accepts none."""
     ranges = [_parse_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
     # The most specific range decides, whatever its weight (RFC 9110, 12.5.1).
-    liked = [(max(_find_weights(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
+    weighted = [(max(_find_weights(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
     # `max` returns the first of equals.
-    best = max(liked, key=lambda found: found[0])
+    best = max(weighted, key=lambda found: found[0])
     return best[1] if best[0] > 0 else None
 
 
@@ -75,10 +75,10 @@ def write_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     """Write the table in pieces. An unknown ISRC is empty."""
     yield _write_line(COLUMNS) + b"\r\n"
     for sheet in sheets:
-        of_stream = _write_line((sheet.stream.stream_id, sheet.stream.name, ""))
+        stream_cells = _write_line((sheet.stream.stream_id, sheet.stream.name, ""))
         # The text of a track is made once for all its airings, streams and reports.
-        of_tracks = sheet.tracks.build_column(sheet.numbers, _write_track_cells, pa.binary())
-        yield join_rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
+        track_cells = sheet.tracks.build_column(sheet.numbers, _write_track_cells, pa.binary())
+        yield join_rows(sheet, _compute.binary_join_element_wise(stream_cells, track_cells, b""), lambda seconds: b",%d\r\n" % seconds)
 
 
 def _write_track_cells(track: TrackName) -> bytes:
@@ -187,14 +187,14 @@ class _Pieces(io.RawIOBase):
 
 def _build_table(sheet: Sheet) -> pa.Table:
     # One dictionary entry for all rows of the stream.
-    of_stream = [_repeat_text(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
-    of_tracks = [
+    stream_columns = [_repeat_text(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
+    track_columns = [
         _take_texts(sheet.tracks.build_column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)
     ]
     track_ids = sheet.tracks.build_column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
     # The format has milliseconds, not seconds.
     moments = pa.array(sheet.started_unix * 1000).cast(_TYPES[6])
-    return pa.Table.from_arrays([*of_stream, track_ids, *of_tracks, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)
+    return pa.Table.from_arrays([*stream_columns, track_ids, *track_columns, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)
 
 
 def _repeat_text(text: str, count: int) -> Any:  # noqa: ANN401 - an array of texts

@@ -34,16 +34,16 @@ _DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
 _WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
 
 
-def join_rows(sheet: Sheet, of_track: Any, of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:  # noqa: ANN401 - an array of texts
-    """Join all rows of a sheet: `of_track[j]` of track j, the time (RFC 3339, UTC), `of_length(seconds)`.
+def join_rows(sheet: Sheet, row_starts: Any, write_row_end: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:  # noqa: ANN401 - an array of texts
+    """Join all rows of a sheet: `row_starts[j]` of track j, the time (RFC 3339, UTC), `write_row_end(seconds)`.
 
     `without_last` bytes at the end are omitted: a separator between rows need not follow the last.
     """
     if not len(sheet.track_of):
         return memoryview(b"")
     lengths, place = find_distinct(sheet.seconds)
-    tails = pa.array([of_length(seconds) for seconds in lengths.tolist()], pa.binary())
-    return join_texts(of_track.take(sheet.track_of), _format_times(sheet.started_unix), tails.take(place), without_last=without_last)
+    tails = pa.array([write_row_end(seconds) for seconds in lengths.tolist()], pa.binary())
+    return join_texts(row_starts.take(sheet.track_of), _format_times(sheet.started_unix), tails.take(place), without_last=without_last)
 
 
 def join_texts(*parts: Any, without_last: int = 0) -> memoryview:  # noqa: ANN401 - arrays of texts, or one text for all rows

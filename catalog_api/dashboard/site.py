@@ -135,7 +135,7 @@ _NOT_NOW: dict[type[Exception], tuple[str, str]] = {
 def _render_error(request: Request[Any, Any, State], error: Exception) -> Response[Any]:
     """Render any error as a page. An unexpected one is logged with its trace and shown without."""
     if isinstance(error, SignInNeededError):
-        return redirect_to(f"{HOME}/sign-in{_next_query(request)}")
+        return redirect_to(f"{HOME}/sign-in{_build_next_query(request)}")
     # An error before the visit was opened has no user; its page is rendered for a stranger.
     guest: Visit | None = request.scope["state"].get(VISIT)
     page = render_page if guest is None else guest.render
@@ -158,7 +158,7 @@ def _describe_error(request: Request[Any, Any, State], error: Exception) -> tupl
     return 500, "Something went wrong", "Our fault. Quote the number below when you report it."
 
 
-def _next_query(request: Request[Any, Any, State]) -> str:
+def _build_next_query(request: Request[Any, Any, State]) -> str:
     """Return the query that leads back to the requested page after sign-in."""
     # A form cannot be repeated by a redirect.
     if request.method != "GET" or request.url.path == HOME:

@@ -210,13 +210,13 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def check(self, now: float) -> None:
         """End the connection if its time is over."""
-        if self._reads_too_slowly(now):
+        if self._is_reading_too_slowly(now):
             # A close would wait until the client has read what is buffered.
             self.transport.abort()
         elif self.deadline is not None and now > self.deadline and not self.transport.is_closing():
             self._end(now, now - self.deadline)
 
-    def _reads_too_slowly(self, now: float) -> bool:
+    def _is_reading_too_slowly(self, now: float) -> bool:
         """Return whether the client read too little since `_unread` was noted."""
         waiting = self.transport.get_write_buffer_size()
         if not waiting and not self.transport.is_closing():

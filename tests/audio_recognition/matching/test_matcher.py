@@ -63,7 +63,7 @@ def test_recording_that_differs_too_much_is_not_found(whole: Matcher) -> None:
 def test_second_lookup_finds_audio_without_an_unchanged_item(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = [damaged(music(seed)[50:275], 0.13, seed) for seed in range(20)]
     both = [whole.match([query]).matches for query in queries]
-    monkeypatch.setattr(matcher, "LOOKS", (build_plain_probes,))
+    monkeypatch.setattr(matcher, "LOOKUPS", (build_plain_probes,))
     alone = [whole.match([query]).matches for query in queries]
     assert all(found and found[0].recording_id == FIRST_ID + seed for seed, found in enumerate(both))
     assert sum(map(bool, alone)) < len(queries)

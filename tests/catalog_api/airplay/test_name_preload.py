@@ -122,7 +122,7 @@ def test_worker_starts_when_the_database_does_not_answer(tmp_path: Path, monkeyp
     def broken(_airplay: Airplay, _days: int) -> Iterator[Any]:
         raise UnavailableError("The database does not answer.")
 
-    monkeypatch.setattr(Airplay, "recordings", broken)
+    monkeypatch.setattr(Airplay, "iterate_recordings", broken)
 
     async def run() -> set[str]:
         async with answering(tmp_path, key) as app:
