@@ -39,11 +39,14 @@ def run_nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
     _link(day)
     for number in range(1, count + 1):
         _publish(day)
+        # Two copies of one night: both build on the same base and the same staged rows, and only one may reuse the
+        # base.
         tonight, anew = BuildPaths(folder / f"night-{number}"), BuildPaths(folder / f"night-{number}-anew")
         changes = write_nightly_changes(day.staging_root, tonight.staging_root, night=number)
         for after in (tonight, anew):
             _copy_snapshots(day, after)
         shutil.copytree(tonight.staging_root, anew.staging_root)
+        # The file by which an operator requests full linkage.
         anew.relink.touch()
         some, everything = _link(tonight), _link(anew)
         merged, split = _count_merges_and_splits(read_member(str(day.root)), read_member(str(tonight.root)))

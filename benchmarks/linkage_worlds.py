@@ -76,12 +76,14 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):
         normal = normalise(pl.read_parquet(part), names, artists)
+        # Our own run starts from the same keys, so that both sides skip the same work.
         by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
         for (bucket,), records in by_bucket.items():
             records.write_parquet(out / f"ours-{bucket:02d}" / f"{number:05d}.parquet", mkdir=True)
         keys = normal.with_row_index("record", rows)
         keys = keys.with_columns(
             pl.col("record").cast(pl.Int64),
+            # Splink takes null as no evidence; two empty keys would count as equal.
             artist_key=pl.when(pl.col("artist_key") != "").then("artist_key"),
             kind=pl.col("variant").str.split(":").list.first(),
             isrc=pl.col("isrcs").list.first(),

@@ -47,10 +47,12 @@ def submit_alone(collector: BatchCollector, operation: Operation, on_result: Res
 
 def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str) -> dict[str, float]:
     """Charge for some seconds in this process; return charges, CPU seconds, milliseconds at the median and at the 99th percentile."""
+    # Both ways run the same code, here with batches of one operation.
     if way == "one by one":
         writer.LARGEST_BATCH = 1
         BatchCollector.add = submit_alone  # type: ignore[method-assign, assignment]
     accounts = Accounts.open(url)
+    # Callers are looked up once: the figures are those of charging alone.
     callers = [caller for key in keys if (caller := accounts.keys.find_caller(key))]
     waits: list[float] = []
 
@@ -83,6 +85,7 @@ def measure(url: str, keys: list[str], options: argparse.Namespace, way: str, se
     running = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(options.processes)]
     answers = [json.loads(process.communicate()[0]) for process in running]
     charges, cpu = sum(answer["charges"] for answer in answers), sum(answer["cpu"] for answer in answers) + server_cpu() - before
+    # Percentiles of processes cannot be averaged, so the worst one counts.
     worst = {name: max(answer[name] for answer in answers) for name in ("p50", "p99")}
     return {"per second": charges / options.seconds, "per CPU second": charges / cpu, **worst}
 

@@ -55,6 +55,7 @@ class Judge:
         ids = pl.concat([asked["recording_id"].drop_nulls(), *(one.hits["id"].cast(pl.Int64) for one in answers)]).unique()
         rows = tracks.join(ids.rename("recording_id").to_frame().lazy(), on="recording_id").collect()
         self._names = {row["recording_id"]: row for row in rows.iter_rows(named=True)}
+        # The same recordings are judged for every engine.
         self.names = lru_cache(None)(self._read)
 
     def _read(self, recording_id: int, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:  # noqa: FBT001 - a cache's key
@@ -80,6 +81,7 @@ def judge_answers(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.Dat
     for query, kind, wanted in asked.select("query", "class", "recording_id").iter_rows():
         answered = found.get(query, [])
         if kind == ABSENT:
+            # For an absent query silence is the right answer, in first place as well as among ten.
             rows.append((not answered, not answered, scores.get(query)))
         else:
             place = judge.find_place(kind, wanted, answered)
@@ -199,6 +201,7 @@ def run(arguments: argparse.Namespace, work: Path) -> None:
         _print_build("ours", built.cpu, built.memory, built.answer, rows)
     many, few = work / "asked.parquet", work / "asked-of-peers.parquet"
     _draw_asked(tracks, arguments.per_class, arguments.seed).write_parquet(many)
+    # Ours answers again before and after the peers: a machine that slows down meanwhile would show.
     answers = [_ask_ours(work, many)]
     if arguments.peers:
         _draw_asked(tracks, arguments.peer_per_class, arguments.seed).write_parquet(few)

@@ -79,6 +79,7 @@ def load_postgres(url: str, names: str) -> int:
                     for identifier, artist, title in batch.iter_rows():
                         copy.write_row((identifier, artist := fold(artist), title := fold(title), f"{artist} {title}"))
                     rows += batch.height
+        # autovacuum is off in this server, so statistics are made here.
         connection.execute("VACUUM ANALYZE song")
     return rows
 
@@ -111,6 +112,7 @@ def ask_postgres(url: str, asked: str, out: str, form: str) -> dict[str, Any]:
         pid = connection.info.backend_pid
 
         def one(artist: str, title: str) -> list[tuple[int, float]]:
+            # PostgreSQL refuses NUL in texts.
             artist, title = fold(artist).replace("\x00", ""), fold(title).replace("\x00", "")
             values = {"artist": artist, "title": title, "name": f"{artist} {title}"}
             return [(row[0], 0.0) for row in connection.execute(statement, values).fetchall()]

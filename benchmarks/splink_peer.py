@@ -70,6 +70,7 @@ def _build_settings() -> SettingsCreator:
     title = [
         levels.NullLevel("title_key"),
         levels.ExactMatchLevel("title_key"),
+        # Before the levels of similarity: `Part II` and `Part III` are alike and yet two recordings, as in our guards.
         levels.CustomLevel("number_key_l <> number_key_r", label_for_charts="another part or volume"),
         levels.ExactMatchLevel("stem_key"),
         levels.JaroWinklerLevel("title_key", 0.93),
@@ -97,6 +98,7 @@ def _build_settings() -> SettingsCreator:
             comparisons.CustomComparison(output_column_name="duration", comparison_levels=duration),
         ],
         blocking_rules_to_generate_predictions=[CODE, NAMES_AND_VARIANT, TITLE_START, TITLE],
+        # Neither is needed to cluster, and both would be written for every pair.
         retain_matching_columns=False,
         retain_intermediate_calculation_columns=False,
     )

@@ -64,6 +64,7 @@ class _Heard:
         self._tracker.begin_connection()
         for samples in decode_sound(_Bytes(data)):
             buffer.feed(samples)
+            # Sound arrives at the time that it plays, so that the tracker meets the clock of a real stream.
             clock.note_arrival(buffer.samples, round(buffer.samples / SAMPLE_RATE * 1000))
             if buffer.samples >= next_look:
                 next_look = buffer.samples + TICK_SECONDS * SAMPLE_RATE

@@ -70,6 +70,7 @@ def compare(truth: Sequence[Aired], rows: Sequence[Aired]) -> Result:
     """Pair each airing with the nearest row of its recording that begins while it airs, or as long before."""
     left, pairs, missing = list(rows), [], []
     for one in truth:
+        # A song that airs twice gives two rows, and each row is paired once.
         near = [row for row in left if row.recording_id == one.recording_id and abs(row.start - one.start) < one.seconds]
         best = min(near, key=lambda row: abs(row.start - one.start), default=None)
         if best is None:

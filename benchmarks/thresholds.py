@@ -23,10 +23,12 @@ def find_best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, floa
         pairs: a, b (positions in `truth`), weight.
         truth: the true recording of every record; null where it is not known.
     """
+    # Quantiles: each step leaves out as many pairs as the one before.
     weights = np.unique(np.quantile(pairs["weight"].to_numpy(), np.linspace(0, LOWEST_SHARE, COARSE)))
     scores = [_compute_f1(pairs, truth, weight) for weight in weights]
     best = int(np.argmax(scores))
     low, high = weights[max(best - 1, 0)], weights[min(best + 1, len(weights) - 1)]
+    # The search assumes one peak of F1, so only the neighbours of the best coarse weight are refined.
     between = pairs.filter(pl.col("weight").is_between(low, high))["weight"].round(3).unique().sort()
     finer = between.gather_every(max(1, len(between) // FINE)).to_numpy()
     tried = [(score, float(weight)) for score, weight in zip(scores, weights, strict=True)]

@@ -64,6 +64,7 @@ def _iterate_lxml_releases(file: BinaryIO) -> Iterator[Any]:
     for _, release in etree.iterparse(file, tag="release", huge_tree=True):
         yield release
         release.clear()
+        # lxml keeps cleared siblings as children of the root: without this the tree grows with the file.
         while release.getprevious() is not None:
             del release.getparent()[0]
 
@@ -80,6 +81,7 @@ def _iterate_standard_releases(file: BinaryIO) -> Iterator[Any]:
     for event, element in events:
         if event == "end" and element.tag == "release":
             yield element
+            # Clearing the element alone leaves it in the root, which grows with the file.
             root.clear()
 
 

@@ -100,6 +100,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     rows = rows.with_columns(_number_names(settings, rows, credit) for credit in CREDITS).with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first
     )
+    # Tracks have no id: their number on the release is part of the id that staging gives them.
     rows = rows.with_columns(n=pl.int_range(1, pl.len() + 1).over("release"), length=pl.len().over("release"))
     releases = source.releases.with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
@@ -300,6 +301,7 @@ def _build_release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: b
         build_attribute("id", (pl.col("label") + FIRST_LABEL_ID).cast(pl.String)),
         pl.lit(" />"),
     )
+    # Barcodes are printed as people type them, in groups.
     gtin = pl.col("gtin").str.strip_prefix("0")
     barcode = pl.when(gtin.is_not_null() & (pl.col("draw") < 0.5)).then(  # noqa: PLR2004 - half print it
         pl.concat_str(

@@ -42,6 +42,7 @@ def draw_main_strings(
     flat: list[Entry] = []
     starts, sizes = np.zeros(len(MAINS), dtype=np.int64), np.zeros(len(MAINS), dtype=np.int64)
     for number, (main, _) in enumerate(MAINS):
+        # Strings of all genres in one list: a row then draws by one number.
         starts[number], sizes[number] = len(flat), len(choices.get(main, ()))
         flat.extend(choices.get(main, ()))
     count = len(mains)

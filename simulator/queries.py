@@ -173,6 +173,7 @@ def _change_one_field(rng: Random, song: Song, change: Callable[[Random, list[st
     artist, title = _make_exact(rng, song)
     base = title_keys(song.title)
     fields = [artist.split(), title.split()]
+    # A title with a version note or credits stays whole: moved words of a note would make another version.
     usable = [number for number, words in enumerate(fields) if len(words) > 1 and (number == 0 or not (base.variant or base.credits))]
     if not usable:
         return None
@@ -226,6 +227,7 @@ def _make_absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, see
     made = [_invent_names(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
     asked = pl.DataFrame({"name": sorted({artist for artist, _ in made})})
     artist = pl.col("artists").list.eval(pl.element().struct.field("name"))
+    # Only recordings of the invented queries' artists are read: their titles decide whether a query names one.
     theirs = names.select("title", name=artist).explode("name").join(asked.lazy(), on="name").unique().collect()
     known = {(name_key(name), title_keys(title).core) for title, name in theirs.iter_rows()}
     return (one for one in made if (name_key(one[0]), title_keys(one[1]).core) not in known)

@@ -121,6 +121,7 @@ def _build_albums(settings: SimulationSettings, source: PlatformRows, first: int
         available_markets_rowid=pl.col("market").cast(pl.Int64),
         external_id_upc=pl.when(form < 0.3)  # noqa: PLR2004 - a third of each spelling
         .then(gtin)
+        # Three spellings of one barcode: 14, 13 and 12 digits.
         .when((form < 0.6) & gtin.str.starts_with("0"))  # noqa: PLR2004
         .then(gtin.str.slice(1))
         .otherwise(gtin.str.strip_prefix("00")),
@@ -184,6 +185,7 @@ def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
             "popularity": (popularity * 100).round().astype(np.int64),
         }
     )
+    # Various Artists belongs to no block and is written once.
     if block:
         return own
     various = {
