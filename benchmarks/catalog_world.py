@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.name_keys import title_keys_frame
+from catalog_store.name_keys import build_title_keys_frame
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES, TABLES
@@ -142,7 +142,7 @@ def _build_recordings(world: World, names: pl.Series) -> pl.DataFrame:
     )
     # Titles repeat, and each is read once.
     distinct = frame["title"].unique()
-    variants = pl.DataFrame({"title": distinct, "variant": title_keys_frame(distinct)["variant"]})
+    variants = pl.DataFrame({"title": distinct, "variant": build_title_keys_frame(distinct)["variant"]})
     return frame.join(variants, on="title", how="left", maintain_order="left")
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, row_count, scan_table
+from catalog_store.tables.files import count_rows, parts, read_table, scan_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
@@ -72,7 +72,7 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     none = TABLES["source_artist"].empty()
     found = [collect_names(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
     names = build_name_table(pl.concat([*found, collect_names(TABLES["source_recording"].empty(), artists)]).unique())
-    rows, buckets = 0, 1 + sum(map(row_count, staged)) // ROWS_PER_BUCKET
+    rows, buckets = 0, 1 + sum(map(count_rows, staged)) // ROWS_PER_BUCKET
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):
         normal = normalise(pl.read_parquet(part), names, artists)

@@ -13,9 +13,9 @@ import msgspec
 import polars as pl
 import psycopg
 
-from catalog_store.queries.tracks import track_bodies
+from catalog_store.queries.tracks import read_track_bodies
 from catalog_store.serving.store import ServingStore
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -153,7 +153,7 @@ class PostgresPeer:
                 "release",
                 "artist",
             ):
-                source.execute(f"CREATE VIEW {name} AS SELECT * FROM {sql_source(tables[name])}")
+                source.execute(f"CREATE VIEW {name} AS SELECT * FROM {render_sql_source(tables[name])}")
             source.execute(f"CREATE VIEW dated AS SELECT recording_id, -({_STAMP}) AS newest FROM recording")
             for name, (columns, query) in _TABLES.items():
                 self._database.execute(f"DROP TABLE IF EXISTS {name}")
@@ -227,5 +227,5 @@ def _encode_bodies(tables: Mapping[str, Path], serving: Path) -> Iterator[tuple[
     ids = pl.scan_parquet(f"{tables['recording']}/part-*.parquet").select("recording_id").sort("recording_id").collect().to_series()
     with closing(ServingStore(serving, 600.0)) as store:
         for block in ids.to_frame().iter_slices(_BLOCK):
-            for identifier, body in track_bodies(store, block["recording_id"].to_list()).items():
+            for identifier, body in read_track_bodies(store, block["recording_id"].to_list()).items():
                 yield identifier, body.decode()

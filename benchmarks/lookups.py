@@ -38,7 +38,7 @@ from catalog_store.cursors import CursorCodec
 from catalog_store.platforms import STREAMSVC_A
 from catalog_store.queries import tracks
 from catalog_store.queries.browse import BrowseFilters, browse
-from catalog_store.queries.release_queries import new_releases
+from catalog_store.queries.release_queries import list_new_releases
 from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 
@@ -174,8 +174,8 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
     found: dict[str, float] = {}
     with closing(ServingStore(folder, DEADLINE)) as store:
         questions: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
-            "ISRC -> track": (partial(tracks.track_by_isrc, store), asked.isrcs),
-            "id -> track": (partial(tracks.track_body, store), asked.ids),
+            "ISRC -> track": (partial(tracks.find_track_by_isrc, store), asked.isrcs),
+            "id -> track": (partial(tracks.read_track_body, store), asked.ids),
             "platform id -> track": (partial(find_by_external, store), asked.external),
             "batch of 100 ISRCs": (partial(find_by_isrcs, store), split_into_batches(asked.isrcs)),
             "batch of 100 ISRCs, slim + links": (partial(find_slim_by_isrcs, store), split_into_batches(asked.isrcs)),
@@ -192,13 +192,13 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
             ask = partial(browse, store, CURSORS, limit=PAGE, cursor=None, randomize=True)
             show("ours", f"random: {question}", time_calls(ask, asked.filters[question]))
         show("ours", "browse: main genre, next pages", time_calls(partial(read_pages, store), asked.filters["main genre"][:200]) / PAGES)
-        releases = partial(new_releases, store, CURSORS, limit=PAGE, cursor=None)
+        releases = partial(list_new_releases, store, CURSORS, limit=PAGE, cursor=None)
         days = [date.fromordinal(TODAY.toordinal() - 3 * back) for back in range(LISTS_ASKED)]
         time_calls(lambda day: releases(today=day), days)
         found["new releases"] = show("ours", "new releases", time_calls(lambda day: releases(today=day), days))
     # Cold comes last, because its disk work would otherwise continue below the warm figures.
     cold: list[tuple[str, Callable[[ServingStore, Any], object], Sequence[Any]]] = [
-        ("ISRC -> track", tracks.track_by_isrc, asked.isrcs[-COLD_ASKED:]),
+        ("ISRC -> track", tracks.find_track_by_isrc, asked.isrcs[-COLD_ASKED:]),
         ("batch of 100 ISRCs", find_by_isrcs, split_into_batches(asked.isrcs[-10 * BATCH :])),
     ]
     for question, answer, keys in cold:
@@ -210,27 +210,27 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
 
 def find_by_isrcs(store: ServingStore, codes: list[str]) -> list[bytes]:
     """Return encoded tracks of a batch."""
-    found = tracks.ids_for_isrcs(store, codes)
-    bodies = tracks.track_bodies(store, list(found.values()))
+    found = tracks.find_ids_by_isrcs(store, codes)
+    bodies = tracks.read_track_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
 def find_slim_by_isrcs(store: ServingStore, codes: list[str]) -> list[tracks.SlimBody]:
     """Return the slim tracks of a bulk resolve."""
-    found = tracks.ids_for_isrcs(store, codes)
-    bodies = tracks.slim_bodies(store, list(found.values()))
+    found = tracks.find_ids_by_isrcs(store, codes)
+    bodies = tracks.read_slim_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
 def find_by_external(store: ServingStore, external_id: str) -> bytes | None:
     """Return the encoded track of a platform's id."""
-    return tracks.track_body(store, tracks.ids_for_external(store, STREAMSVC_A, external_id)[0])
+    return tracks.read_track_body(store, tracks.find_ids_by_external(store, STREAMSVC_A, external_id)[0])
 
 
 def find_by_externals(store: ServingStore, external_ids: list[str]) -> list[bytes]:
     """Return encoded tracks of a batch."""
-    found = tracks.ids_for_externals(store, STREAMSVC_A, external_ids)
-    bodies = tracks.track_bodies(store, [ids[0] for ids in found.values()])
+    found = tracks.find_ids_by_externals(store, STREAMSVC_A, external_ids)
+    bodies = tracks.read_track_bodies(store, [ids[0] for ids in found.values()])
     return [bodies[ids[0]] for ids in found.values()]
 
 

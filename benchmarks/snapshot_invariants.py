@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from catalog_store import snapshot_invariants
-from catalog_store.publisher import live_snapshot
+from catalog_store.publisher import read_live_snapshot
 from catalog_store.snapshot import verify
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--checksums", action="store_true", help="also read every byte, as `rollback` does")
     options = parser.parse_args()
-    snapshot = live_snapshot(options.folder)
+    snapshot = read_live_snapshot(options.folder)
     recordings = snapshot.manifest.tables["recording"].rows
     size = sum(file.bytes for file in snapshot.manifest.files())
     print(f"snapshot {snapshot.id}: {recordings:,} recordings, {size / 1e9:.2f} GB")

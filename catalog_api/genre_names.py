@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from catalog_store.name_keys import name_key
+from catalog_store.name_keys import build_name_key
 from catalog_store.platforms import CATALOG_B
 from genre_rules import Classifier, compile_book, load_book
 
@@ -22,14 +22,14 @@ class GenreNames:
     def __init__(self) -> None:
         """Read the shipped rules."""
         book = load_book()
-        self._own = {name_key(node.name): node.id for node in book.taxonomy.nodes}
+        self._own = {build_name_key(node.name): node.id for node in book.taxonomy.nodes}
         self._classifier = Classifier(compile_book(book))
         # A cache of the instance: a decorator on the method would keep every instance alive.
         self.find_node_id = lru_cache(REMEMBERED)(self._find_node_id)
 
     def _find_node_id(self, text: str) -> int | None:
         """Return the node that `text` means; None when it means none or several."""
-        own = self._own.get(name_key(text))
+        own = self._own.get(build_name_key(text))
         if own is not None:
             return own
         # By the rules for catalog_b, whose genres are tags of users: callers write like them.

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, shaped_isrc
+from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, parse_isrc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _read_url(value: str) -> str:
 
 
 def _read_isrc(value: str) -> str:
-    code = shaped_isrc(value)
+    code = parse_isrc(value)
     if code is None:
         raise ValueError(f"must be two letters, three letters or digits and seven digits; got {_quote(value)}")
     return code

@@ -15,7 +15,7 @@ import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
         file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
         for name in filter(is_in_file, tables):
             columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
-            file.execute(f'INSERT INTO "{name}" SELECT {columns} FROM {sql_source(tables[name])}')
+            file.execute(f'INSERT INTO "{name}" SELECT {columns} FROM {render_sql_source(tables[name])}')
         file.execute("CHECKPOINT")
 
 

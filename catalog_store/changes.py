@@ -15,7 +15,7 @@ import duckdb
 
 from catalog_store.serving.schema import CHANGES, FILE_NAME, REDIRECT_KINDS
 from catalog_store.snapshot import SERVING_FOLDER, TABLES_FOLDER, read_manifest
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,15 +51,19 @@ def read_changes(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]
     """Yield the changes of ids from the snapshot in `previous` to the tables about to be published, sorted."""
     before, next_ids = previous / TABLES_FOLDER, read_manifest(previous).next_ids
     codes: dict[str, int] = {name: code for code, name in enumerate(CHANGES)}
-    queries = [_REDIRECTS.format(new=sql_source(tables["redirect"]), old=sql_source(before / "redirect"), kinds=[*REDIRECT_KINDS], **codes)]
+    queries = [
+        _REDIRECTS.format(
+            new=render_sql_source(tables["redirect"]), old=render_sql_source(before / "redirect"), kinds=[*REDIRECT_KINDS], **codes
+        )
+    ]
     for kind, members in MEMBERS.items():
         if members in tables and (before / members).is_dir() and kind in next_ids:
             queries.append(
                 _SPLITS.format(
                     kind=REDIRECT_KINDS.index(kind),
                     id=f"{kind}_id",
-                    new=sql_source(tables[members]),
-                    old=sql_source(before / members),
+                    new=render_sql_source(tables[members]),
+                    old=render_sql_source(before / members),
                     first_new=next_ids[kind],
                     **codes,
                 )

@@ -26,7 +26,7 @@ PUBLISHING = ".publishing-"
 ROLLBACK_LINK = ".rollback"
 
 
-def live_folder(root: Path) -> Path | None:
+def find_live_folder(root: Path) -> Path | None:
     """Return the resolved folder that `current` leads to; None without a link, or with one that dangles."""
     current = root / CURRENT
     return current.resolve() if current.is_dir() else None
@@ -34,7 +34,7 @@ def live_folder(root: Path) -> Path | None:
 
 def is_live(root: Path, folder: Path) -> bool:
     """Return whether `current` leads to `folder` or into it, by any path."""
-    live = live_folder(root)
+    live = find_live_folder(root)
     return live is not None and folder.is_dir() and any(folder.samefile(place) for place in (live, *live.parents))
 
 
@@ -66,7 +66,7 @@ def make_link(root: Path, target: Path, name: str) -> Path:
     return link
 
 
-def marker_path(root: Path, snapshot_id: str) -> Path:
+def build_marker_path(root: Path, snapshot_id: str) -> Path:
     """Return the path of the marker link. While it exists, the snapshot of that id never was live."""
     return root / (PUBLISHING + snapshot_id)
 

@@ -46,7 +46,7 @@ class IdSet:
             count += len(block)
         self._sorted = self._sorted[:count]
         self._sorted.sort()
-        self.count = int(np.count_nonzero(self._present)) if is_counted else sum(map(len, self.blocks()))
+        self.count = int(np.count_nonzero(self._present)) if is_counted else sum(map(len, self.read_blocks()))
         self.repeated = count - self.count
 
     def _add(self, ids: NDArray[np.int64]) -> None:
@@ -64,7 +64,7 @@ class IdSet:
             self._present = grown
         self._present[ids] = True
 
-    def unknown(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def find_unknown(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of `ids` that are not in the set."""
         if self._is_counted:
             inside = (ids >= 0) & (ids < len(self._present))
@@ -78,16 +78,16 @@ class IdSet:
         lacked: NDArray[np.int64] = ids[self._sorted[at] != ids]
         return lacked
 
-    def missing_from(self, other: IdSet) -> tuple[int, list[int]]:
+    def find_missing(self, other: IdSet) -> tuple[int, list[int]]:
         """Return (how many ids of this set `other` lacks, the first of them)."""
         count, shown = 0, list[int]()
-        for ids in self.blocks():
-            lacked = other.unknown(ids)
+        for ids in self.read_blocks():
+            lacked = other.find_unknown(ids)
             count += len(lacked)
             shown += lacked[: SHOWN - len(shown)].tolist()
         return count, shown
 
-    def blocks(self) -> Iterator[NDArray[np.int64]]:
+    def read_blocks(self) -> Iterator[NDArray[np.int64]]:
         """Yield the ids ascending, block by block."""
         length = len(self._present) if self._is_counted else len(self._sorted)
         for start in range(0, length, ROWS_PER_BATCH):

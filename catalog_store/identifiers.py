@@ -27,7 +27,7 @@ _BARE_ISRC = re.compile(r"(?!ISRC)[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
 """An ISRC as stored. Most lookups have this form, and one pattern recognises it instead of four."""
 
 
-def isrc_expr(value: pl.Expr) -> pl.Expr:
+def normalise_isrc_expr(value: pl.Expr) -> pl.Expr:
     """Normalise a text to an ISRC or null: drop a leading `ISRC`, spaces and hyphens, raise letters, check the shape.
 
     Longer strings are not cut to twelve characters: a wrong code is worse than none. All-zero designations (empty-drive readings) are null.
@@ -37,12 +37,12 @@ def isrc_expr(value: pl.Expr) -> pl.Expr:
 
 
 def normalise_isrc(value: str) -> str | None:
-    """Return the ISRC of one value as `isrc_expr` does."""
-    code = shaped_isrc(value)
+    """Return the ISRC of one value as `normalise_isrc_expr` does."""
+    code = parse_isrc(value)
     return code if code and not re.search(_JUNK_ISRC, code) else None
 
 
-def shaped_isrc(value: str) -> str | None:
+def parse_isrc(value: str) -> str | None:
     """Return the ISRC whatever its digits. A code that nobody can carry has the right shape, so a lookup answers 404 and not 400."""
     if _BARE_ISRC.fullmatch(value):
         return value
@@ -50,7 +50,7 @@ def shaped_isrc(value: str) -> str | None:
     return code if re.fullmatch(ISRC_SHAPE, code) else None
 
 
-def iswc_expr(value: pl.Expr) -> pl.Expr:
+def normalise_iswc_expr(value: pl.Expr) -> pl.Expr:
     """Normalise a text to a bare ISWC (`T` and ten digits) with a right check digit, or null."""
     code = value.str.to_uppercase().str.replace_all(_SEPARATORS, "")
     # ISO 15707: `T` counts as 1, digit i as i times its value; the check digit makes the sum a multiple of 10.
@@ -67,7 +67,7 @@ def normalise_iswc(value: str) -> str | None:
     return code if re.fullmatch(ISWC_SHAPE, code) else None
 
 
-def gtin_expr(value: pl.Expr) -> pl.Expr:
+def normalise_gtin_expr(value: pl.Expr) -> pl.Expr:
     """Normalise barcode text (8 to 14 digits among spaces, dashes, a trailing `>`) to a GTIN-14 with a right check digit, or null."""
     digits = value.str.replace_all(r"[\s\-.>]", "")
     stripped = digits.str.strip_chars_start("0")

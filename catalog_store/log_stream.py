@@ -133,7 +133,7 @@ def write_to_log(lines: bytes) -> None:
             os.write(sys.stderr.fileno(), lines)
 
 
-def lost_lines() -> int:
+def count_lost_lines() -> int:
     """Return how many lines of this process's log could not be written."""
     return 0 if _guarded is None else _guarded.lost_lines
 

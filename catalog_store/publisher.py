@@ -29,13 +29,13 @@ from catalog_store.changes import read_builds
 from catalog_store.current_link import (
     BUILDING,
     ROLLBACK_LINK,
+    build_marker_path,
     clear_markers,
+    find_live_folder,
     flush,
     flush_folder,
     is_live,
-    live_folder,
     make_link,
-    marker_path,
     remove_leftovers,
     require_link,
     require_usable_current,
@@ -62,10 +62,10 @@ from catalog_store.snapshot import (
     StoredFile,
     StoredTable,
     TablePart,
+    compute_schema_version,
     describe_file,
+    hash_file,
     read_manifest,
-    schema_version,
-    sha256,
     verify,
 )
 from catalog_store.snapshot_invariants import require_invariants
@@ -133,17 +133,17 @@ def publish(
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(BUILDING + snapshot_id)
         # Over all snapshots and not from the live one: after a rollback the live one is not the newest.
-        sequence = 1 + max((each.manifest.sequence for each in snapshots(root)), default=0)
+        sequence = 1 + max((each.manifest.sequence for each in list_snapshots(root)), default=0)
         identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
-            manifest = _build(tables, building, identity, attachments, recognition, report, live_folder(root))
+            manifest = _build(tables, building, identity, attachments, recognition, report, find_live_folder(root))
             report("checking invariants")
             require_invariants(building, manifest)
             report("flushing to disk")
             # Everything is on disk before the folder gets its name, so a named snapshot is complete even after a power failure.
             flush(building)
             # The marker exists before the name: a kill between the two renames leaves a snapshot that is known never to have been live.
-            next_link = make_link(root, Path(SNAPSHOTS) / snapshot_id, marker_path(root, snapshot_id).name)
+            next_link = make_link(root, Path(SNAPSHOTS) / snapshot_id, build_marker_path(root, snapshot_id).name)
             flush_folder(root)
             building.rename(final)
             flush_folder(final.parent)
@@ -190,7 +190,7 @@ def _build(
         format_version=FORMAT_VERSION,
         id=identity.snapshot_id,
         created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        schema_version=schema_version(names),
+        schema_version=compute_schema_version(names),
         tables={name: _describe_table(folder, published[name]) for name in names},
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
@@ -230,7 +230,7 @@ def _describe_serving(folder: Path, files: Iterable[Path], previous: Path | None
 
 def _describe_table(folder: Path, table: Path) -> StoredTable:
     files = tuple(
-        TablePart(path.relative_to(folder).as_posix(), pq.read_metadata(path).num_rows, path.stat().st_size, sha256(path))
+        TablePart(path.relative_to(folder).as_posix(), pq.read_metadata(path).num_rows, path.stat().st_size, hash_file(path))
         for path in parts(table)
     )
     return StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), files)
@@ -263,12 +263,12 @@ def _largest_id_reader(kind: str) -> Callable[[Path], int]:
     return lambda part: pc.max(pq.read_table(part, columns=[f"{kind}_id"]).column(0)).as_py() or 0
 
 
-def snapshots(root: Path) -> list[Snapshot]:
+def list_snapshots(root: Path) -> list[Snapshot]:
     """Return all published snapshots with a usable manifest, in the order of publishing; the live one is marked."""
     return _scan_snapshots(root)[0]
 
 
-def damaged_snapshots(root: Path) -> dict[str, str]:
+def list_damaged_snapshots(root: Path) -> dict[str, str]:
     """Return the folders of snapshots without a usable manifest, and the reason of each."""
     return {folder.name: reason for folder, reason in _scan_snapshots(root)[1].items()}
 
@@ -291,13 +291,13 @@ def find_unused_id(root: Path, wanted: str) -> str:
 
     An id made from the time repeats when the clock goes back.
     """
-    live = live_folder(root)
+    live = find_live_folder(root)
     known = {*read_builds(live)} if live else set()
     candidates = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
     return next(name for name in candidates if name not in known and not os.path.lexists(root / SNAPSHOTS / name))
 
 
-def current_folder(root: Path) -> Path | None:
+def find_current_folder(root: Path) -> Path | None:
     """Return the folder of the live snapshot; None before the first publish."""
     try:
         return root / (root / CURRENT).readlink()
@@ -305,9 +305,9 @@ def current_folder(root: Path) -> Path | None:
         return None
 
 
-def live_snapshot(root: Path) -> Snapshot:
+def read_live_snapshot(root: Path) -> Snapshot:
     """Return the live snapshot; NoSnapshotError before the first publish."""
-    folder = current_folder(root)
+    folder = find_current_folder(root)
     if folder is None:
         raise NoSnapshotError(f"nothing is published under {root}: build a catalog first")
     return Snapshot(folder, read_manifest(folder), is_current=True)
@@ -322,7 +322,7 @@ def find_snapshot(root: Path, snapshot_id: str) -> Snapshot:
 def _find_folder(root: Path, snapshot_id: str) -> Path:
     folder = root / SNAPSHOTS / snapshot_id
     if not ID_SHAPE.fullmatch(snapshot_id) or not folder.is_dir():
-        known = ", ".join(snapshot.id for snapshot in snapshots(root)) or "none"
+        known = ", ".join(snapshot.id for snapshot in list_snapshots(root)) or "none"
         raise NoSnapshotError(f"no snapshot {snapshot_id!r} under {root}: there are {known}")
     return folder
 
@@ -356,7 +356,7 @@ def prune(root: Path, keep: int, *, report: Callable[[str], None] = _ignore_repo
     with _lock_publisher(root):
         require_usable_current(root)
         remove_leftovers(root, report)
-        removable = [snapshot for snapshot in snapshots(root)[:-keep] if not snapshot.is_current]
+        removable = [snapshot for snapshot in list_snapshots(root)[:-keep] if not snapshot.is_current]
         # After a power failure `current` must not name one of the removed snapshots again.
         flush_folder(root)
         for snapshot in removable:

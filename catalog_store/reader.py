@@ -66,11 +66,11 @@ class Catalog:
 
     def track_body(self, recording_id: int) -> bytes | None:
         """Return the encoded wire JSON of the track of exactly that id."""
-        return tracks.track_body(self._store, recording_id)
+        return tracks.read_track_body(self._store, recording_id)
 
     def track_bodies(self, recording_ids: Sequence[int]) -> dict[int, bytes]:
         """Return the encoded wire JSON of many tracks; unknown ids are absent."""
-        return tracks.track_bodies(self._store, recording_ids)
+        return tracks.read_track_bodies(self._store, recording_ids)
 
     def resolve_id(self, recording_id: int) -> int | None:
         """Return the id under which a recording lives now, redirects followed; None when there is none."""
@@ -78,47 +78,47 @@ class Catalog:
 
     def track_by_isrc(self, isrc: str) -> tuple[int, bytes] | None:
         """Return (id, encoded wire JSON) of the track with an ISRC in any spelling: `id_for_isrc` and `track_body` in one."""
-        return tracks.track_by_isrc(self._store, isrc)
+        return tracks.find_track_by_isrc(self._store, isrc)
 
     def id_for_isrc(self, isrc: str) -> int | None:
         """Return the recording that carries an ISRC."""
-        return tracks.id_for_isrc(self._store, isrc)
+        return tracks.find_id_by_isrc(self._store, isrc)
 
     def isrcs(self, recording_id: int) -> list[str]:
         """Return every ISRC of a recording, the representative one first."""
-        return tracks.isrcs(self._store, recording_id)
+        return tracks.list_isrcs(self._store, recording_id)
 
     def ids_for_isrcs(self, isrcs: Sequence[str]) -> dict[str, int]:
         """Return the recordings that carry many ISRCs, by the spelling given."""
-        return tracks.ids_for_isrcs(self._store, isrcs)
+        return tracks.find_ids_by_isrcs(self._store, isrcs)
 
     def ids_for_external(self, source: str, external_id: str) -> list[int]:
         """Return the recordings behind a platform's id, most popular first."""
-        return tracks.ids_for_external(self._store, source, external_id)
+        return tracks.find_ids_by_external(self._store, source, external_id)
 
     def ids_for_externals(self, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
         """Return the recordings behind many ids of one platform, by the spelling given."""
-        return tracks.ids_for_externals(self._store, source, external_ids)
+        return tracks.find_ids_by_externals(self._store, source, external_ids)
 
     def links(self, recording_id: int) -> list[PlatformLink]:
         """Return the platform links of a recording, in platform order."""
-        return platform_links.links(self._store, recording_id)
+        return platform_links.list_links(self._store, recording_id)
 
     def links_of(self, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
         """Return the platform links of many recordings; unknown ids are absent."""
-        return platform_links.links_of(self._store, recording_ids)
+        return platform_links.list_links_by_recording(self._store, recording_ids)
 
     def iswcs(self, recording_id: int) -> list[WorkTitle]:
         """Return the compositions that a recording performs."""
-        return iswc_queries.iswcs(self._store, recording_id)
+        return iswc_queries.list_iswcs(self._store, recording_id)
 
     def work(self, code: str, limit: int, cursor: str | None = None) -> Work | None:
         """Return a composition and `limit` of its recordings, most popular first; InvalidCursorError."""
-        return iswc_queries.work(self._store, self._cursors, code, limit, cursor)
+        return iswc_queries.find_work(self._store, self._cursors, code, limit, cursor)
 
     def slim_bodies(self, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
         """Return slim tracks (contract B10) of many ids with their links; unknown ids are absent, redirects are not followed."""
-        return tracks.slim_bodies(self._store, recording_ids)
+        return tracks.read_slim_bodies(self._store, recording_ids)
 
     def browse(
         self,
@@ -139,30 +139,30 @@ class Catalog:
 
         InvalidQueryError for a limit outside 1..100, InvalidCursorError. `today` is not bound into the cursor.
         """
-        return release_queries.new_releases(self._store, self._cursors, today=today, limit=limit, cursor=cursor)
+        return release_queries.list_new_releases(self._store, self._cursors, today=today, limit=limit, cursor=cursor)
 
     def artist(self, artist_id: int) -> Artist | None:
         """Return the artist, or the one it was merged into (with that `id`); None when there is none."""
-        return release_queries.artist(self._store, artist_id)
+        return release_queries.find_artist(self._store, artist_id)
 
     def artist_releases(self, artist_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """Return encoded entries (as new_releases) of an artist's releases, newest first, undated last; None for an unknown artist.
 
         Merged ids as in `artist`. InvalidQueryError for a limit outside 1..100, InvalidCursorError.
         """
-        return release_queries.releases_of(self._store, self._cursors, "artist", artist_id, limit=limit, cursor=cursor)
+        return release_queries.list_releases(self._store, self._cursors, "artist", artist_id, limit=limit, cursor=cursor)
 
     def label(self, label_id: int) -> Label | None:
         """Return the label, or the one it was merged into (with that `id`); None when there is none."""
-        return release_queries.label(self._store, label_id)
+        return release_queries.find_label(self._store, label_id)
 
     def label_releases(self, label_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """Return the releases of a label as `artist_releases` does."""
-        return release_queries.releases_of(self._store, self._cursors, "label", label_id, limit=limit, cursor=cursor)
+        return release_queries.list_releases(self._store, self._cursors, "label", label_id, limit=limit, cursor=cursor)
 
     def release(self, release_id: int) -> ReleaseBody | None:
         """Return the encoded release with all its tracks, or the one it was merged into (with that `id`); None when there is none."""
-        return release_queries.release(self._store, release_id)
+        return release_queries.find_release(self._store, release_id)
 
     def changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
         """Return the changes of ids after the build `since` (a snapshot id) up to this one.
@@ -170,11 +170,11 @@ class Catalog:
         UnknownBuildError when this catalog does not descend from that build or no longer has its history. InvalidQueryError for a limit
         outside 1..1000, InvalidCursorError.
         """
-        return id_changes.changes(self._store, self._cursors, since, limit=limit, cursor=cursor)
+        return id_changes.list_changes(self._store, self._cursors, since, limit=limit, cursor=cursor)
 
     def genres(self) -> list[Genre]:
         """Return the canonical genre tree."""
-        return genre_tree.genres(self._store)
+        return genre_tree.read_genres(self._store)
 
     def search(self, *, artist: str, title: str, limit: int = track_search.DEFAULT_LIMIT, cursor: str | None = None) -> SearchPage:
         """Return recordings by artist and title; InvalidQueryError for blank names or a limit out of range, InvalidCursorError."""
@@ -188,11 +188,11 @@ class Catalog:
 
         For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it.
         """
-        return evidence_queries.evidence(self.folder / TABLES_FOLDER, recording_id)
+        return evidence_queries.collect_evidence(self.folder / TABLES_FOLDER, recording_id)
 
     def genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
         """Return why the recording of exactly that id has its genres, most trusted first. Like `evidence`, it reads Parquet."""
-        return genre_evidence_queries.genre_evidence(self.folder / TABLES_FOLDER, recording_id)
+        return genre_evidence_queries.read_genre_evidence(self.folder / TABLES_FOLDER, recording_id)
 
     def close(self) -> None:
         """Release files and memory; queries that run meanwhile may raise CatalogClosedError."""

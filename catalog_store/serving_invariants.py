@@ -90,7 +90,7 @@ def list_serving_checks(folder: Path, manifest: Manifest, known: Mapping[str, Id
 
 def _compare_ids(expected: IdSet, found: IdSet, what: str) -> Faults:
     """Compare two sets of ids; report ids that only one has, and repeated ones."""
-    (lacking, first), (more, others) = expected.missing_from(found), found.missing_from(expected)
+    (lacking, first), (more, others) = expected.find_missing(found), found.find_missing(expected)
     shown = [*(f"{what} {number} is missing" for number in first), *(f"{what} {number} is not in the tables" for number in others)]
     shown += [f"{found.repeated} ids occur more than once"] if found.repeated else []
     return lacking + more + found.repeated, tuple(shown[:SHOWN])
@@ -199,7 +199,7 @@ def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> F
             works += len(blobs)
             packed = np.frombuffer(b"".join(blob for (blob,) in blobs), dtype="<u8")
             performed += len(packed)
-            lacked = recordings.unknown((packed & np.uint64((1 << WORK_ID_BITS) - 1)).astype(np.int64))
+            lacked = recordings.find_unknown((packed & np.uint64((1 << WORK_ID_BITS) - 1)).astype(np.int64))
             wrong += len(lacked)
             shown += [f"recording {number} is not in the tables" for number in lacked[: SHOWN - len(shown)].tolist()]
     return _combine_faults(
@@ -276,8 +276,8 @@ def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], reco
             block = ids[start : start + ROWS_PER_BATCH].astype(np.int64)
             counts = block != _RECOGNITION_VOID
             found += int(np.count_nonzero(counts))
-            lacked = recordings.unknown(block[counts])
-            lacked = lacked if keys is not None else _read_redirected(tables).unknown(lacked)
+            lacked = recordings.find_unknown(block[counts])
+            lacked = lacked if keys is not None else _read_redirected(tables).find_unknown(lacked)
             wrong += len(lacked)
             shown += [f"recording {number} is not in the tables" for number in lacked[: SHOWN - len(shown)].tolist()]
             if keys is not None:

@@ -147,7 +147,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         """The snapshot id."""
         return self.manifest.id
 
-    def summary(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         """Return the facts for an operator, as plain values."""
         recordings = self.manifest.tables["recording"].rows
         return {"id": self.id, "created_at": self.manifest.created_at, "is_current": self.is_current, "recordings": recordings}
@@ -228,12 +228,12 @@ def _find_fault(folder: Path, file: StoredFile | TablePart, *, contents: bool) -
     size = path.stat().st_size
     if size != file.bytes:
         return f"{file.path} has {size} bytes instead of {file.bytes}"
-    if contents and sha256(path) != file.sha256:
+    if contents and hash_file(path) != file.sha256:
         return f"{file.path} has other contents than were published"
     return None
 
 
-def sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hex, read in blocks."""
     # `file_digest` has a buffer of its own; a second one would only copy.
     with path.open("rb", buffering=0) as file:
@@ -242,10 +242,10 @@ def sha256(path: Path) -> str:
 
 def describe_file(folder: Path, path: Path) -> StoredFile:
     """Return the manifest entry of the file `path` below `folder`."""
-    return StoredFile(path.relative_to(folder).as_posix(), path.stat().st_size, sha256(path))
+    return StoredFile(path.relative_to(folder).as_posix(), path.stat().st_size, hash_file(path))
 
 
-def schema_version(names: Iterable[str]) -> str:
+def compute_schema_version(names: Iterable[str]) -> str:
     """Return a digest of the shape of the named tables. It changes with a column or a type, not with a description."""
     shapes = [(name, [(column.name, str(column.type)) for column in TABLES[name].columns]) for name in sorted(names)]
     return hashlib.sha256(msgspec.json.encode(shapes)).hexdigest()[:16]

@@ -29,7 +29,7 @@ from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving_invariants import Faults, list_serving_checks
 from catalog_store.snapshot import MANIFEST, TABLES_FOLDER
 from catalog_store.tables import TABLES
-from catalog_store.tables.references import references
+from catalog_store.tables.references import list_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,7 +126,7 @@ class _Checks:
 def _check_references(checks: _Checks, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
     """Check each table that others refer to, one after the other. Return the ids of the entities, for the checks of the serving files."""
     by_target: defaultdict[tuple[str, str], list[Reference]] = defaultdict(list)
-    for reference in references(tables):
+    for reference in list_references(tables):
         by_target[reference.other, reference.key].append(reference)
     known: dict[str, IdSet] = {}
     for (table, key), referring in by_target.items():
@@ -208,7 +208,7 @@ def _compare_nested_rows(tables: dict[str, Path], manifest: Manifest) -> Faults:
 def _find_unknown(tables: dict[str, Path], reference: Reference, known: IdSet) -> Faults:
     count, shown = 0, list[object]()
     for block in _read_referring(tables[reference.table], reference):
-        lacked = known.unknown(_as_integers(block))
+        lacked = known.find_unknown(_as_integers(block))
         count += len(lacked)
         if len(lacked) and len(shown) < SHOWN:
             wrong = block.filter(pl.Series(np.isin(_as_integers(block), lacked)))
@@ -251,7 +251,7 @@ def _find_redirected_living(tables: dict[str, Path], table: str, known: IdSet) -
     count, shown = 0, list[int]()
     for batch in read_batches(tables["redirect"], ["kind", "old_id"]):
         old = pl.DataFrame(batch).filter(pl.col("kind") == table)["old_id"].to_numpy()
-        living = np.setdiff1d(old, known.unknown(old))
+        living = np.setdiff1d(old, known.find_unknown(old))
         count += len(living)
         shown += living[: SHOWN - len(shown)].tolist()
     return count, tuple(f"old_id={number}" for number in shown)
@@ -259,6 +259,6 @@ def _find_redirected_living(tables: dict[str, Path], table: str, known: IdSet) -
 
 def _compare_tracks(tables: dict[str, Path], manifest: Manifest, recordings: IdSet) -> Faults:
     tracks = IdSet(_read_values(tables["track"], "track", "recording_id"), rows=manifest.tables["track"].rows)
-    without, shown = recordings.missing_from(tracks)
-    more, others = tracks.missing_from(recordings)
+    without, shown = recordings.find_missing(tracks)
+    more, others = tracks.find_missing(recordings)
     return without + more + tracks.repeated, tuple(f"recording_id={number}" for number in [*shown, *others][:SHOWN])

@@ -148,14 +148,14 @@ def explain_recording(options: argparse.Namespace) -> int:
 
 def list_snapshots(options: argparse.Namespace) -> int:
     """Print published snapshots in the order of publication. The output marks the live one and damaged ones."""
-    from catalog_store.publisher import damaged_snapshots, snapshots  # noqa: PLC0415
+    from catalog_store.publisher import list_damaged_snapshots, list_snapshots  # noqa: PLC0415
     from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
 
     if not (options.catalog / SNAPSHOTS).is_dir():
         return _fail(f"no catalog at {options.catalog}: it has no folder {SNAPSHOTS!r}; --catalog takes the folder that `build` was given")
-    for snapshot in snapshots(options.catalog):
-        print(json.dumps(snapshot.summary()))
-    for name, reason in damaged_snapshots(options.catalog).items():
+    for snapshot in list_snapshots(options.catalog):
+        print(json.dumps(snapshot.describe()))
+    for name, reason in list_damaged_snapshots(options.catalog).items():
         print(json.dumps({"id": name, "damaged": reason}))
     return 0
 
@@ -170,25 +170,25 @@ def roll_back(options: argparse.Namespace) -> int:
             live = rollback(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
-    print(json.dumps(live.summary()))
+    print(json.dumps(live.describe()))
     return 0
 
 
 def verify(options: argparse.Namespace) -> int:
     """Check a snapshot: every byte against its checksums, then its files against each other. Some three seconds a gigabyte."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from catalog_store.publisher import find_snapshot, live_snapshot  # noqa: PLC0415
+    from catalog_store.publisher import find_snapshot, read_live_snapshot  # noqa: PLC0415
     from catalog_store.snapshot import verify as verify_files  # noqa: PLC0415
     from catalog_store.snapshot_invariants import require_invariants  # noqa: PLC0415
 
     try:
-        found = find_snapshot(options.catalog, options.snapshot) if options.snapshot else live_snapshot(options.catalog)
+        found = find_snapshot(options.catalog, options.snapshot) if options.snapshot else read_live_snapshot(options.catalog)
         verify_files(found.folder, report=log.info)
         log.info("every file is what the manifest says; checking invariants")
         require_invariants(found.folder, found.manifest)
     except CatalogError as error:
         return _fail(str(error))
-    print(json.dumps({**found.summary(), "verified": True}))
+    print(json.dumps({**found.describe(), "verified": True}))
     return 0
 
 

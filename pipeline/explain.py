@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from catalog_store.publisher import live_snapshot
-from catalog_store.queries.evidence import Evidence, Found, Other, evidence, find
+from catalog_store.publisher import read_live_snapshot
+from catalog_store.queries.evidence import Evidence, Found, Other, collect_evidence, find_recording
 from catalog_store.snapshot import TABLES_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
@@ -46,10 +46,10 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
     cannot be read.
     """
     # The snapshot is looked up once: a build may publish another one meanwhile, and evidence must come from a single snapshot.
-    snapshot = live_snapshot(paths.root)
+    snapshot = read_live_snapshot(paths.root)
     tables = snapshot.folder / TABLES_FOLDER
-    found = find(tables, key)
-    known = evidence(tables, found.recording_id) if found else None
+    found = find_recording(tables, key)
+    known = collect_evidence(tables, found.recording_id) if found else None
     if found is None or known is None:
         raise ValueError(f"snapshot {snapshot.id} has no recording {key!r}: give a track id, an ISRC or <platform>:<external id>")
     return Explanation(snapshot.id, found, known, _read_staged(paths, known), _read_decisions(paths, known))

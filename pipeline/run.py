@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from catalog_store.errors import CatalogError
-from catalog_store.publisher import live_snapshot
+from catalog_store.publisher import read_live_snapshot
 from pipeline.build.claim import CatalogBusyError, Holder, hold_claim
 from pipeline.build.live_work import StaleWorkError
 from pipeline.definitions import build_definitions
@@ -42,7 +42,7 @@ def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
         if relink:
             BuildPaths(settings.root).ask_for_relink()
         stages = _materialise(settings, run_id)
-    return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
+    return {**read_live_snapshot(settings.root).describe(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
 def run_reclassify(settings: Settings) -> dict[str, object]:
@@ -56,7 +56,7 @@ def run_reclassify(settings: Settings) -> dict[str, object]:
     with _claim_run("reclassify", settings, RECLASSIFY) as run_id:
         has_sources = settings.dumps is not None or settings.sources.is_file()
         stages = _materialise(settings, run_id, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])
-    return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
+    return {**read_live_snapshot(settings.root).describe(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from catalog_api.problems import CODES
 from catalog_api.settings import render_settings_page
-from catalog_store.tables.reference import table_reference
+from catalog_store.tables.reference import render_table_reference
 from pipeline.dumps.staging.reject_reasons import Reason
 from scripts.contract_page import render_contract_page
 
@@ -45,7 +45,7 @@ PAGES = {
     "errors.md": render_errors,
     "rejects.md": render_rejects,
     "settings.md": render_settings_page,
-    "tables.md": table_reference,
+    "tables.md": render_table_reference,
 }
 
 

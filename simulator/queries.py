@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from catalog_store.name_keys import EDIT_KINDS, name_key, title_keys
+from catalog_store.name_keys import EDIT_KINDS, build_name_key, build_title_keys
 from simulator.randomness import hash_keys
 from simulator.typed_names import add_noise, add_typo
 
@@ -78,9 +78,9 @@ def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) 
 
 def find_answer_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:
     """Return the names that recordings of one answer share: primary artists in any order, song, and variant."""
-    keys = title_keys(title)
+    keys = build_title_keys(title)
     tags = [tag for tag in keys.variant.split("+") if not (absorbs_edits and tag.partition(":")[0] in EDIT_KINDS)]
-    return tuple(sorted({name_key(artist) for artist in artists})), keys.core, "+".join(tags)
+    return tuple(sorted({build_name_key(artist) for artist in artists})), keys.core, "+".join(tags)
 
 
 def _order_recordings(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
@@ -128,7 +128,7 @@ def _make_cosmetic(rng: Random, song: Song) -> _Names | None:
     if song.guests and rng.random() < _CREDITED:
         title += f" {rng.choice(('feat.', 'ft.', 'featuring', '(feat.', '(with'))} {song.guests[0]}"
         title += ")" if "(feat." in title[len(song.title) :] or "(with" in title[len(song.title) :] else ""
-    made = add_noise(rng, artist, title, may_tag=not title_keys(song.title).variant)
+    made = add_noise(rng, artist, title, may_tag=not build_title_keys(song.title).variant)
     return made if made != (artist, title) else None
 
 
@@ -171,7 +171,7 @@ def _make_missing(rng: Random, song: Song) -> _Names | None:
 def _change_one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
     """Apply `change` to the words of artist or title, whichever has several; the title without its version note."""
     artist, title = _make_exact(rng, song)
-    base = title_keys(song.title)
+    base = build_title_keys(song.title)
     fields = [artist.split(), title.split()]
     # A title with a version note or credits stays whole: moved words of a note would make another version.
     usable = [number for number, words in enumerate(fields) if len(words) > 1 and (number == 0 or not (base.variant or base.credits))]
@@ -229,8 +229,8 @@ def _make_absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, see
     artist = pl.col("artists").list.eval(pl.element().struct.field("name"))
     # Only recordings of the invented queries' artists are read: their titles decide whether a query names one.
     theirs = names.select("title", name=artist).explode("name").join(asked.lazy(), on="name").unique().collect()
-    known = {(name_key(name), title_keys(title).core) for title, name in theirs.iter_rows()}
-    return (one for one in made if (name_key(one[0]), title_keys(one[1]).core) not in known)
+    known = {(build_name_key(name), build_title_keys(title).core) for title, name in theirs.iter_rows()}
+    return (one for one in made if (build_name_key(one[0]), build_title_keys(one[1]).core) not in known)
 
 
 def _invent_names(rng: Random, song: Song, others: Sequence[Song]) -> _Names:

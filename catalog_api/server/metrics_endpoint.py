@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from catalog_api.server.request_statistics import BUCKETS, read_reports
-from catalog_store.log_stream import lost_lines
+from catalog_store.log_stream import count_lost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ class WorkerMetrics(Collector):
         for code, count in sorted(sum((Counter(worker.refusals) for worker in every), Counter()).items()):
             refusals.add_metric([code], count)
         yield refusals
-        lost = lost_lines() + sum(worker.lost_lines for worker in every)
+        lost = count_lost_lines() + sum(worker.lost_lines for worker in every)
         yield CounterMetricFamily("catalog_api_lost_log_lines", "Lines of the log that could not be written", value=lost)
         now = time.time()
         yield from _collect_state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)

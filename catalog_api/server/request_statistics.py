@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from catalog_store.log_stream import lost_lines
+from catalog_store.log_stream import count_lost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +145,7 @@ class RequestStatistics:
             live.refused,
             standing.behind_seconds,
             standing.is_following,
-            lost_lines(),
+            count_lost_lines(),
         )
 
 

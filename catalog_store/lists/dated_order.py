@@ -28,11 +28,11 @@ class DatedOrder:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def stamp(self, rank: int) -> int:
+    def read_stamp(self, rank: int) -> int:
         """Return the stamp of a rank."""
         return -int(self._ages[np.searchsorted(self._starts, rank, side="right") - 1])
 
-    def unheard_of(self, rank: int) -> int:
+    def read_unheard(self, rank: int) -> int:
         """Return `unheard` of a rank; 0 in an order without it."""
         return 0 if self.unheard is None else int(self.unheard[rank])
 

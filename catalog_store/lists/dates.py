@@ -23,28 +23,28 @@ LEAST_HEARD = 2**23 - 1
 LAST_YEAR = 9_999
 
 
-def stamp_expr(day: str = "release_date", precision: str = "release_date_precision") -> pl.Expr:
+def encode_stamp_expr(day: str = "release_date", precision: str = "release_date_precision") -> pl.Expr:
     """Return stamps over columns of `YYYY-MM-DD` and precision."""
     digits = pl.col(day).str.replace_all("-", "", literal=True).cast(pl.UInt32)
     return (digits * _STEPS + pl.col(precision).replace_strict(_KNOWN, default=0, return_dtype=pl.UInt32)).fill_null(0).cast(pl.UInt32)
 
 
-def stamps_of_year(year: int) -> tuple[int, int]:
+def compute_year_stamps(year: int) -> tuple[int, int]:
     """Return the (first, last) stamp of `year`."""
     return year * _YEAR, (year + 1) * _YEAR - 1
 
 
-def latest_stamp(day: date) -> int:
+def compute_latest_stamp(day: date) -> int:
     """Return the largest stamp that is not after `day`."""
     return ((day.year * 100 + day.month) * 100 + day.day) * _STEPS + _STEPS - 1
 
 
-def unheard_expr(popularity: str) -> pl.Expr:
+def encode_unheard_expr(popularity: str) -> pl.Expr:
     """Return `unheard` over a column of popularities 0..1; a missing popularity counts as 0."""
     heard = (pl.col(popularity).fill_null(0).clip(0, 1) * LEAST_HEARD).floor().cast(pl.UInt32)
     return pl.lit(LEAST_HEARD, pl.UInt32) - heard
 
 
-def unheard_sql(popularity: str) -> str:
-    """Return the SQL form of `unheard_expr`."""
+def render_unheard_sql(popularity: str) -> str:
+    """Return the SQL form of `encode_unheard_expr`."""
     return f"{LEAST_HEARD} - floor({popularity} * {LEAST_HEARD})::BIGINT"

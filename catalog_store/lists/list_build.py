@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from catalog_store.array_files import ArrayWriter
-from catalog_store.lists.dates import LEAST_HEARD, stamp_expr, unheard_expr
+from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unheard_expr
 from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.posting_lists import write_lists
 from catalog_store.search.layout import choose_unsigned
@@ -67,7 +67,7 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
 
 def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all tracks. Return the rank of each recording id."""
-    own = scan_table(TABLES["recording"], tables["recording"]).select(id="recording_id", stamp=stamp_expr(*_DATED)).collect()
+    own = scan_table(TABLES["recording"], tables["recording"]).select(id="recording_id", stamp=encode_stamp_expr(*_DATED)).collect()
     # A track shows its releases. A position by any date but the earliest of theirs looks wrong to a reader.
     shown = pl.Series(_find_earliest_stamps(tables)[own["id"].to_numpy()])
     dated = own.with_columns(stamp=pl.when(shown < _UNDATED).then(shown).otherwise("stamp"))
@@ -77,7 +77,7 @@ def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
 def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
     """Return by recording id the earliest stamp of its releases, _UNDATED where none has a date."""
     stamps = np.full(_find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
-    releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=stamp_expr(*_DATED)).collect()
+    releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=encode_stamp_expr(*_DATED)).collect()
     # Stamp 0 means no date. It would win every minimum, so it becomes the largest value.
     stamps[releases["release_id"].to_numpy()] = releases["stamp"].replace(0, _UNDATED).to_numpy()
     earliest = np.full(_find_largest_id(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
@@ -89,10 +89,10 @@ def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
 
 def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all releases. Return the rank of each release id."""
-    artists = scan_table(TABLES["artist"], tables["artist"]).select("artist_id", unheard=unheard_expr("popularity")).collect()
+    artists = scan_table(TABLES["artist"], tables["artist"]).select("artist_id", unheard=encode_unheard_expr("popularity")).collect()
     releases = (
         scan_table(TABLES["release"], tables["release"])
-        .select("artist_id", id="release_id", stamp=stamp_expr(*_DATED))
+        .select("artist_id", id="release_id", stamp=encode_stamp_expr(*_DATED))
         .collect()
         .join(artists, on="artist_id", how="left", maintain_order="left")
         .select("id", "stamp", pl.col("unheard").fill_null(LEAST_HEARD))

@@ -43,12 +43,12 @@ class ListIndex:
         """The largest recording id."""
         return len(self._track_ranks) - 1
 
-    def ranks(self, name: str, first: int, length: int) -> Ranks:
+    def read_ranks(self, name: str, first: int, length: int) -> Ranks:
         """Return the list of `length` ranks that begins at `first`."""
         ranks: Ranks = self._lists[name][first : first + length]
         return ranks
 
-    def track_ranks(self, recording_ids: NDArray[np.uint64]) -> Ranks:
+    def find_track_ranks(self, recording_ids: NDArray[np.uint64]) -> Ranks:
         """Return the ranks of recording ids, NO_RANK where there is none."""
         ranks = np.full(len(recording_ids), NO_RANK, dtype=np.uint32)
         known = recording_ids < np.uint64(len(self._track_ranks))

@@ -16,36 +16,36 @@ everything else that needs a second string do not belong here.
 
 from __future__ import annotations
 
-from catalog_store.name_keys.artist_names import name_key, name_key_expr, name_key_series
+from catalog_store.name_keys.artist_names import build_name_key, build_name_key_expr, build_name_key_series
 from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, fold_series
 from catalog_store.name_keys.title_grammar import (
     TitleKeys,
-    display_title,
-    display_title_expr,
-    title_keys,
-    title_keys_frame,
-    title_segments,
-    title_segments_expr,
+    build_title_keys,
+    build_title_keys_frame,
+    compose_display_title,
+    compose_display_title_expr,
+    split_title_segments,
+    split_title_segments_expr,
 )
-from catalog_store.name_keys.variants import EDIT_KINDS, variant_kinds, variants_agree
+from catalog_store.name_keys.variants import EDIT_KINDS, are_variants_compatible, list_variant_kinds
 
 __all__ = [
     "EDIT_KINDS",
     "TitleKeys",
+    "are_variants_compatible",
+    "build_name_key",
+    "build_name_key_expr",
+    "build_name_key_series",
+    "build_title_keys",
+    "build_title_keys_frame",
     "compact",
     "compact_expr",
-    "display_title",
-    "display_title_expr",
+    "compose_display_title",
+    "compose_display_title_expr",
     "fold",
     "fold_expr",
     "fold_series",
-    "name_key",
-    "name_key_expr",
-    "name_key_series",
-    "title_keys",
-    "title_keys_frame",
-    "title_segments",
-    "title_segments_expr",
-    "variant_kinds",
-    "variants_agree",
+    "list_variant_kinds",
+    "split_title_segments",
+    "split_title_segments_expr",
 ]

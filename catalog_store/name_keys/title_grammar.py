@@ -3,7 +3,7 @@ r"""The grammar of titles: a title -> core (the song), stem (no bracketed subtit
 `I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`. Segments
 are marked with U+001F (which folding never lets through) and read one by one. A title's first segment is its base and is never a version
 note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`. Columns are read in
-expressions, each distinct segment once. The few difficult titles go through `title_keys` one by one.
+expressions, each distinct segment once. The few difficult titles go through `build_title_keys` one by one.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ class TitleKeys(NamedTuple):
     notes: str
 
 
-def display_title(title: str, version: str | None) -> str:
+def compose_display_title(title: str, version: str | None) -> str:
     """Append the version that a platform stores separately to the title, in brackets."""
     return f"{title} ({version})" if version else title
 
 
-def display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
-    """Return the column form of `display_title`."""
+def compose_display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
+    """Return the column form of `compose_display_title`."""
     return pl.when(version.fill_null("") != "").then(pl.concat_str(title, pl.lit(" ("), version, pl.lit(")"))).otherwise(title)
 
 
-def title_keys(title: str, version: str | None = None) -> TitleKeys:
+def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
     """Return the keys of one title."""
-    shown = decode_entities(display_title(title, version))
+    shown = decode_entities(compose_display_title(title, version))
     folded = fold(shown)
     if folded and is_bare(folded) and not _DIGIT_RE.search(folded) and _GRAMMAR_WORDS.isdisjoint(folded.split(" ")):
         return TitleKeys(folded, folded, "", "", "")
@@ -111,7 +111,7 @@ def _mark_segments(folded: str) -> str:
     return _LEADING_BRACKET_RE.sub(r"\1 ", folded)
 
 
-def title_segments(title: str) -> list[str]:
+def split_title_segments(title: str) -> list[str]:
     """Return the segments of a display title behind its song, for `read_segment`, with letters as written: `["(feat.
 
     MØ", ") ", "-Kask Remix"]`.
@@ -119,15 +119,15 @@ def title_segments(title: str) -> list[str]:
     return _mark_segments(normalize_display(title)).split(_MARKER)[1:]
 
 
-def title_segments_expr(title: pl.Expr) -> pl.Expr:
-    """Return the column form of `title_segments`: lists of segments."""
+def split_title_segments_expr(title: pl.Expr) -> pl.Expr:
+    """Return the column form of `split_title_segments`: lists of segments."""
     marked = normalize_display_expr(title)
     for pattern, into in _SET_OFF:
         marked = marked.str.replace_all(f"(?i){pattern}", into)
     return marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER).list.slice(1)
 
 
-def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
+def build_title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     """Return the keys of a column of display titles: core, stem, variant, credits, notes, row for row; a null counts as blank.
 
     Pass distinct titles: a repeated title costs as much again. Titles of letters, digits and single spaces are their own core. For the
@@ -163,7 +163,7 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     frame = frame.with_columns(is_careful=_needs_care())
     # The column form cannot express these rules, so these few titles take the single form.
     careful = frame.filter("is_careful").select("row", "shown")
-    each = pl.DataFrame([title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
+    each = pl.DataFrame([build_title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
     bulk = frame.filter(~pl.col("is_careful")).select("row", *(pl.col(name).fill_null("") for name in TitleKeys._fields))
     return pl.concat([bulk, careful.select("row").hstack(each)]).sort("row").drop("row")
 
@@ -172,7 +172,7 @@ _KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
 
 
 def _needs_care() -> pl.Expr:
-    """Return whether only `title_keys` reads a title right: a few in a hundred."""
+    """Return whether only `build_title_keys` reads a title right: a few in a hundred."""
     return pl.any_horizontal(
         pl.col("core") == "",
         pl.col("core").str.contains(" n ", literal=True),

@@ -9,12 +9,12 @@ EDIT_KINDS = frozenset({"radio", "edit", "extended", "club", "clean", "intro", "
 """Kinds that are edits of the same performance. They are recordings of their own, but a search without a variant accepts them."""
 
 
-def variant_kinds(variant: str) -> frozenset[str]:
+def list_variant_kinds(variant: str) -> frozenset[str]:
     """Return the kinds without names: `extended+remix:tiesto` -> {extended, remix}."""
     return frozenset(tag.partition(":")[0] for tag in variant.split("+") if tag)
 
 
-def variants_agree(one: str, other: str) -> bool:
+def are_variants_compatible(one: str, other: str) -> bool:
     """Return whether both can name one recording: the same kinds, and names that are equal, missing or contained in each other."""
     if one == other:
         return True

@@ -15,10 +15,10 @@ import numpy as np
 
 from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.errors import UnknownGenreError
-from catalog_store.lists.dates import LAST_YEAR, stamps_of_year
+from catalog_store.lists.dates import LAST_YEAR, compute_year_stamps
 from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
 from catalog_store.lists.shuffle import MOST_BITS, SEED_BITS, Shuffle
-from catalog_store.queries.entity_names import by_id, by_name
+from catalog_store.queries.entity_names import find_by_id, find_ids_by_name
 from catalog_store.queries.pages import BodyPage, check_limit
 from catalog_store.serving.stored_body import restore_tracks
 
@@ -66,7 +66,7 @@ class _FilterRanks:
             if not 0 < filters.year <= LAST_YEAR:
                 self.end = 0
                 return
-            first, last = stamps_of_year(filters.year)
+            first, last = compute_year_stamps(filters.year)
             self.start, self.end = order.find_since(last), order.find_before(first)
 
     def find_first(self, count: int) -> Ranks:
@@ -107,7 +107,7 @@ def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
     # One more than the page: it tells whether a next page exists.
     ranks = choice.find_first(limit + 1)
     ids: list[int] = order.ids[ranks[:limit]].tolist()
-    return ids, Place(order.stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
+    return ids, Place(order.read_stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
 
 
 def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
@@ -142,7 +142,7 @@ def _walk_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, st
         # The share of tracks that pass is about `most` of `size`. A quarter more positions are tried, so that one step mostly suffices.
         step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
         places = np.arange(start, min(start + step, shuffle.size), dtype=np.uint64)
-        here = places[choice.find_passing(lists.track_ranks(shuffle.find_numbers(places)))][:count]
+        here = places[choice.find_passing(lists.find_track_ranks(shuffle.find_numbers(places)))][:count]
         found.append(here)
         start, count = start + step, count - len(here)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
@@ -155,19 +155,19 @@ def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
         found.append(_find_genre_list(store, filters))
     for kind, identifier, text in (("label", filters.label_id, filters.label), ("artist", filters.artist_id, filters.artist)):
         if identifier is not None or text is not None:
-            wanted = [identifier] if identifier is not None else by_name(store, kind, text or "")
-            named = [one for one in (by_id(store, kind, one) for one in wanted) if one is not None]
-            found.append(_merge_lists([store.lists.ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
+            wanted = [identifier] if identifier is not None else find_ids_by_name(store, kind, text or "")
+            named = [one for one in (find_by_id(store, kind, one) for one in wanted) if one is not None]
+            found.append(_merge_lists([store.lists.read_ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
     return found
 
 
 def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
-    wanted = [filters.genre_id] if filters.genre_id is not None else by_name(store, "genre", filters.genre or "")
+    wanted = [filters.genre_id] if filters.genre_id is not None else find_ids_by_name(store, "genre", filters.genre or "")
     marks = ",".join("?" * len(wanted))
     extents = store.fetch_rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
     if not extents:
         raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
-    return _merge_lists([store.lists.ranks("genre_tracks", *extent) for extent in extents])
+    return _merge_lists([store.lists.read_ranks("genre_tracks", *extent) for extent in extents])
 
 
 def _clip_to_id(identifier: int) -> int:

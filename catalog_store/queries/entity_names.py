@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from catalog_store.name_keys import name_key
+from catalog_store.name_keys import build_name_key
 from catalog_store.queries.tracks import find_survivor
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 
@@ -25,7 +25,7 @@ class Named(NamedTuple):
     releases: int
 
 
-def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
+def find_by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
     """Return the artist or label (`kind`) of that id, or the one it was merged into."""
     found = _read_row(store, kind, identifier)
     if found is None and (heir := find_survivor(store, kind, identifier)) is not None:
@@ -33,19 +33,19 @@ def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
     return found
 
 
-def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
+def find_ids_by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     """Return ids of the artists, labels or genres (`kind`) with a name of the same key, ascending; none for a blank name.
 
     An artist counts by its own name and by each name under which a recording or release credits it.
     """
-    key = name_key(name.encode(errors="replace").decode())
+    key = build_name_key(name.encode(errors="replace").decode())
     rows = store.fetch_rows(
         f"SELECT id, coalesce(nullif(other_name, ''), {kind}.name) FROM name JOIN {kind} ON {kind}_id = id "
         "WHERE kind = ? AND hash = ? ORDER BY id",
         (NAME_KINDS.index(kind), hash_name(NAME_KINDS.index(kind), key)),
     )
     # The hash of a key may be shared by another key, so the names themselves are compared.
-    return sorted({identifier for identifier, other in rows if key and name_key(other) == key})
+    return sorted({identifier for identifier, other in rows if key and build_name_key(other) == key})
 
 
 def _read_row(store: ServingStore, kind: str, identifier: int) -> Named | None:

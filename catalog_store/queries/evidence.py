@@ -139,7 +139,7 @@ class Evidence(msgspec.Struct, frozen=True):
     former_ids: list[int]
 
 
-def find(tables: Path, key: str) -> Found | None:
+def find_recording(tables: Path, key: str) -> Found | None:
     """Find the recording of a track id, an ISRC or `platform:external id` (a source record's id, else a link's); None if there is none.
 
     Merged ids are followed. ValueError for a key that is none of the three.
@@ -187,7 +187,7 @@ def _find_by_external_id(tables: Path, platform: str, external_id: str) -> Found
     return Found(ids[0], steps)
 
 
-def evidence(tables: Path, recording_id: int) -> Evidence | None:
+def collect_evidence(tables: Path, recording_id: int) -> Evidence | None:
     """Return all evidence about one recording of the snapshot whose `tables` folder is given; None when it has no such recording."""
     recording = _read_rows(tables, "recording", pl.col("recording_id") == recording_id)
     if recording.is_empty():

@@ -26,7 +26,7 @@ class GenreEvidence(NamedTuple):
     rule_id: str
 
 
-def genre_evidence(tables: Path, recording_id: int) -> list[GenreEvidence]:
+def read_genre_evidence(tables: Path, recording_id: int) -> list[GenreEvidence]:
     """Return the evidence of each genre, most trusted first; empty without genres. `tables` is the folder of a snapshot's tables."""
     nodes = scan_table(TABLES["genre"], tables / "genre").select("genre_id", "name")
     chosen = scan_table(TABLES["recording_genre"], tables / "recording_genre").filter(pl.col("recording_id") == recording_id)

@@ -17,6 +17,6 @@ class Genre(NamedTuple):
     parent: str | None
 
 
-def genres(store: ServingStore) -> list[Genre]:
+def read_genres(store: ServingStore) -> list[Genre]:
     """Return the whole tree, by id."""
     return [Genre(*row) for row in store.fetch_rows("SELECT genre_id, name, type, parent FROM genre ORDER BY genre_id")]

@@ -41,7 +41,7 @@ class ChangePage(NamedTuple):
     next_cursor: str | None
 
 
-def changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int, cursor: str | None) -> ChangePage:
+def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int, cursor: str | None) -> ChangePage:
     """Return one page of changes after the build `since`. UnknownBuildError, InvalidQueryError, InvalidCursorError.
 
     A cursor holds the distance of its build from `since`, so it continues in a later snapshot.

@@ -56,7 +56,7 @@ class _Named(msgspec.Struct):
 _NAMED = msgspec.json.Decoder(_Named)
 
 
-def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
+def list_iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
     """Return the compositions that a recording performs, by code; empty for none or an unknown recording."""
     body = store.read_track(recording_id)
     if body is None:
@@ -67,7 +67,7 @@ def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
     return [WorkTitle(decode_iswc(code), title) for code, title in found]
 
 
-def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, cursor: str | None) -> Work | None:
+def find_work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, cursor: str | None) -> Work | None:
     """Return the composition of an ISWC in any spelling, with `limit` of its recordings; None when unknown or malformed.
 
     InvalidCursorError for a cursor of another composition.

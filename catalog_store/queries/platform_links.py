@@ -20,12 +20,12 @@ class PlatformLink(NamedTuple):
     slug: str | None
 
 
-def links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
+def list_links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
     """Return the links of one recording in platform order; empty for none or an unknown recording."""
-    return links_of(store, [recording_id]).get(recording_id, [])
+    return list_links_by_recording(store, [recording_id]).get(recording_id, [])
 
 
-def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
+def list_links_by_recording(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
     """Return the links of many recordings at once; unknown ids are absent."""
     return {
         recording_id: [PlatformLink(*link) for link in read_companion(body).links]

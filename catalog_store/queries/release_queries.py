@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from catalog_store.cursors import Place
-from catalog_store.lists.dates import latest_stamp
+from catalog_store.lists.dates import compute_latest_stamp
 from catalog_store.lists.list_index import slice_ranks
-from catalog_store.queries.entity_names import by_id
+from catalog_store.queries.entity_names import find_by_id
 from catalog_store.queries.pages import BodyPage, check_limit
 from catalog_store.queries.tracks import find_survivor
 from catalog_store.serving.store import SET_LIMIT
@@ -84,39 +84,39 @@ class _Listed(msgspec.Struct):
 _LISTED = msgspec.json.Decoder(_Listed)
 
 
-def artist(store: ServingStore, artist_id: int) -> Artist | None:
+def find_artist(store: ServingStore, artist_id: int) -> Artist | None:
     """Return the artist, or the one it was merged into."""
-    found = by_id(store, "artist", artist_id)
+    found = find_by_id(store, "artist", artist_id)
     return None if found is None else Artist(found.id, found.name, found.releases)
 
 
-def label(store: ServingStore, label_id: int) -> Label | None:
+def find_label(store: ServingStore, label_id: int) -> Label | None:
     """Return the label, or the one it was merged into."""
-    found = by_id(store, "label", label_id)
+    found = find_by_id(store, "label", label_id)
     return None if found is None else Label(found.id, found.name, found.releases)
 
 
-def releases_of(
+def list_releases(
     store: ServingStore, cursors: CursorCodec, kind: str, identifier: int, *, limit: int, cursor: str | None
 ) -> BodyPage | None:
     """Return one page of the releases of an artist or label (`kind`); None when it is unknown. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
-    owner = by_id(store, kind, identifier)
+    owner = find_by_id(store, kind, identifier)
     if owner is None:
         return None
     return _build_page(store, cursors, (f"{kind}_releases", str(owner.id)), _read_list(store, kind, owner), limit, cursor)
 
 
-def new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limit: int, cursor: str | None) -> BodyPage:
+def list_new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limit: int, cursor: str | None) -> BodyPage:
     """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
     order = store.lists.releases
     return _build_page(
-        store, cursors, ("new_releases",), range(order.find_since(latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor
+        store, cursors, ("new_releases",), range(order.find_since(compute_latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor
     )
 
 
-def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
+def find_release(store: ServingStore, release_id: int) -> ReleaseBody | None:
     """Return the release with its tracks, or the one it was merged into."""
     found = _read_body(store, release_id)
     if found is None and (heir := find_survivor(store, "release", release_id)) is not None:
@@ -144,7 +144,7 @@ def _read_body(store: ServingStore, release_id: int) -> StoredBody | None:
 
 
 def _read_list(store: ServingStore, kind: str, owner: Named) -> Ranks:
-    return store.lists.ranks(f"{kind}_releases", owner.releases_from, owner.releases)
+    return store.lists.read_ranks(f"{kind}_releases", owner.releases_from, owner.releases)
 
 
 def _build_page(
@@ -161,5 +161,5 @@ def _build_page(
     rest = None
     if len(ranks) > limit:
         last = int(ranks[limit - 1])
-        rest = cursors.encode(query, Place(order.stamp(last), order.unheard_of(last), ids[-1]))
+        rest = cursors.encode(query, Place(order.read_stamp(last), order.read_unheard(last), ids[-1]))
     return BodyPage(restore_releases(store.read_releases(ids).values()), rest)

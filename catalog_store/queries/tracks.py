@@ -61,19 +61,19 @@ def _normalise_isrc(isrc: str) -> str | None:
     return isrc if _BARE_ISRC.fullmatch(isrc) else normalise_isrc(isrc)
 
 
-def track_body(store: ServingStore, recording_id: int) -> bytes | None:
+def read_track_body(store: ServingStore, recording_id: int) -> bytes | None:
     """Return the encoded wire JSON of the track of exactly that id (no redirects)."""
     body = store.read_track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
     return None if body is None else restore_track(body)
 
 
-def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
+def read_track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
     """Return the encoded wire JSON of many tracks in one call; unknown ids are absent."""
     found = store.read_tracks(_clip_ids(recording_ids))
     return dict(zip(found, restore_tracks(found.values()), strict=True))
 
 
-def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
+def read_slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
     """Return slim tracks with their links in one call; unknown ids are absent."""
     found = store.read_tracks(_clip_ids(recording_ids))
     encode, decode = msgspec.json.encode, _SLIM.decode
@@ -83,7 +83,7 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
     }
 
 
-def isrcs(store: ServingStore, recording_id: int) -> list[str]:
+def list_isrcs(store: ServingStore, recording_id: int) -> list[str]:
     """Return every ISRC of the track, the displayed one first; empty for none or an unknown track."""
     body = store.read_track(recording_id)
     if body is None:
@@ -113,7 +113,7 @@ def find_survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
     return found
 
 
-def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
+def find_track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     """Return (id, encoded wire JSON) of the track with the ISRC, in any spelling."""
     code = _normalise_isrc(isrc)
     if code is None:
@@ -126,12 +126,12 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     return None
 
 
-def id_for_isrc(store: ServingStore, isrc: str) -> int | None:
+def find_id_by_isrc(store: ServingStore, isrc: str) -> int | None:
     """Return the recording with the ISRC, in any spelling."""
-    return ids_for_isrcs(store, [isrc]).get(isrc)
+    return find_ids_by_isrcs(store, [isrc]).get(isrc)
 
 
-def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
+def find_ids_by_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     """Return the recordings of many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
     # `_normalise_isrc` without its call, which counts for a hundred codes.
     is_bare = _BARE_ISRC.fullmatch
@@ -142,7 +142,7 @@ def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
 
 
-def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:
+def find_ids_by_external(store: ServingStore, source: str, external_id: str) -> list[int]:
     """Return the recordings of a platform's id, most popular first, ties by id; ids that the platform merged count too."""
     place, key = _platform_index(source), normalize_key(source, external_id)
     found = []
@@ -150,10 +150,10 @@ def ids_for_external(store: ServingStore, source: str, external_id: str) -> list
         body = store.read_track(candidate)
         if body is not None and is_linked(body, place, key):
             found.append(candidate)
-    return found or ids_for_externals(store, source, [external_id]).get(external_id, [])
+    return found or find_ids_by_externals(store, source, [external_id]).get(external_id, [])
 
 
-def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
+def find_ids_by_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
     """Return the recordings of many ids of one platform, by the spelling given.
 
     Unknown ids are absent. ValueError for an unknown platform.

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from catalog_store.record_keys import numbers
 from catalog_store.record_keys.numbers import record_number, release_number
-from catalog_store.tables.files import part_name, parts
+from catalog_store.tables.files import hash_part_end, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,4 +82,4 @@ def read_place_numbers(staging: Path, name: str) -> Iterator[pl.DataFrame]:
 
 
 def _place_file(staging: Path, name: str, part: Path) -> Path:
-    return staging / FOLDER / f"{name}-{part_name(part)}-{_MADE_BY}.arrow"
+    return staging / FOLDER / f"{name}-{hash_part_end(part)}-{_MADE_BY}.arrow"

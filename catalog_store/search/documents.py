@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.name_keys import name_key_expr, title_keys_frame
+from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
@@ -61,9 +61,9 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
 def _key_artists(names: pl.Series) -> pl.DataFrame:
     distinct = pl.DataFrame({"name": names.unique()})
     # The separator inside a name would split it into two artists.
-    return distinct.with_columns(key=name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
+    return distinct.with_columns(key=build_name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
 
 
 def _key_titles(titles: pl.Series) -> pl.DataFrame:
     distinct = titles.unique()
-    return pl.DataFrame({"title": distinct, "core": title_keys_frame(distinct)["core"]})
+    return pl.DataFrame({"title": distinct, "core": build_title_keys_frame(distinct)["core"]})

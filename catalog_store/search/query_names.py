@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from catalog_store.name_keys import fold, name_key, title_keys
-from catalog_store.name_keys.artist_names import folded_name_key
+from catalog_store.name_keys import build_name_key, build_title_keys, fold
+from catalog_store.name_keys.artist_names import build_folded_name_key
 from catalog_store.name_keys.artist_separators import split_artist_field
 from catalog_store.search.index_words import split_words
 
@@ -52,10 +52,10 @@ def read_query(artist: str, title: str) -> QueryNames:
     """Read both fields as typed; neither may be blank."""
     # Both the parts and the whole field are kept, because a separator may belong to the name.
     joined = split_artist_field(fold(artist))
-    artists = _key_names(joined.names) or (name_key(artist),)
+    artists = _key_names(joined.names) or (build_name_key(artist),)
     # Most fields name one artist, whose key is also the key of the whole field.
-    whole = artists[0] if joined.names == (joined.primary,) else folded_name_key(joined.primary) or name_key(artist)
-    keys = title_keys(_strip_title(title, artist, (whole, *artists)))
+    whole = artists[0] if joined.names == (joined.primary,) else build_folded_name_key(joined.primary) or build_name_key(artist)
+    keys = build_title_keys(_strip_title(title, artist, (whole, *artists)))
     guests = _key_names(joined.guests)
     return QueryNames(
         artists=artists,
@@ -78,7 +78,7 @@ def _strip_title(title: str, artist: str, artists: tuple[str, ...]) -> str:
     """Remove the artist before a dash (as in video titles) and the tempo at the end (as in record pools), but never the whole title."""
     before, dash, behind = title.partition(" - ")
     # Before a dash may stand the artist or the first half of a title. Only the artist that the query names is removed.
-    if dash and behind.strip() and (name_key(before) in artists or fold(before) == fold(artist)):
+    if dash and behind.strip() and (build_name_key(before) in artists or fold(before) == fold(artist)):
         title = behind
     return (_TEMPO.sub("", title.rstrip()) or title) if title[-1:] in _AFTER_TEMPO else title
 
@@ -100,4 +100,4 @@ def remove_connectives(names: str) -> str:
 
 
 def _key_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(folded_name_key, names)))
+    return tuple(dict.fromkeys(map(build_folded_name_key, names)))

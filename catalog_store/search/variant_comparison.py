@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from catalog_store.name_keys import EDIT_KINDS, variants_agree
+from catalog_store.name_keys import EDIT_KINDS, are_variants_compatible
 
 SAME_PERFORMANCE = 0.995
 _MISSPELLED, _UNREQUESTED, _MISSING, _OTHER = 0.998, 0.94, 0.90, 0.86
@@ -47,7 +47,7 @@ def compare_variants(query: str, candidate: str) -> tuple[float, str]:
     """Compare two variants; return (share of a full match, reason)."""
     if query == candidate:
         return 1.0, "variant_equal"
-    if variants_agree(query, candidate):
+    if are_variants_compatible(query, candidate):
         return SAME_PERFORMANCE, "variant_equal"
     # An empty variant is the plain recording; its likeness to a note is not a matter of spelling.
     alike = _measure_likeness(query, candidate) if query and candidate else 0.0

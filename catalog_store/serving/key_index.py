@@ -24,7 +24,7 @@ from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import BULK_MINIMUM
 from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, row_count, scan_table
+from catalog_store.tables.files import count_rows, parts, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ def build_keys(tables: Mapping[str, Path], folder: Path) -> None:
     """Write the arrays into the new folder `folder`. Memory is bounded by one spill and a few id-sized columns."""
     folder.mkdir()
     ids, ranks = _rank_by_popularity(tables)
-    entries = row_count(tables["recording_isrc"]) + row_count(tables["platform_link"])
+    entries = count_rows(tables["recording_isrc"]) + count_rows(tables["platform_link"])
     bits = max(1, (max(1, entries // ENTRIES_PER_BUCKET) - 1).bit_length())
     spills = [folder / f"{number:05d}.spill" for number in range(1 << max(0, (entries // ROWS_PER_SPILL).bit_length()))]
     # Spills divide the hashes by their top bits, so sorted spills one after the other are sorted as a whole.

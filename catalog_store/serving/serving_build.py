@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from catalog_store.changes import read_changes, read_history
-from catalog_store.lists.dates import unheard_sql
+from catalog_store.lists.dates import render_unheard_sql
 from catalog_store.lists.list_build import build_lists
-from catalog_store.name_keys import name_key_expr
+from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
 from catalog_store.serving.body_file import write_bodies
@@ -35,7 +35,7 @@ from catalog_store.serving.schema import (
     WORK_ID_BITS,
 )
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import scan_table, sql_source
+from catalog_store.tables.files import render_sql_source, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,7 +60,7 @@ _SORTED_TABLES = {
 """Tables in the order in which blocks of tracks or releases need them."""
 _WORK = f"""
 SELECT substr(iswc, 2)::BIGINT AS code, work.title,
-    (({unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
+    (({render_unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
 FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) USING (iswc) ORDER BY code, packed
 """
 
@@ -83,7 +83,7 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
         file.execute("BEGIN")
         with closing(duckdb.connect(config={"memory_limit": _SORT_MEMORY, "temp_directory": str(scratch)})) as sorter:
             for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
-                sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {sql_source(tables[name])}')
+                sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
             for name, query in _SORTED_TABLES.items():
                 sorter.execute(f"COPY ({query}) TO '{scratch / name}.parquet' (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)")
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
@@ -171,7 +171,7 @@ def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArr
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
-    blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _split_blocks(named)]
+    blocks = [block.select(key=build_name_key_expr(pl.col("name")))["key"] for block in _split_blocks(named)]
     # Hashes are sorted all at once, because their order is that of the table's key: SQLite then appends to full pages.
     hashes = np.fromiter((hash_name(kind, key) for keys in blocks for key in keys), np.int64, named.height)
     keyed = named.select(pl.Series("hash", hashes), "id", "other_name").sort("hash", "id", "other_name")

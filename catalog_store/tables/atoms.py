@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import scan_table, sql_source
+from catalog_store.tables.files import render_sql_source, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ def scan_live_atoms(name: str, place: Place) -> pl.LazyFrame:
     return rows.filter(~pl.col("atom_id").is_in(gone.implode())) if len(gone) else rows
 
 
-def live_atoms_sql(name: str, place: Place) -> str:
+def render_live_atoms_sql(name: str, place: Place) -> str:
     """Return the DuckDB query of the valid rows."""
     gone = place("atom_gone")
-    without = f" WHERE atom_id NOT IN (SELECT atom_id FROM {sql_source(gone)})" if gone.is_dir() else ""
-    return f"SELECT * FROM {sql_source(place(name))}{without}"
+    without = f" WHERE atom_id NOT IN (SELECT atom_id FROM {render_sql_source(gone)})" if gone.is_dir() else ""
+    return f"SELECT * FROM {render_sql_source(place(name))}{without}"

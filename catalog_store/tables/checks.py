@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -56,15 +56,15 @@ class Finding:
         shown = f", the first: {'; '.join(self.examples)}" if self.examples else ""
         return f"{self.check.description}: {self.rows:,} rows at fault{shown}"
 
-    def plus(self, other: Finding) -> Finding:
+    def add(self, other: Finding) -> Finding:
         """Add the finding of the same rule over another folder; the first examples stay."""
         shown = self if self.rows else other
         return Finding(shown.check, self.rows + other.rows, shown.examples)
 
 
-def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCheck]:
+def derive_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCheck]:
     """Yield all checks of `table`; `place(name)` returns the folder of a table (its own and those it refers to)."""
-    source = sql_source(place(table.name))
+    source = render_sql_source(place(table.name))
     for column in table.columns:
         shown = ", ".join(f'a."{name}"' for name in dict.fromkeys((*_select_naming_columns(table), column.name)))
         for rule, description, condition in _derive_column_rules(column):
@@ -79,7 +79,7 @@ def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCh
             )
         if column.references:
             other, key = column.references.split(".")
-            other_row = f'{sql_source(place(other))} b ON a."{column.name}" = b."{key}"'
+            other_row = f'{render_sql_source(place(other))} b ON a."{column.name}" = b."{key}"'
             unknown = f'{source} a ANTI JOIN {other_row} WHERE a."{column.name}" IS NOT NULL'
             yield TableCheck(
                 table.name,

@@ -66,7 +66,7 @@ class TableWriter:
         except OSError:
             shutil.copyfile(part, target)
         self._parts += 1
-        self.rows += row_count_of(part)
+        self.rows += count_part_rows(part)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Publish the parts under `folder`, or discard them when the block failed."""
@@ -128,31 +128,31 @@ def read_table(table: Table, folder: Path) -> pl.DataFrame:
     return scan_table(table, folder).collect()
 
 
-def part_name(part: Path) -> str:
+def hash_part_end(part: Path) -> str:
     """Return a name for the content of a part: a hash of its end, which holds offsets, sizes and extremes of all columns."""
     with part.open("rb") as opened:
         opened.seek(max(0, opened.seek(0, os.SEEK_END) - TAIL))
         return blake2b(opened.read(), digest_size=16).hexdigest()
 
 
-def row_count_of(part: Path) -> int:
+def count_part_rows(part: Path) -> int:
     """Return the rows of one part, read from its footer."""
     count: int = pl.scan_parquet(part).select(pl.len()).collect().item()
     return count
 
 
-def row_count(*folders: Path) -> int:
+def count_rows(*folders: Path) -> int:
     """Return the rows of a table, or of several of one spec together, from the Parquet footers."""
     count: int = pl.scan_parquet([part for folder in folders for part in parts(folder)]).select(pl.len()).collect().item()
     return count
 
 
-def size_bytes(folder: Path) -> int:
+def measure_bytes(folder: Path) -> int:
     """Return the bytes of all files below `folder`."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def sql_source(*folders: Path) -> str:
+def render_sql_source(*folders: Path) -> str:
     """Return the table, or several of one spec, as a DuckDB table function to select from."""
     paths = ["'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in folders]
     return f"read_parquet({paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'})"

@@ -35,7 +35,7 @@ sorted by the order given. `?` behind a type: may be null. Every rule is checked
 """
 
 
-def table_reference() -> str:
+def render_table_reference() -> str:
     """Return the whole page."""
     return "\n".join([_INTRODUCTION, *_render_contents(), *(line for layer in _LAYERS for line in _render_layer(*layer))]) + "\n"
 

@@ -33,7 +33,7 @@ class Reference:
         return f"every {'.'.join(filter(None, [self.table, self.column, self.nested]))}{condition} occurs in {self.other}.{self.key}"
 
 
-def references(names: Iterable[str]) -> Iterator[Reference]:
+def list_references(names: Iterable[str]) -> Iterator[Reference]:
     """Yield all references between the named tables."""
     names = list(names)
     for name in names:

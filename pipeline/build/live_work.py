@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog_store.publisher import live_snapshot
-from catalog_store.snapshot import schema_version, sha256
+from catalog_store.publisher import read_live_snapshot
+from catalog_store.snapshot import compute_schema_version, hash_file
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts
 
@@ -30,7 +30,7 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
 
     NoSnapshotError before the first publish.
     """
-    live = live_snapshot(paths.root)
+    live = read_live_snapshot(paths.root)
     if not has_columns_of_today(live.manifest):
         raise StaleWorkError(
             f"the tables of the live snapshot {live.id} have other columns than this program writes: run a whole build first "
@@ -48,7 +48,7 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
 
 def has_columns_of_today(manifest: Manifest) -> bool:
     """Return whether all tables of a snapshot have the columns that this program writes."""
-    return manifest.tables.keys() <= TABLES.keys() and manifest.schema_version == schema_version(manifest.tables)
+    return manifest.tables.keys() <= TABLES.keys() and manifest.schema_version == compute_schema_version(manifest.tables)
 
 
 def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
@@ -57,6 +57,6 @@ def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
     if [path.name for path in working] != [path.name for path, _ in published]:
         return False
     return all(
-        there.is_file() and (here.samefile(there) or (here.stat().st_size == there.stat().st_size and sha256(here) == digest))
+        there.is_file() and (here.samefile(there) or (here.stat().st_size == there.stat().st_size and hash_file(here) == digest))
         for here, (there, digest) in zip(working, published, strict=True)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.name_keys import compact_expr, name_key_expr
+from catalog_store.name_keys import build_name_key_expr, compact_expr
 from catalog_store.name_keys.folding import extract_words_expr, fold_expr
 from catalog_store.platforms import CATALOG_A
 
@@ -35,7 +35,7 @@ def artist_key(name: pl.Expr) -> pl.Expr:
 
     `The Chemical Brothers`, `chemical brothers (2)` -> `chemicalbrothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`.
     """
-    return compact_expr(name_key_expr(name))
+    return compact_expr(build_name_key_expr(name))
 
 
 def label_key(name: pl.Expr) -> pl.Expr:
@@ -44,7 +44,7 @@ def label_key(name: pl.Expr) -> pl.Expr:
     `Interscope Records` -> `interscope`; `Music` -> `music`.
     """
     # Twice, because a name may end in two such words: `XL Recordings Ltd`.
-    return name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
+    return build_name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
 
 
 def release_key(title: pl.Expr) -> pl.Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 from pipeline.build.artists import count_artist_works
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
@@ -92,7 +92,7 @@ def _shown_before_sql(paths: BuildPaths) -> str:
     """Return SQL for the codes that the live snapshot shows; none before the first publish."""
     # A code that gains or loses one platform must not make a track flip between two codes from night to night.
     live = paths.current / "tables" / "recording"
-    source = sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
+    source = render_sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
     return f"SELECT recording_id, isrc FROM {source} WHERE isrc IS NOT NULL"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.name_keys import compact, display_title_expr, fold, name_key, title_segments_expr
+from catalog_store.name_keys import build_name_key, compact, compose_display_title_expr, fold, split_title_segments_expr
 from catalog_store.name_keys.folding import extract_words
 from catalog_store.name_keys.segments import CREDIT, TAIL, read_segment
 from catalog_store.name_keys.version_words import CREDIT_WORDS
@@ -73,7 +73,7 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFr
     Returns:
         title, version, place (0, 1 ... in a title), name, role (featured, remixer), is_sure.
     """
-    segments = titles.with_columns(segment=title_segments_expr(display_title_expr(pl.col("title"), pl.col("version"))))
+    segments = titles.with_columns(segment=split_title_segments_expr(compose_display_title_expr(pl.col("title"), pl.col("version"))))
     segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
     # Segments are read in plain Python, one by one, so each distinct one is read once.
     distinct = segments["segment"].unique(maintain_order=True)
@@ -185,4 +185,4 @@ def _split_parts(joined: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=KEPT_NAMES)
 def _build_key(name: str) -> str:
-    return compact(name_key(name))
+    return compact(build_name_key(name))

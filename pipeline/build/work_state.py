@@ -24,7 +24,7 @@ import msgspec
 
 from catalog_store.errors import NoSnapshotError
 from catalog_store.platforms import INPUTS, SUGGESTIONS
-from catalog_store.publisher import current_folder, live_snapshot
+from catalog_store.publisher import find_current_folder, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from pipeline.build.live_work import StaleWorkError, require_live_work
@@ -155,7 +155,7 @@ class WorkState:
         return {path.name: path.stat().st_size for path in self._paths.table(name).glob("part-*.parquet")}
 
     def _find_live_id(self) -> str | None:
-        live = current_folder(self._paths.root)
+        live = find_current_folder(self._paths.root)
         return live.name if live else None
 
     def _find_file(self, table: str) -> Path:
@@ -175,7 +175,7 @@ class WorkState:
         if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in self._folder.rglob("*.json")):
             return None
         try:
-            live = live_snapshot(self._paths.root)
+            live = read_live_snapshot(self._paths.root)
             require_live_work(self._paths, (TABLES[name] for name in live.manifest.tables))
         except (NoSnapshotError, StaleWorkError):
             return None

@@ -14,8 +14,8 @@ import duckdb
 import polars as pl
 
 from catalog_store.tables import ALL_TABLES, TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, live_atoms_sql
-from catalog_store.tables.files import parts, sql_source, write_table
+from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
+from catalog_store.tables.files import parts, render_sql_source, write_table
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Workbench:
     def _source(self, table: Table) -> str | None:
         # The parts of the atom tables still hold the rows of deleted atoms; the view leaves them out.
         if table.name in ATOM_TABLES and self.paths.table(table.name).is_dir():
-            return f"({live_atoms_sql(table.name, self.paths.table)})"
+            return f"({render_live_atoms_sql(table.name, self.paths.table)})"
         if table.layer != "staging":
             folder = self.paths.table(table.name)
-            return sql_source(folder) if any(folder.glob("part-*.parquet")) else None
+            return render_sql_source(folder) if any(folder.glob("part-*.parquet")) else None
         # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
@@ -95,7 +95,7 @@ class Workbench:
         order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
         frames = stream(self.connection, f"SELECT * FROM ({sql}) ORDER BY {order}", ROWS_PER_PART)
         rows = write_table(table, self.paths.table(name), regroup_frames(frames, ROWS_PER_PART))
-        self._show(table, sql_source(self.paths.table(name)))
+        self._show(table, render_sql_source(self.paths.table(name)))
         return rows
 
 

@@ -12,7 +12,7 @@ import dagster as dg
 import duckdb
 
 from catalog_store.tables import Table
-from catalog_store.tables.checks import Finding, TableCheck, run_checks, table_checks
+from catalog_store.tables.checks import Finding, TableCheck, derive_checks, run_checks
 
 MEMORY_LIMIT = "2GB"
 """Limit of DuckDB during checks; larger sorts go to a temporary folder beside the tables."""
@@ -34,9 +34,9 @@ class AssetCheck:
 
 
 def build_spec_check(table: Table, asset: dg.AssetKey, place: Callable[[str], Path]) -> AssetCheck:
-    """Return the check of all rules in the spec of `table`; `place` as for `table_checks`."""
+    """Return the check of all rules in the spec of `table`; `place` as for `derive_checks`."""
     # One check for all rules of a table: 1,400 checks of single rules took half of a small build (decision 21).
-    rules = tuple(table_checks(table, place))
+    rules = tuple(derive_checks(table, place))
     return AssetCheck(f"{table.name}_keeps_its_spec", asset, f"{table.name}: {len(rules)} rules of its columns and its key", rules)
 
 
@@ -64,7 +64,7 @@ def run_asset_checks_over(
         for folder in folders:
             for known, check in zip(found, folder, strict=True):
                 for finding in run_checks(connection, check.rules):
-                    known[finding.check.name] = known[finding.check.name].plus(finding)
+                    known[finding.check.name] = known[finding.check.name].add(finding)
     for check, findings in zip(checks, found, strict=True):
         yield _build_result(check, list(findings.values()))
 

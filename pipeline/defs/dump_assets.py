@@ -7,9 +7,9 @@ import dagster as dg
 import duckdb
 
 from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
-from catalog_store.publisher import current_folder
+from catalog_store.publisher import find_current_folder
 from catalog_store.tables import STAGED_TABLES
-from catalog_store.tables.files import row_count, size_bytes, sql_source
+from catalog_store.tables.files import count_rows, measure_bytes, render_sql_source
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
@@ -162,7 +162,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 intake = stage(catalog, platform)
             except DumpError as error:
                 # A night goes on with the last good dump. A first catalog would look complete without the platform, so it is refused.
-                if current_folder(catalog.paths.root) is None:
+                if find_current_folder(catalog.paths.root) is None:
                     raise dg.Failure(str(error), allow_retries=False) from error
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
@@ -176,7 +176,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 for check in list_staging_checks(platform, Path("unset"))
             ]
         tables = STAGED_TABLES[platform]
-        rows = {table.name: row_count(*catalog.paths.staged(table.name, (platform,))) for table in tables}
+        rows = {table.name: count_rows(*catalog.paths.staged(table.name, (platform,))) for table in tables}
         records, rejects = rows[tables[0].name], rows["reject"]
         catalog.report(f"{platform}: {intake.status} in {usage.seconds:.1f} s, {records:,} records, {rejects:,} rejects")
         yield dg.MaterializeResult(
@@ -188,7 +188,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 "warnings": dg.MetadataValue.json(list(intake.warnings)),
                 "dagster/row_count": records,
                 "rejects": rejects,
-                "bytes": size_bytes(folder),
+                "bytes": measure_bytes(folder),
                 "rows": dg.MetadataValue.json(rows),
                 "rejects_by_reason": dg.MetadataValue.md(format_rejects(catalog.paths.staged("reject", (platform,)))),
                 "rows_plot": dg.MetadataValue.md(draw_bar_chart(f"Rows staged from {platform}", rows)),
@@ -222,7 +222,7 @@ def format_rejects(folders: list[Path]) -> str:
     """Return rejects by kind, reason and field as a Markdown table, most frequent first."""
     rows = duckdb.execute(
         "SELECT entity, severity, reason, coalesce(field, ''), count(*) AS n, any_value(place ORDER BY place) "
-        f"FROM {sql_source(*folders)} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
+        f"FROM {render_sql_source(*folders)} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
     ).fetchall()
     lines = ["| table | out | reason | field | count | for example |", "|---|---|---|---|---|---|"]
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])

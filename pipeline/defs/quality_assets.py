@@ -10,7 +10,7 @@ from pathlib import Path
 import dagster as dg
 
 from catalog_store.platforms import INPUTS
-from catalog_store.publisher import current_folder
+from catalog_store.publisher import find_current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
@@ -69,7 +69,7 @@ def write_report_and_judge(
         now = build_figures(paths, catalog.truth)
         events = read_materializations(context.instance)
         answers = judge_build(now, before, drift, catalog.gate_limits, count_code_losses(paths))
-        live = current_folder(paths.root)
+        live = find_current_folder(paths.root)
         story = BuildStory(
             built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
             compared_with=live.name if live else None,

@@ -7,9 +7,9 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
-from catalog_store.publisher import find_unused_id, live_snapshot, prune, publish
+from catalog_store.publisher import find_unused_id, prune, publish, read_live_snapshot
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
-from catalog_store.tables.files import size_bytes
+from catalog_store.tables.files import measure_bytes
 from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import draw_bar_chart
@@ -41,7 +41,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
         with measure_usage() as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
-        metadata = {**facts, "bytes": size_bytes(paths.recognition), **build_usage_metadata(usage)}
+        metadata = {**facts, "bytes": measure_bytes(paths.recognition), **build_usage_metadata(usage)}
         yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=metadata)
         # The index is opened as the server opens it, which checks each segment, before a snapshot can hold it.
         found = count_indexed_fingerprints(paths.recognition)
@@ -101,7 +101,9 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             **build_usage_metadata(usage),
         },
     )
-    yield dg.AssetCheckResult(check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=live_snapshot(root).id == snapshot_id)
+    yield dg.AssetCheckResult(
+        check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=read_live_snapshot(root).id == snapshot_id
+    )
 
 
 def _prune_snapshots(catalog: CatalogResource) -> list[str]:

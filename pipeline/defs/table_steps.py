@@ -13,7 +13,7 @@ import dagster as dg
 
 from catalog_store.tables import TABLES, Table
 from catalog_store.tables.checks import TableCheck
-from catalog_store.tables.files import row_count, size_bytes
+from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
@@ -101,7 +101,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
 
 def build_table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:
     """Return rows, bytes, seconds and peak memory of a written table, and the facts of its step."""
-    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **build_usage_metadata(usage), **facts}
+    return {"dagster/row_count": count_rows(folder), "bytes": measure_bytes(folder), **build_usage_metadata(usage), **facts}
 
 
 def build_usage_metadata(usage: Usage) -> dict[str, float | int]:

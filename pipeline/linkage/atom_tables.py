@@ -17,7 +17,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
-from catalog_store.tables.files import join_tables, parts, row_count, write_table
+from catalog_store.tables.files import count_rows, join_tables, parts, write_table
 from pipeline.engine.local import map_ordered, start_workers
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
@@ -162,7 +162,7 @@ def join_atom_parts(paths: BuildPaths, written: Sequence[Sequence[Path]]) -> Non
     """Join the folders of `write_atom_parts`, in this order, into the tables of atoms."""
     for place, name in enumerate(ATOM_TABLES):
         folders = [tables[place] for tables in written]
-        join_tables(TABLES[name], paths.table(name), [folder for folder in folders if row_count(folder)])
+        join_tables(TABLES[name], paths.table(name), [folder for folder in folders if count_rows(folder)])
 
 
 def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: Atoms, records: pl.DataFrame, buckets: int) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
+from catalog_store.name_keys import build_name_key_expr, build_name_key_series, compact_expr, fold_series
 from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
 from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.failing_rows import run_on_rows
@@ -146,7 +146,7 @@ def derive_name_forms(names: pl.Series) -> pl.DataFrame:
 
 def _derive_forms(names: pl.Series) -> pl.DataFrame:
     folded = fold_series(names)
-    keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": name_key_series(names, folded)})
+    keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": build_name_key_series(names, folded)})
     keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
     spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_COMMA, "${1}, ${2}"))
@@ -157,7 +157,7 @@ def _derive_forms(names: pl.Series) -> pl.DataFrame:
 def _split_parts(joined: pl.DataFrame) -> pl.DataFrame:
     """Return name, parts of joined strings (name, folded)."""
     parts = joined.select("name", part=pl.col("folded").str.replace_all(_JOINT, _CUT).str.split(_CUT)).explode("part", empty_as_null=False)
-    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(name_key_expr(pl.col("part"))))
+    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(build_name_key_expr(pl.col("part"))))
     return parts.group_by("name", maintain_order=True).agg(parts="part")
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys import variants_agree
+from catalog_store.name_keys import are_variants_compatible
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.writing_systems import mark_unlike_scripts, transliterate
 
@@ -154,15 +154,18 @@ def has_compatible_variants(pairs: pl.DataFrame) -> pl.Series:
 
 
 def can_be_one_recording(one: str, other: str) -> bool:
-    """Return `variants_agree`, with tolerance for typing errors in the names within a kind."""
-    if variants_agree(one, other):
+    """Return `are_variants_compatible`, with tolerance for typing errors in the names within a kind."""
+    if are_variants_compatible(one, other):
         return True
     ones, others = one.split("+"), other.split("+")
     if len(ones) != len(others):
         return False
     return all(
         a.partition(":")[0] == b.partition(":")[0]
-        and (variants_agree(a, b) or OSA.normalized_similarity(a.partition(":")[2], b.partition(":")[2]) >= NAME_IN_VARIANT_SIMILARITY)
+        and (
+            are_variants_compatible(a, b)
+            or OSA.normalized_similarity(a.partition(":")[2], b.partition(":")[2]) >= NAME_IN_VARIANT_SIMILARITY
+        )
         for a, b in zip(ones, others, strict=True)
     )
 

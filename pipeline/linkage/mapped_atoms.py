@@ -3,7 +3,7 @@
 A reader must decode a whole Parquet part to get one of its rows. Some thirty such reads of a column or two were most of the cost of a
 night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes the same rows here as well:
 
-    <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the end of the part (`part_name`)
+    <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the end of the part (`hash_part_end`)
 
 - A part ends with offsets, sizes and extremes of all its columns; the end of a small part is all of it. So a file belongs to a part by
   content, wherever the part is linked to: a snapshot and tonight's build share it, whichever build wrote it.
@@ -34,7 +34,7 @@ import pyarrow as pa
 from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
-from catalog_store.tables.files import part_name, parts, row_count_of
+from catalog_store.tables.files import count_part_rows, hash_part_end, parts
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA
 from pipeline.linkage.release_positions import Positions
@@ -130,7 +130,7 @@ def find_unusable_parts(files: Path, place: Place) -> list[str]:
                 _open(_build_file_path(files, part))
             except (OSError, ValueError) as error:
                 # An empty part has no file; that is no fault.
-                if row_count_of(part):
+                if count_part_rows(part):
                     found.append(f"{name}/{part.name} has no usable copy in {files} ({error})")
     return found
 
@@ -256,7 +256,7 @@ def _count_resident_bytes() -> int:
 def _list_filled_parts(table: Path) -> list[Path]:
     """Return the parts that hold rows."""
     found = parts(table)
-    return found if len(found) > 1 or row_count_of(found[0]) else []
+    return found if len(found) > 1 or count_part_rows(found[0]) else []
 
 
 def _open_part(files: Path, part: Path) -> _File:
@@ -280,4 +280,4 @@ def _open(file: Path) -> _File:
 
 
 def _build_file_path(files: Path, part: Path) -> Path:
-    return files / f"{part.parent.name}-{part_name(part)}.arrow"
+    return files / f"{part.parent.name}-{hash_part_end(part)}.arrow"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
+from catalog_store.name_keys import build_title_keys_frame, compact_expr, compose_display_title_expr
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from pipeline.linkage.atoms import choose_stand_in_artist
 from pipeline.linkage.credits import list_credits, read_lead_artists
@@ -72,10 +72,10 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 
 def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = add_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
-    records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
+    records = records.with_columns(shown=compose_display_title_expr(pl.col("title"), pl.col("version")))
     # A slice repeats titles: singles, albums and compilations hold the same song.
     first, inverse = _find_distinct(records["shown"])
-    keys = title_keys_frame(records["shown"].gather(first)).with_columns(
+    keys = build_title_keys_frame(records["shown"].gather(first)).with_columns(
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
         title_key=compact_expr(pl.col("core")),
         stem_key=compact_expr(pl.col("stem")),

@@ -15,7 +15,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, parts, row_count_of
+from catalog_store.tables.files import TableWriter, count_part_rows, parts
 from pipeline.linkage.id_rules import KEY_SCHEMA, assign_homes, find_redirects, match_members, resolve, tally
 from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, get_work_folder, is_exception, write_redirects_and_next_id
 
@@ -85,7 +85,7 @@ def _get_matched_path(spill: Path, number: int) -> Path:
 def _cut_ranges(members: list[Path]) -> list[_Range]:
     """Cut the space of keys into ranges of about ROWS_PER_RANGE at most; every platform begins one."""
     # Samples give the ranges nearly equal sizes, whatever the ids of a platform look like.
-    step = max(1, min(ROWS_PER_RANGE, sum(map(row_count_of, members))) // _SAMPLES_PER_RANGE)
+    step = max(1, min(ROWS_PER_RANGE, sum(map(count_part_rows, members))) // _SAMPLES_PER_RANGE)
     samples = pl.concat([pl.read_parquet(part, columns=["platform", "external_id"]).gather_every(step) for part in members])
     found = []
     for platform in sorted(CATALOG_PLATFORMS):

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.errors import NoSnapshotError
-from catalog_store.publisher import find_highest_ids, snapshots
-from catalog_store.snapshot import read_manifest, sha256
+from catalog_store.publisher import find_highest_ids, list_snapshots
+from catalog_store.snapshot import hash_file, read_manifest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry
@@ -284,7 +284,7 @@ def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
 def _find_live(paths: BuildPaths) -> Path | None:
     if paths.current.is_dir():
         return paths.current.resolve()
-    published = snapshots(paths.root)
+    published = list_snapshots(paths.root)
     if published:
         raise RegistryError(
             f"none of the {len(published)} published snapshots under {paths.root} is live, so every entity would get a new id; "
@@ -317,7 +317,7 @@ def _find_fault(live: Path, *, contents: bool) -> str | None:
         if not path.is_file():
             return f"{part.path} is missing"
         # Size first: hashing reads the whole file, and is left to the one check at the start of a build.
-        if path.stat().st_size != part.bytes or (contents and sha256(path) != part.sha256):
+        if path.stat().st_size != part.bytes or (contents and hash_file(path) != part.sha256):
             return f"{part.path} differs from what was published"
     return None
 

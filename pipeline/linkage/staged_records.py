@@ -14,7 +14,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_h
 from catalog_store.record_keys.new_records import read_new_records
 from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, row_count, scan_table
+from catalog_store.tables.files import count_rows, parts, scan_table
 from pipeline.linkage.release_positions import PLATFORM
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def list_record_parts(paths: BuildPaths) -> list[Path]:
 
 def count_records(paths: BuildPaths) -> int:
     """Return the number of staged records of all platforms."""
-    return sum(row_count(folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS))
+    return sum(count_rows(folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS))
 
 
 def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
@@ -144,7 +144,7 @@ def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
 
 def count_tracks(paths: BuildPaths) -> int:
     """Return the number of staged tracks of all platforms."""
-    return sum(row_count(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
+    return sum(count_rows(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
 
 
 def _build_empty_records() -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, row_count, write_table
+from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
@@ -75,7 +75,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     return {
         "records": records,
         # The parts of the base still hold the rows of `atom_gone`.
-        "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
+        "atoms": count_rows(paths.table("atom")) - count_rows(paths.table("atom_gone")),
         "isrc_claims": open_tonight(paths).read_rows("atom_isrc", ["atom_id"]).height,
         "buckets": buckets,
         "is_in_full": int(night.base is None),
@@ -87,7 +87,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
 def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge`. LinkageError names platforms and records when two cannot be compared."""
     with report_failing_records(paths):
-        return _write_edge_table(paths, buckets or count_buckets(row_count(paths.table("atom"))))
+        return _write_edge_table(paths, buckets or count_buckets(count_rows(paths.table("atom"))))
 
 
 def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
@@ -153,10 +153,10 @@ def write_recording_ids(paths: BuildPaths) -> Facts:
     with report_failing_records(paths):
         ids = write_all_recordings(paths, atoms, cluster) if night.base is None else write_changed_recordings(paths, atoms, night, cluster)
     return {
-        "records": row_count(paths.table("recording_member")),
+        "records": count_rows(paths.table("recording_member")),
         "recordings": _count_clusters(cluster),
         "new_ids": ids.new_ids,
         "redirects": ids.redirects,
-        "isrcs": row_count(paths.table("isrc_owner")),
-        "isrc_conflicts": row_count(paths.table("isrc_conflict")),
+        "isrcs": count_rows(paths.table("isrc_owner")),
+        "isrc_conflicts": count_rows(paths.table("isrc_conflict")),
     }

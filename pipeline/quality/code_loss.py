@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def count_code_losses(paths: BuildPaths) -> list[CodeLoss]:
         for kind, (table, column) in CODES.items():
             if not (live / table).is_dir():  # an older snapshot may lack the table
                 continue
-            bench.keep("was", f"SELECT DISTINCT {column} AS code FROM {sql_source(live / table)} WHERE {column} IS NOT NULL")
+            bench.keep("was", f"SELECT DISTINCT {column} AS code FROM {render_sql_source(live / table)} WHERE {column} IS NOT NULL")
             # Codes are compared one by one. In a difference of two sums new codes would hide lost ones.
             counts = bench.connection.execute(
                 f"""SELECT (SELECT count(*) FROM was),

@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.platforms import INPUTS
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
-from catalog_store.tables.files import read_table, row_count, write_table
+from catalog_store.tables.files import count_rows, read_table, write_table
 from catalog_store.tables.spec import TEXT_LIST
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.dumps.staging.staging_profile import read_platform_profile
@@ -60,7 +60,7 @@ def read_published_figures(paths: BuildPaths) -> Figures:
     folder, recording = (paths.current / "tables" / name for name in ("build_figure", "recording"))
     # A snapshot from before this table still has a size to compare with.
     if not folder.is_dir():
-        return {("rows", "recording"): float(row_count(recording))} if recording.is_dir() else {}
+        return {("rows", "recording"): float(count_rows(recording))} if recording.is_dir() else {}
     return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
 
 
@@ -83,7 +83,7 @@ def _iterate_truth(answer: dict[str, Any]) -> Iterator[tuple[tuple[str, str], fl
 def _iterate_counts(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
     for table in (*LINKAGE_TABLES, *CATALOG_TABLES):
         if paths.table(table.name).is_dir():
-            yield "rows", table.name, row_count(paths.table(table.name))
+            yield "rows", table.name, count_rows(paths.table(table.name))
     for topic, sql in _QUERIES.items():
         for name, value in bench.connection.execute(sql).fetchall():
             yield topic, name, value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, row_count, scan_table
+from catalog_store.tables.files import count_rows, read_table, scan_table
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -70,5 +70,5 @@ def read_genre_coverage(paths: BuildPaths) -> GenreCoverage:
             .collect()
             .iter_rows()
         ),
-        unclassified_count=row_count(strings),
+        unclassified_count=count_rows(strings),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def measure_id_drift(paths: BuildPaths) -> IdDrift | None:
     # Lost ids are counted from the two `recording` tables, which are integers. Moved records need both memberships: DuckDB joins those, and
     # spills.
     with open_workbench(paths, "id_drift") as bench:
-        bench.keep("was", f"SELECT recording_id FROM {sql_source(live / 'recording')}")
+        bench.keep("was", f"SELECT recording_id FROM {render_sql_source(live / 'recording')}")
         bench.keep("gone", "SELECT recording_id FROM was ANTI JOIN recording USING (recording_id)")
         bench.keep("fresh", "SELECT recording_id FROM recording ANTI JOIN was USING (recording_id)")
         bench.keep(
             "moves",
             "SELECT o.recording_id AS old_id, m.recording_id AS new_id, count(*) AS records "
-            f"FROM {sql_source(live / 'recording_member')} o JOIN recording_member m USING (platform, external_id) "
+            f"FROM {render_sql_source(live / 'recording_member')} o JOIN recording_member m USING (platform, external_id) "
             "GROUP BY ALL",
         )
         counts = bench.connection.execute(

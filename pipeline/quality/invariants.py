@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.checks import TableCheck
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 from catalog_store.tables.staging import INTAKE, REJECT
 from pipeline.paths import DAILY
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def list_staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
     """Check one platform's staging tables: the counts of the intake agree with the rows on disk."""
-    intake, reject = sql_source(folder / "intake"), sql_source(folder / "reject")
+    intake, reject = render_sql_source(folder / "intake"), render_sql_source(folder / "reject")
     staged = " UNION ALL ".join(
-        f"SELECT '{table.name}' AS entity, count(*) AS n FROM {sql_source(folder / table.name)}"
+        f"SELECT '{table.name}' AS entity, count(*) AS n FROM {render_sql_source(folder / table.name)}"
         for table in STAGED_TABLES[platform]
         if table not in (REJECT, INTAKE)
     )
@@ -53,7 +53,7 @@ def list_staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
 def list_linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
     """Check that every source record is in exactly one recording."""
     # A lost record would vanish from the catalog without a reject, and a record too many would be an id without a source.
-    members = sql_source(paths.table("recording_member"))
+    members = render_sql_source(paths.table("recording_member"))
     records = _staged_sql(paths, "source_recording")
     return [
         TableCheck(
@@ -71,9 +71,9 @@ def list_recording_invariants(paths: BuildPaths) -> list[TableCheck]:
 
     It has members, a primary artist, sources for its values, and at most one representative code, which is its own.
     """
-    recording, artist = sql_source(paths.table("recording")), sql_source(paths.table("recording_artist"))
-    isrc, member = sql_source(paths.table("recording_isrc")), sql_source(paths.table("recording_member"))
-    provenance = sql_source(paths.table("recording_provenance"))
+    recording, artist = render_sql_source(paths.table("recording")), render_sql_source(paths.table("recording_artist"))
+    isrc, member = render_sql_source(paths.table("recording_isrc")), render_sql_source(paths.table("recording_member"))
+    provenance = render_sql_source(paths.table("recording_provenance"))
     return [
         TableCheck(
             "recording",
@@ -114,7 +114,7 @@ def list_genre_invariants(paths: BuildPaths) -> list[TableCheck]:
             "genre",
             "there_are_25_mains",
             "the canonical tree has 25 main genres",
-            f"SELECT abs(count(*) - 25) FROM {sql_source(paths.table('genre'))} WHERE type = 'main'",
+            f"SELECT abs(count(*) - 25) FROM {render_sql_source(paths.table('genre'))} WHERE type = 'main'",
         ),
     ]
 

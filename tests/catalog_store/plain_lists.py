@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from catalog_store.name_keys import name_key
+from catalog_store.name_keys import build_name_key
 from tests.catalog_store.catalog_tables import make_frames
 
 if TYPE_CHECKING:
@@ -83,8 +83,10 @@ def browsed(rows: Frames, filters: BrowseFilters) -> list[int]:
     """Return the recording ids that pass the filters, in page order."""
     kept = {row["recording_id"] for row in rows["recording"]}
     if filters.genre_id is not None or filters.genre is not None:
-        key = name_key(filters.genre or "")
-        wanted = {filters.genre_id} if filters.genre_id else {row["genre_id"] for row in rows["genre"] if name_key(row["name"]) == key}
+        key = build_name_key(filters.genre or "")
+        wanted = (
+            {filters.genre_id} if filters.genre_id else {row["genre_id"] for row in rows["genre"] if build_name_key(row["name"]) == key}
+        )
         for _ in range(3):
             wanted |= {row["genre_id"] for row in rows["genre"] if row["parent_id"] in wanted}
         kept &= {row["recording_id"] for row in rows["recording_genre"] if row["genre_id"] in wanted}
@@ -114,4 +116,4 @@ def _meant(rows: Frames, kind: str, identifier: int | None, name: str | None) ->
         return {merged.get(identifier, identifier)}
     if name is None:
         return None
-    return {row[f"{kind}_id"] for row in rows[kind] if name_key(row["name"]) == name_key(name)}
+    return {row[f"{kind}_id"] for row in rows[kind] if build_name_key(row["name"]) == build_name_key(name)}

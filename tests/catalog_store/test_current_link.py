@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from catalog_store import current_link, publisher
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
-from catalog_store.publisher import REQUIRED_TABLES, prune, publish, rollback, snapshots
+from catalog_store.publisher import REQUIRED_TABLES, list_snapshots, prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, verify
 from tests.catalog_store.catalog_tables import make_tables
@@ -149,7 +149,7 @@ def test_the_snapshots_may_lie_on_another_disk_under_another_name(small: dict[st
     (root / "snapshots").symlink_to(root.parent / "volume")
     (root / "current").unlink()
     (root / "current").symlink_to(root.parent / "volume" / "a")
-    assert [snapshot.id for snapshot in snapshots(root) if snapshot.is_current] == ["a"]
+    assert [snapshot.id for snapshot in list_snapshots(root) if snapshot.is_current] == ["a"]
     publish_next(small, root)
     rollback(root, "a")
     assert prune(root, 1) == ["b", "c"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog_store.publisher import publish, snapshots
+from catalog_store.publisher import list_snapshots, publish
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
 from tests.catalog_store.catalog_tables import make_tables
@@ -80,7 +80,7 @@ def test_a_killed_publish_leaves_the_catalog_readable_and_the_next_publish_clean
     assert switched <= 1
     name = "third" if switched else "second"
     publish(tables, root, snapshot_id=name, next_ids={"recording": 30})
-    assert {snapshot.id for snapshot in snapshots(root)} == {"first", "second", name}
-    assert all(verify(snapshot.folder) for snapshot in snapshots(root))
+    assert {snapshot.id for snapshot in list_snapshots(root)} == {"first", "second", name}
+    assert all(verify(snapshot.folder) for snapshot in list_snapshots(root))
     assert sorted(path.name for path in root.iterdir()) == [".publish.lock", "current", "snapshots"]
     assert not list((root / "snapshots").glob(".*"))

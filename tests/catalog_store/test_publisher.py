@@ -15,19 +15,19 @@ import pytest
 from catalog_store import publisher
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.publisher import (
-    current_folder,
-    damaged_snapshots,
+    find_current_folder,
     find_highest_ids,
     find_snapshot,
     find_unused_id,
-    live_snapshot,
+    list_damaged_snapshots,
+    list_snapshots,
     prune,
     publish,
+    read_live_snapshot,
     rollback,
-    snapshots,
 )
 from catalog_store.reader import open_catalog
-from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, describe_file, read_manifest, sha256, verify
+from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, describe_file, hash_file, read_manifest, verify
 from catalog_store.tables.files import parts
 from tests.catalog_store.catalog_tables import make_tables
 
@@ -65,7 +65,7 @@ def publish_earlier(small: dict[str, Path], tmp_path_factory: pytest.TempPathFac
 
 
 def ids(root: Path) -> list[str]:
-    return [snapshot.id for snapshot in snapshots(root)]
+    return [snapshot.id for snapshot in list_snapshots(root)]
 
 
 def live(root: Path) -> str:
@@ -100,7 +100,7 @@ def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path
     snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={"recording": 21}, report=told.append)
     assert snapshot.is_current
     assert live(tmp_path) == "a"
-    assert current_folder(tmp_path) == snapshot.folder
+    assert find_current_folder(tmp_path) == snapshot.folder
     assert verify(snapshot.folder) == snapshot.manifest
     assert set(snapshot.manifest.tables) == set(small)
     assert snapshot.manifest.tables["recording"].rows == 20
@@ -228,7 +228,7 @@ def test_rollback_goes_back_and_forth(publish_earlier: PublishEarlier, tmp_path:
     publish_earlier(tmp_path, "a", "b")
     assert rollback(tmp_path, "a").is_current
     assert live(tmp_path) == "a"
-    assert [snapshot.is_current for snapshot in snapshots(tmp_path)] == [True, False]
+    assert [snapshot.is_current for snapshot in list_snapshots(tmp_path)] == [True, False]
     rollback(tmp_path, "b")
     assert live(tmp_path) == "b"
 
@@ -320,7 +320,7 @@ def test_a_damaged_manifest_of_an_old_snapshot_stops_no_publish_and_no_id_is_giv
     rollback(tmp_path, "a")
     (tmp_path / "snapshots" / "c" / MANIFEST).write_bytes(b"{")
     (tmp_path / "snapshots" / "b" / MANIFEST).unlink()
-    assert sorted(damaged_snapshots(tmp_path)) == ["b", "c"]
+    assert sorted(list_damaged_snapshots(tmp_path)) == ["b", "c"]
     assert ids(tmp_path) == ["a"]
     assert prune(tmp_path, 1) == []
     following = publish(small, tmp_path, snapshot_id="d", next_ids={"recording": 5})
@@ -410,8 +410,8 @@ def test_a_snapshot_killed_between_its_two_renames_leaves_its_id_free(
 
 
 def test_root_without_a_publish_has_no_snapshot(tmp_path: Path) -> None:
-    assert current_folder(tmp_path) is None
-    assert snapshots(tmp_path) == []
+    assert find_current_folder(tmp_path) is None
+    assert list_snapshots(tmp_path) == []
     with pytest.raises(NoSnapshotError, match="nothing is published"):
         open_catalog(tmp_path)
 
@@ -512,7 +512,7 @@ def test_only_files_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_pa
     read = [describe_file(building, file) for file in files]
     assert list(publisher._describe_serving(building, files, live)) == [listed[0], *read[1:]]
     assert list(publisher._describe_serving(building, files, None)) == read
-    assert read[0].sha256 == sha256(building / "shared")
+    assert read[0].sha256 == hash_file(building / "shared")
 
 
 def test_snapshots_are_ordered_by_sequence_then_time_then_id(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_snapshots_are_ordered_by_sequence_then_time_then_id(tmp_path: Path) -> 
         lay_manifest(tmp_path, name, sequence=sequence, second=second)
     make_current(tmp_path, "d")
     assert ids(tmp_path) == ["e", "a", "b", "d", "c"]
-    assert [snapshot.id for snapshot in snapshots(tmp_path) if snapshot.is_current] == ["d"]
+    assert [snapshot.id for snapshot in list_snapshots(tmp_path) if snapshot.is_current] == ["d"]
 
 
 def test_only_folders_that_held_a_catalog_count_as_damaged(tmp_path: Path) -> None:
@@ -537,7 +537,7 @@ def test_only_folders_that_held_a_catalog_count_as_damaged(tmp_path: Path) -> No
         (folder / ignored / MANIFEST).write_text("{")
     (folder / "file").write_text("")
     assert ids(tmp_path) == ["good"]
-    damaged = damaged_snapshots(tmp_path)
+    damaged = list_damaged_snapshots(tmp_path)
     assert sorted(damaged) == ["manifest-only", "tables-only"]
     assert "not a manifest" in damaged["manifest-only"]
     assert "it has no manifest.json" in damaged["tables-only"]
@@ -572,11 +572,11 @@ def test_snapshot_is_found_by_id_and_the_live_one_is_marked(tmp_path: Path) -> N
     with pytest.raises(NoSnapshotError, match=r"no snapshot 'a' under .*: there are none$"):
         find_snapshot(tmp_path, "a")
     with pytest.raises(NoSnapshotError, match=r"nothing is published under .*: build a catalog first"):
-        live_snapshot(tmp_path)
+        read_live_snapshot(tmp_path)
     one, two = (lay_manifest(tmp_path, name, sequence=number) for number, name in enumerate("ab", start=1))
     make_current(tmp_path, "b")
     assert find_snapshot(tmp_path, "a") == Snapshot(one, read_manifest(one), is_current=False)
-    assert find_snapshot(tmp_path, "b") == live_snapshot(tmp_path) == Snapshot(two, read_manifest(two), is_current=True)
+    assert find_snapshot(tmp_path, "b") == read_live_snapshot(tmp_path) == Snapshot(two, read_manifest(two), is_current=True)
     (tmp_path / "snapshots" / "file").write_text("")
     for name in ("file", ".", "..", "c"):
         with pytest.raises(NoSnapshotError, match=r"there are a, b$"):
@@ -589,7 +589,7 @@ def test_snapshot_is_found_by_id_and_the_live_one_is_marked(tmp_path: Path) -> N
 def test_current_that_is_no_link_is_an_error_and_not_an_empty_catalog(tmp_path: Path) -> None:
     (tmp_path / "current").mkdir()
     with pytest.raises(OSError, match="Invalid argument"):
-        current_folder(tmp_path)
+        find_current_folder(tmp_path)
 
 
 def test_unused_id_counts_up_past_folders_and_dangling_links(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from catalog_store.snapshot import (
     StoredFile,
     StoredTable,
     TablePart,
+    compute_schema_version,
     compute_seal,
     describe_file,
+    hash_file,
     read_manifest,
-    schema_version,
-    sha256,
     verify,
 )
 from catalog_store.tables import TABLES
@@ -43,7 +43,7 @@ def test_manifest_lists_every_file_with_size_and_digest(folder: Path) -> None:
     assert listed == {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
     for file in manifest.files():
         assert (folder / file.path).stat().st_size == file.bytes
-        assert sha256(folder / file.path) == file.sha256
+        assert hash_file(folder / file.path) == file.sha256
     recording = manifest.tables["recording"]
     assert recording.rows == sum(part.rows for part in recording.files) == 120
     assert recording.bytes == sum(part.bytes for part in recording.files)
@@ -169,9 +169,9 @@ def test_a_folder_without_manifest_is_no_snapshot(tmp_path: Path) -> None:
 
 
 def test_schema_version_follows_shape_not_words() -> None:
-    assert schema_version(["work", "genre"]) == schema_version(["genre", "work"])
-    assert schema_version(["work"]) != schema_version(["genre"])
-    assert len(schema_version(["work"])) == 16
+    assert compute_schema_version(["work", "genre"]) == compute_schema_version(["genre", "work"])
+    assert compute_schema_version(["work"]) != compute_schema_version(["genre"])
+    assert len(compute_schema_version(["work"])) == 16
 
 
 def test_the_page_describes_every_field() -> None:
@@ -234,8 +234,8 @@ def test_folder_in_the_place_of_a_file_counts_as_missing(tmp_path: Path) -> None
 def test_summary_names_id_time_and_recordings(tmp_path: Path) -> None:
     manifest = lay_files(tmp_path, one=1)
     expected = {"id": "plain", "created_at": "2026-01-01T00:00:00Z", "is_current": False, "recordings": 7}
-    assert Snapshot(tmp_path, manifest).summary() == expected
-    assert Snapshot(tmp_path, manifest, is_current=True).summary() == expected | {"is_current": True}
+    assert Snapshot(tmp_path, manifest).describe() == expected
+    assert Snapshot(tmp_path, manifest, is_current=True).describe() == expected | {"is_current": True}
 
 
 def test_seal_covers_every_member_that_has_a_value_and_is_reproducible(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_file_in_the_place_of_a_snapshot_is_no_snapshot(tmp_path: Path) -> None:
 def test_schema_version_is_a_digest_of_names_and_types() -> None:
     shape = [["genre", [[column.name, str(column.type)] for column in TABLES["genre"].columns]]]
     plain = json.dumps(shape, separators=(",", ":"), ensure_ascii=False)
-    assert schema_version(["genre"]) == hashlib.sha256(plain.encode()).hexdigest()[:16]
+    assert compute_schema_version(["genre"]) == hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize(

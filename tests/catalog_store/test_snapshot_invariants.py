@@ -16,12 +16,12 @@ import polars as pl
 import pytest
 
 from catalog_store.errors import SnapshotInconsistentError
-from catalog_store.publisher import live_snapshot, publish, snapshots
-from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, read_manifest, sha256, verify
+from catalog_store.publisher import list_snapshots, publish, read_live_snapshot
+from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, hash_file, read_manifest, verify
 from catalog_store.snapshot_invariants import find_violations, require_invariants
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
-from catalog_store.tables.files import parts, row_count
-from catalog_store.tables.references import Reference, references
+from catalog_store.tables.files import count_rows, parts
+from catalog_store.tables.references import Reference, list_references
 from tests.catalog_store.catalog_tables import MERGED_ID, make_frames, write_frames
 from tests.commands import run_pipeline
 from tests.conftest import run_module
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PUBLISHED = [table.name for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)]
 NOBODY = 7_000_000
 WORDS = {"release_date_precision": "day", "isrc": "GBAYE0000100", "iswc": "T0345246801"}
-EVERY_REFERENCE = list(references(PUBLISHED))
+EVERY_REFERENCE = list(list_references(PUBLISHED))
 
 
 def row_of(name: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     np.save(index / "base" / "keys.npy", np.array([101, 90, 102, 103], dtype=np.int64))
     publish(write_frames(place / "tables", frames), place / "catalog", snapshot_id="whole", next_ids={}, recognition=index)
     shutil.rmtree(place / "tables")  # parts have two names: a damage to the one would show in the other
-    return live_snapshot(place / "catalog")
+    return read_live_snapshot(place / "catalog")
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def renew_manifest(folder: Path) -> None:
     tables = {}
     for name in manifest.tables:
         files = [
-            TablePart(part.relative_to(folder).as_posix(), row_count(part.parent), part.stat().st_size, sha256(part))
+            TablePart(part.relative_to(folder).as_posix(), count_rows(part.parent), part.stat().st_size, hash_file(part))
             for part in parts(folder / "tables" / name)
         ]
         tables[name] = StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), tuple(files))
@@ -395,8 +395,8 @@ def test_links_and_works_of_missing_recordings_are_never_published(tmp_path: Pat
     assert "redirect_new_id_recording_known" in message
     assert "recording_id=2" in message
     assert "build anew with --relink" in message
-    assert live_snapshot(tmp_path / "catalog").id == "before"
-    assert [snapshot.id for snapshot in snapshots(tmp_path / "catalog")] == ["before"]
+    assert read_live_snapshot(tmp_path / "catalog").id == "before"
+    assert [snapshot.id for snapshot in list_snapshots(tmp_path / "catalog")] == ["before"]
     assert sorted(path.name for path in (tmp_path / "catalog" / "snapshots").iterdir()) == ["before"]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
 from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.log import log_json
-from catalog_store.publisher import prune, publish, rollback, snapshots
+from catalog_store.publisher import list_snapshots, prune, publish, rollback
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.snapshot import verify
 from tests.catalog_store.catalog_tables import make_tables
@@ -59,7 +59,7 @@ def _require_sound(folder: Path) -> set[str]:
             verify(root / "snapshots" / name)
         except CatalogError as error:
             raise AssertionError(f"{name} is visible and not whole: {error}") from error
-    assert {snapshot.id for snapshot in snapshots(root)} == found
+    assert {snapshot.id for snapshot in list_snapshots(root)} == found
     return found
 
 

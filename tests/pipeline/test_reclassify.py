@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from account_store import Accounts
-from catalog_store.publisher import live_snapshot
+from catalog_store.publisher import read_live_snapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST
 from genre_rules.load import FOLDER
@@ -59,7 +59,7 @@ def suggest(accounts: str, genre: str, file: Path) -> None:
 def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_as_it_is(
     catalog: Path, rules: Path, tmp_path: Path
 ) -> None:
-    before = live_snapshot(catalog)
+    before = read_live_snapshot(catalog)
     assert mains(before, "catalog_a", "Hip Hop") == {"Hip-Hop"}
     with (rules / "rules" / "hip_hop.yaml").open("a", encoding="utf-8") as file:
         file.write("\n- id: try-hip-hop-as-polka\n  match: [Hip Hop]\n  sources: [catalog_a]\n  emit: [Polka]\n  why: to see the change\n")
@@ -68,7 +68,7 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
 
     built = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, "--dumps", dumps)
 
-    after = live_snapshot(catalog)
+    after = read_live_snapshot(catalog)
     assert json.loads(built.stdout)["id"] == after.id != before.id
     assert {stage["stage"] for stage in json.loads(built.stdout)["stages"]} == {
         "landing__suggestions", "staging__suggestions", "genres", "tracks", "quality__build_figure", "snapshot__live",
@@ -82,13 +82,13 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
     assert {"recording_member", "recording", "id_registry"} <= unchanged
 
     run_pipeline("reclassify", "--catalog", catalog)
-    again = live_snapshot(catalog)
+    again = read_live_snapshot(catalog)
     assert mains(again, "catalog_a", "Hip Hop") == {"Hip-Hop"}
     assert mains(again, "suggestion", "Gospel") == {"Gospel"}, "approved suggestions stay while no newer delivery says otherwise"
 
 
 def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: Path) -> None:
-    before = live_snapshot(catalog)
+    before = read_live_snapshot(catalog)
     part = next((catalog / "work" / "catalog" / "recording").glob("*.parquet"))
     rows = pl.read_parquet(part)
     part.unlink()
@@ -97,22 +97,22 @@ def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: 
     assert refused.returncode == 1
     assert f"table recording of the work folder is not that of the live snapshot {before.id}" in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert live_snapshot(catalog).id == before.id
+    assert read_live_snapshot(catalog).id == before.id
 
 
 def test_tables_with_columns_of_another_version_are_not_reclassified(catalog: Path) -> None:
-    before = live_snapshot(catalog)
+    before = read_live_snapshot(catalog)
     other = msgspec.structs.replace(before.manifest, schema_version="0" * 16).sealed()
     (before.folder / MANIFEST).write_bytes(other.encode())
     refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1
     assert f"the tables of the live snapshot {before.id} have other columns" in refused.stderr
     assert "run a whole build first" in refused.stderr
-    assert live_snapshot(catalog).id == before.id
+    assert read_live_snapshot(catalog).id == before.id
 
 
 def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Path) -> None:
-    before = live_snapshot(catalog)
+    before = read_live_snapshot(catalog)
     part = before.folder / before.manifest.tables["id_registry"].files[0].path
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -123,15 +123,15 @@ def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Pa
     refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1
     assert "registry rebuild" in refused.stderr
-    assert live_snapshot(catalog).id == before.id
+    assert read_live_snapshot(catalog).id == before.id
 
 
 def test_broken_rules_leave_the_live_catalog_alone_and_say_why(catalog: Path, rules: Path, tmp_path: Path) -> None:
-    before = live_snapshot(catalog).id
+    before = read_live_snapshot(catalog).id
     (rules / "rules" / "rock.yaml").write_text("- id: x\n  match: [x]\n  emit: [Rokc]\n", encoding="utf-8")
     refused = run_pipeline("reclassify", "--catalog", catalog, "--rules", rules, check=False)
     assert refused.returncode == 1
     assert "rock.yaml:1: rule x: emits 'Rokc'" in refused.stderr
-    assert live_snapshot(catalog).id == before
+    assert read_live_snapshot(catalog).id == before
     nowhere = run_pipeline("reclassify", "--catalog", tmp_path / "nowhere", check=False)
     assert "no catalog at" in nowhere.stderr

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
-from catalog_store.publisher import live_snapshot, snapshots
+from catalog_store.publisher import list_snapshots, read_live_snapshot
 from catalog_store.snapshot import verify
 from catalog_store.snapshot_invariants import require_invariants
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def require_consistent(catalog: Path) -> None:
     """Require that every published snapshot is whole and consistent, and that `current` names one of them."""
-    published = snapshots(catalog)
-    assert [snapshot.id for snapshot in published if snapshot.is_current] == [live_snapshot(catalog).id]
+    published = list_snapshots(catalog)
+    assert [snapshot.id for snapshot in published if snapshot.is_current] == [read_live_snapshot(catalog).id]
     for snapshot in published:
         require_invariants(snapshot.folder, verify(snapshot.folder))
 

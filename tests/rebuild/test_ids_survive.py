@@ -16,9 +16,9 @@ from catalog_store import open_catalog
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.publisher import publish, rollback
 from catalog_store.record_keys.content_hash import content_hash
-from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, sha256
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, hash_file
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, row_count, write_table
+from catalog_store.tables.files import count_rows, parts, read_table, write_table
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
@@ -81,9 +81,10 @@ def lay_down(paths: BuildPaths, name: str) -> None:
     for table in (table for table in PUBLISHED if paths.table(table.name).is_dir()):
         shutil.copytree(paths.table(table.name), folder / "tables" / table.name)
         files = [
-            TablePart(str(path.relative_to(folder)), 0, path.stat().st_size, sha256(path)) for path in parts(folder / "tables" / table.name)
+            TablePart(str(path.relative_to(folder)), 0, path.stat().st_size, hash_file(path))
+            for path in parts(folder / "tables" / table.name)
         ]
-        stored[table.name] = StoredTable(row_count(folder / "tables" / table.name), 0, tuple(files))
+        stored[table.name] = StoredTable(count_rows(folder / "tables" / table.name), 0, tuple(files))
     manifest = Manifest(FORMAT, FORMAT_VERSION, name, "2030-01-01T00:00:00Z", "x", stored, next_ids, StoredFile("x", 0, ""), ())
     (folder / "manifest.json").write_bytes(manifest.encode())
     paths.current.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ import duckdb
 import pytest
 
 from catalog_store import open_catalog
-from catalog_store.publisher import current_folder, snapshots
+from catalog_store.publisher import find_current_folder, list_snapshots
 from tests.conftest import ROOT, run_module
 from tests.rebuild.nights import newest, require_consistent
 
@@ -140,12 +140,12 @@ class Loop:
     def check(self) -> None:
         """Check the invariants that hold after each kill and each operation."""
         require_consistent(self.catalog)
-        live = current_folder(self.catalog)
+        live = find_current_folder(self.catalog)
         assert live
         assert (live / "manifest.json").is_file()
         with open_catalog(self.catalog) as opened:
             assert opened.genres()
-        for snapshot in (snapshot for snapshot in snapshots(self.catalog) if snapshot.id not in self.seen):
+        for snapshot in (snapshot for snapshot in list_snapshots(self.catalog) if snapshot.id not in self.seen):
             self.seen.add(snapshot.id)
             for kind, column in KINDS.items():
                 ids = {row[0] for row in ids_in(snapshot.folder / "tables" / kind, column)}

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from rapidfuzz.distance import OSA
 
-from catalog_store.identifiers import gtin_expr, isrc_expr, iswc_expr
+from catalog_store.identifiers import normalise_gtin_expr, normalise_isrc_expr, normalise_iswc_expr
 from simulator import SimulationSettings, codes
 from simulator.dirt import corrupt_dates, corrupt_durations, corrupt_isrcs, corrupt_titles
 from simulator.randomness import make_base62_ids, make_generator, make_uuids
@@ -65,7 +65,7 @@ def test_codes_are_distinct_and_well_formed() -> None:
         }
     )
     assert frame.select(pl.all().n_unique()).row(0) == (120_000,) * 5
-    checked = frame.select(isrc_expr(pl.col("isrc")), iswc_expr(pl.col("iswc")), gtin_expr(pl.col("gtin")))
+    checked = frame.select(normalise_isrc_expr(pl.col("isrc")), normalise_iswc_expr(pl.col("iswc")), normalise_gtin_expr(pl.col("gtin")))
     assert checked.null_count().row(0) == (0, 0, 0)
 
 

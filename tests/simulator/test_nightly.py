@@ -10,7 +10,7 @@ import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
-from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import read_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
@@ -71,7 +71,7 @@ def test_tables_of_a_night_keep_their_specs_except_intake_counts(days: tuple[lis
     for platform in CATALOG_PLATFORMS:
         folder = days[0][2].staging(platform)
         for name in ("source_recording", "source_artist", "source_release_track", "source_link", "source_genre"):
-            for check in table_checks(TABLES[name], lambda table, folder=folder: folder / table):
+            for check in derive_checks(TABLES[name], lambda table, folder=folder: folder / table):
                 assert run_check(connection, check) == 0, check.description
         gone = days[1][1].filter(pl.col("change") == "removed")
         placed = read_table(TABLES["source_release_track"], folder / "source_release_track")

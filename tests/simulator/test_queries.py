@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys import fold, name_key, title_keys
+from catalog_store.name_keys import build_name_key, build_title_keys, fold
 from catalog_store.search.query_names import read_query
 from simulator.queries import ABSENT, CLASSES, draw_queries, find_answer_names
 from simulator.typed_names import add_noise, add_typo
@@ -62,7 +62,7 @@ def test_each_class_changes_names_as_described(made: pl.DataFrame) -> None:
         if kind == "exact":
             assert title == row["title"]
         elif kind == "cosmetic":
-            assert title_keys(title).core == title_keys(row["title"]).core
+            assert build_title_keys(title).core == build_title_keys(row["title"]).core
         elif kind == "swapped":
             assert [word for word in asked if word not in {"and", "&", "x"}] == [word for word in words if word not in {"and", "&", "x"}]
         elif kind == "missing":
@@ -72,10 +72,14 @@ def test_each_class_changes_names_as_described(made: pl.DataFrame) -> None:
 
 
 def test_absent_queries_name_no_recording(made: pl.DataFrame) -> None:
-    known = {(name_key(one["name"]), title_keys(row["title"]).core) for row in world().iter_rows(named=True) for one in row["artists"]}
+    known = {
+        (build_name_key(one["name"]), build_title_keys(row["title"]).core)
+        for row in world().iter_rows(named=True)
+        for one in row["artists"]
+    }
     absent = made.filter(pl.col("class") == ABSENT)
-    assert not [row for row in absent.iter_rows() if (name_key(row[1]), title_keys(row[2]).core) in known]
-    assert any(name_key(artist) in {name for name, _ in known} for artist in absent["artist"])
+    assert not [row for row in absent.iter_rows() if (build_name_key(row[1]), build_title_keys(row[2]).core) in known]
+    assert any(build_name_key(artist) in {name for name, _ in known} for artist in absent["artist"])
 
 
 @given(text=st.text("abcdefgh ij'éß東京", min_size=1, max_size=20), seed=st.integers(0, 999))

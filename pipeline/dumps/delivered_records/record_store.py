@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.tables.files import sql_source
+from catalog_store.tables.files import render_sql_source
 from pipeline.dumps.delivered_records.record_shapes import SHAPES, conform
 from pipeline.dumps.staging.record_checks import strip_code
 
@@ -50,7 +50,7 @@ class DeliveredStore:
         # DuckDB refuses to read a folder without files.
         if not self.rows[kind]:
             pl.DataFrame(schema=SHAPES[kind]).write_parquet(self.folder / kind / "part-000000.parquet")
-        return sql_source(self.folder / kind)
+        return render_sql_source(self.folder / kind)
 
     def _write(self, kind: str) -> None:
         if self._waiting[kind]:

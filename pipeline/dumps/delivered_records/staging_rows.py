@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
+from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.delivered_records.record_shapes import TEXTS
 from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
@@ -103,7 +103,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    gtin = gtin_expr(strip_code(pl.col("upc")))
+    gtin = normalise_gtin_expr(strip_code(pl.col("upc")))
     date = parse_date(pl.col("release_date"))
     count = parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
     rules = [

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from catalog_store.identifiers import isrc_expr, normalise_isrc
+from catalog_store.identifiers import normalise_isrc, normalise_isrc_expr
 
 _NOISE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff\"'`\u2018\u2019\u201c\u201d]|[.,;]+$")
 _DIGITS = re.compile(r"^(.*?)((?:[0-9OIL][^0-9A-Z]*){7})$")
@@ -59,7 +59,7 @@ def read_isrc_lists(values: pl.Series) -> pl.DataFrame:
     Only values that are not plain codes are read one by one.
     """
     # Nearly all values are plain codes and are read as a column; Python sees the rest.
-    codes = pl.select(isrc_expr(pl.lit(values))).to_series()
+    codes = pl.select(normalise_isrc_expr(pl.lit(values))).to_series()
     doubtful = (codes.is_null() & (values.str.strip_chars() != "")).fill_null(value=False).arg_true().to_list()
     found = [read_isrcs(value) for value in values.gather(doubtful)]
     plain = codes.is_not_null().arg_true()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.tables.atoms import ATOM_TABLES
-from catalog_store.tables.files import row_count
+from catalog_store.tables.files import count_rows
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import (
     find_atoms_with_keys,
@@ -72,7 +72,7 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     fresh = staged_records.read_records_with(paths, changes.fresh)
     # Names first: which atoms a night must touch depends on the names whose meaning has changed.
     names, lost, renamed = write_changed_names(paths, night, changes.gone, fresh)
-    if len(renamed) > MOST_CHANGED * row_count(night.find_folder("atom")):
+    if len(renamed) > MOST_CHANGED * count_rows(night.find_folder("atom")):
         return None
     credited = number_credits(list_credits(fresh.with_row_index("row")))
     rows = normalise(fresh, *names.select(credited["name"], credited["artist"]))
@@ -108,7 +108,7 @@ def _reuse_parts(paths: BuildPaths, night: Night, gone: pl.Series, new: Atoms, r
     back = new.atom.filter(known)["atom_id"]
     gone = pl.concat([before.filter(~before.is_in(back.implode())), gone])
     # Every reader of the published tables pays for dead rows, so they do not pile up without a limit.
-    if len(gone) > MOST_GONE * row_count(night.find_folder("atom")):
+    if len(gone) > MOST_GONE * count_rows(night.find_folder("atom")):
         rewrite_atoms(paths, night.atoms, gone, new, records, buckets)
         return
     with open_spill_folder(paths) as spill:

@@ -7,7 +7,14 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog_store.lists.dates import LEAST_HEARD, latest_stamp, stamp_expr, stamps_of_year, unheard_expr, unheard_sql
+from catalog_store.lists.dates import (
+    LEAST_HEARD,
+    compute_latest_stamp,
+    compute_year_stamps,
+    encode_stamp_expr,
+    encode_unheard_expr,
+    render_unheard_sql,
+)
 
 CONNECTION = duckdb.connect()
 NEWEST_FIRST = [
@@ -26,7 +33,7 @@ NEWEST_FIRST = [
 
 def stamps(dates: list[tuple[str | None, str | None]]) -> list[int]:
     frame = pl.DataFrame(dates, schema={"release_date": pl.String, "release_date_precision": pl.String}, orient="row")
-    return frame.select(stamp_expr()).to_series().to_list()
+    return frame.select(encode_stamp_expr()).to_series().to_list()
 
 
 def test_partial_date_sorts_behind_full_dates_of_its_period_and_no_date_last() -> None:
@@ -37,21 +44,21 @@ def test_partial_date_sorts_behind_full_dates_of_its_period_and_no_date_last() -
 
 
 def test_a_year_holds_all_its_dates_and_no_others() -> None:
-    first, last = stamps_of_year(2004)
+    first, last = compute_year_stamps(2004)
     inside = [first <= stamp <= last for stamp in stamps(NEWEST_FIRST)]
     assert inside == [day is not None and day.startswith("2004") for day, _ in NEWEST_FIRST]
 
 
 def test_a_day_ends_with_its_full_date() -> None:
-    today = latest_stamp(date(2004, 5, 1))
+    today = compute_latest_stamp(date(2004, 5, 1))
     assert [stamp <= today for stamp in stamps(NEWEST_FIRST)] == [False, False, True, True, True, True, True, True, True, True]
 
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0, 1e-7])), min_size=1, max_size=30))
 @settings(max_examples=30)
 def test_unheard_is_equal_in_polars_and_duckdb(popularities: list[float]) -> None:
-    turned = pl.DataFrame({"p": popularities}).select(unheard_expr("p")).to_series().to_list()
-    rows = CONNECTION.execute(f"SELECT {unheard_sql('p')} FROM (SELECT unnest(?::DOUBLE[]) AS p)", [popularities]).fetchall()
+    turned = pl.DataFrame({"p": popularities}).select(encode_unheard_expr("p")).to_series().to_list()
+    rows = CONNECTION.execute(f"SELECT {render_unheard_sql('p')} FROM (SELECT unnest(?::DOUBLE[]) AS p)", [popularities]).fetchall()
     assert turned == [row[0] for row in rows]
     assert all(0 <= one <= LEAST_HEARD for one in turned)
     by_popularity = [one for _, one in sorted(zip(popularities, turned, strict=True))]

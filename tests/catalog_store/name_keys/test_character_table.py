@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from catalog_store.name_keys import fold, title_keys, title_keys_frame
+from catalog_store.name_keys import build_title_keys, build_title_keys_frame, fold
 from catalog_store.name_keys.character_table import HARD, SIGN, SPACED, STYLED
 from catalog_store.name_keys.folding import extract_words, fold_series, fold_with_flags
 
@@ -73,4 +73,4 @@ def test_flags_name_what_the_table_cannot_say_of_a_text_and_nothing_else() -> No
     ]
 )
 def test_titles_that_end_alike_are_read_as_each_by_itself(shown: list[str]) -> None:
-    assert title_keys_frame(pl.Series(shown, dtype=pl.String)).rows() == [tuple(title_keys(text)) for text in shown]
+    assert build_title_keys_frame(pl.Series(shown, dtype=pl.String)).rows() == [tuple(build_title_keys(text)) for text in shown]

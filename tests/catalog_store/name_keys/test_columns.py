@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.name_keys import (
+    build_name_key,
+    build_name_key_expr,
+    build_name_key_series,
+    build_title_keys,
+    build_title_keys_frame,
     fold,
     fold_expr,
     fold_series,
-    name_key,
-    name_key_expr,
-    name_key_series,
-    title_keys,
-    title_keys_frame,
-    title_segments,
-    title_segments_expr,
+    split_title_segments,
+    split_title_segments_expr,
 )
 from catalog_store.name_keys.folding import extract_words, extract_words_expr
 
@@ -89,24 +89,24 @@ texts = st.one_of(
 def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None:
     frame = pl.DataFrame({"t": batch}, schema={"t": pl.String})
     text = pl.col("t")
-    columns = frame.select(folded=fold_expr(text), words=extract_words_expr(fold_expr(text)), name=name_key_expr(text))
-    assert columns.rows() == [(fold(value), extract_words(fold(value)), name_key(value)) for value in batch]
-    assert name_key_series(frame["t"], fold_series(frame["t"])).to_list() == [name_key(value) for value in batch]
-    assert title_keys_frame(frame["t"]).rows() == [tuple(title_keys(value)) for value in batch]
-    assert frame.select(title_segments_expr(text)).to_series().to_list() == [title_segments(value) for value in batch]
+    columns = frame.select(folded=fold_expr(text), words=extract_words_expr(fold_expr(text)), name=build_name_key_expr(text))
+    assert columns.rows() == [(fold(value), extract_words(fold(value)), build_name_key(value)) for value in batch]
+    assert build_name_key_series(frame["t"], fold_series(frame["t"])).to_list() == [build_name_key(value) for value in batch]
+    assert build_title_keys_frame(frame["t"]).rows() == [tuple(build_title_keys(value)) for value in batch]
+    assert frame.select(split_title_segments_expr(text)).to_series().to_list() == [split_title_segments(value) for value in batch]
 
 
 @settings(max_examples=400, deadline=None)
 @given(texts)
 def test_keys_are_never_empty_and_are_their_own_keys(text: str) -> None:
-    keys, name = title_keys(text), name_key(text)
+    keys, name = build_title_keys(text), build_name_key(text)
     assert bool(keys.core) == bool(keys.stem) == bool(name) == bool(text.strip(" "))
     assert fold(fold(text)) == fold(text)
-    assert name_key(name) == name
+    assert build_name_key(name) == name
     if extract_words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
-        assert title_keys(keys.core) == (keys.core, keys.core, "", "", "")
+        assert build_title_keys(keys.core) == (keys.core, keys.core, "", "", "")
 
 
 def test_nulls_and_no_titles_are_let_through() -> None:
-    assert title_keys_frame(pl.Series([None, "a"], dtype=pl.String)).rows() == [("", "", "", "", ""), ("a", "a", "", "", "")]
-    assert title_keys_frame(pl.Series([], dtype=pl.String)).is_empty()
+    assert build_title_keys_frame(pl.Series([None, "a"], dtype=pl.String)).rows() == [("", "", "", "", ""), ("a", "a", "", "", "")]
+    assert build_title_keys_frame(pl.Series([], dtype=pl.String)).is_empty()

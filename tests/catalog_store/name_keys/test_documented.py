@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog_store.name_keys import name_key, title_keys
+from catalog_store.name_keys import build_name_key, build_title_keys
 
 PAGE = Path(__file__).parents[3] / "docs" / "design" / "name_keys.md"
 
@@ -28,27 +28,27 @@ def rows(*header: str) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("row", rows("title", "core", "variant", "credits", "notes"))
 def test_documented_titles(row: tuple[str, ...]) -> None:
     title, core, variant, guests, notes = row
-    keys = title_keys(title)
+    keys = build_title_keys(title)
     assert (keys.core, keys.variant, keys.credits, keys.notes) == (core, variant, guests, notes)
 
 
 @pytest.mark.parametrize(("note", "variant"), rows("note", "variant"))
 def test_documented_variants(note: str, variant: str) -> None:
-    assert title_keys(f"Song ({note})")[:3] == ("song", "song", variant)
-    assert title_keys(f"Song - {note}")[:3] == ("song", "song", variant)
+    assert build_title_keys(f"Song ({note})")[:3] == ("song", "song", variant)
+    assert build_title_keys(f"Song - {note}")[:3] == ("song", "song", variant)
 
 
 @pytest.mark.parametrize(("note", "notes"), rows("note", "notes"))
 def test_documented_cosmetic_notes(note: str, notes: str) -> None:
-    assert title_keys(f"Song ({note})") == ("song", "song", "", "", notes)
+    assert build_title_keys(f"Song ({note})") == ("song", "song", "", "", notes)
 
 
 @pytest.mark.parametrize(("title", "core"), rows("title", "core"))
 def test_documented_false_friends(title: str, core: str) -> None:
-    keys = title_keys(title)
+    keys = build_title_keys(title)
     assert (keys.core, keys.variant, keys.credits) == (core, "", "")
 
 
 @pytest.mark.parametrize(("name", "key"), rows("name", "key"))
 def test_documented_names(name: str, key: str) -> None:
-    assert name_key(name) == key
+    assert build_name_key(name) == key

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.name_keys import title_keys, title_keys_frame
+from catalog_store.name_keys import build_title_keys, build_title_keys_frame
 from catalog_store.name_keys.part_numbers import MAY_HAVE_PARTS, number_parts
 
 
@@ -26,7 +26,7 @@ from catalog_store.name_keys.part_numbers import MAY_HAVE_PARTS, number_parts
     ],
 )
 def test_a_part_is_the_same_however_it_is_counted(title: str) -> None:
-    assert title_keys(title).core == "song part 2"
+    assert build_title_keys(title).core == "song part 2"
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_words_that_look_like_numerals_stay(key: str) -> None:
 
 def test_a_number_that_meets_its_word_only_in_the_stem_is_numbered_in_columns_too() -> None:
     title = "Song Part (Extra) - II"
-    assert title_keys(title)[:2] == ("song part extra ii", "song part 2")
-    assert title_keys_frame(pl.Series([title])).row(0) == title_keys(title)
+    assert build_title_keys(title)[:2] == ("song part extra ii", "song part 2")
+    assert build_title_keys_frame(pl.Series([title])).row(0) == build_title_keys(title)
 
 
 @given(

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from catalog_store.name_keys import (
-    display_title_expr,
-    title_keys,
-    title_keys_frame,
-    variant_kinds,
-    variants_agree,
+    are_variants_compatible,
+    build_title_keys,
+    build_title_keys_frame,
+    compose_display_title_expr,
+    list_variant_kinds,
 )
 
 FALSE_FRIENDS = [
@@ -305,7 +305,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("title", "core"), FALSE_FRIENDS)
 def test_words_that_only_look_like_version_notes_stay_in_the_title(title: str, core: str) -> None:
-    keys = title_keys(title)
+    keys = build_title_keys(title)
     assert keys.core == core
     assert keys.variant == ""
     assert keys.credits == ""
@@ -313,12 +313,12 @@ def test_words_that_only_look_like_version_notes_stay_in_the_title(title: str, c
 
 @pytest.mark.parametrize("title", COSMETIC)
 def test_cosmetic_notes_make_no_variant(title: str) -> None:
-    assert title_keys(title)[:3] == ("song", "song", "")
+    assert build_title_keys(title)[:3] == ("song", "song", "")
 
 
 @pytest.mark.parametrize(("title", "variant"), VARIANTS)
 def test_notes_that_name_another_recording_make_a_variant(title: str, variant: str) -> None:
-    keys = title_keys(title)
+    keys = build_title_keys(title)
     assert keys.core == "song"
     assert keys.variant == variant
 
@@ -334,10 +334,10 @@ def test_notes_that_name_another_recording_make_a_variant(title: str, variant: s
     ],
 )
 def test_a_version_means_the_same_wherever_the_platform_keeps_it(title: str, version: str | None) -> None:
-    assert title_keys(title, version) == ("song", "song", "remix:tiesto", "", "")
+    assert build_title_keys(title, version) == ("song", "song", "remix:tiesto", "", "")
     frame = pl.DataFrame({"t": [title], "v": [version]}, schema={"t": pl.String, "v": pl.String})
-    shown = frame.select(display_title_expr(pl.col("t"), pl.col("v"))).to_series()
-    assert title_keys_frame(shown).row(0) == ("song", "song", "remix:tiesto", "", "")
+    shown = frame.select(compose_display_title_expr(pl.col("t"), pl.col("v"))).to_series()
+    assert build_title_keys_frame(shown).row(0) == ("song", "song", "remix:tiesto", "", "")
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_a_version_means_the_same_wherever_the_platform_keeps_it(title: str, ver
     ],
 )
 def test_cosmetic_remark_is_kept_as_a_note(title: str, notes: str) -> None:
-    assert title_keys(title).notes == notes
+    assert build_title_keys(title).notes == notes
 
 
 @pytest.mark.parametrize(
@@ -373,14 +373,14 @@ def test_cosmetic_remark_is_kept_as_a_note(title: str, notes: str) -> None:
     ],
 )
 def test_text_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
-    for keys in (title_keys(dashed), title_keys(bracketed)):
+    for keys in (build_title_keys(dashed), build_title_keys(bracketed)):
         assert (keys.core, keys.variant) == (core, variant)
 
 
 def test_variants_agree_when_a_name_is_missing_or_part_of_the_other() -> None:
-    assert variants_agree("remix:tiesto", "remix")
-    assert variants_agree("extended+remix:tiesto", "extended+remix:djtiesto")
-    assert not variants_agree("remix:tiesto", "remix:feddelegrand")
-    assert not variants_agree("remix:tiesto", "extended+remix:tiesto")
-    assert not variants_agree("live", "")
-    assert variant_kinds("extended+remix:tiesto") == {"extended", "remix"}
+    assert are_variants_compatible("remix:tiesto", "remix")
+    assert are_variants_compatible("extended+remix:tiesto", "extended+remix:djtiesto")
+    assert not are_variants_compatible("remix:tiesto", "remix:feddelegrand")
+    assert not are_variants_compatible("remix:tiesto", "extended+remix:tiesto")
+    assert not are_variants_compatible("live", "")
+    assert list_variant_kinds("extended+remix:tiesto") == {"extended", "remix"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from catalog_store.queries.evidence import CutEdge, Lookalike, evidence, find
+from catalog_store.queries.evidence import CutEdge, Lookalike, collect_evidence, find_recording
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from tests.catalog_store.catalog_tables import MERGED_ID
@@ -108,24 +108,24 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_every_key_finds_its_recording_and_says_how(handmade: Path, key: str, recording_id: int, steps: int) -> None:
-    found = find(handmade, key)
+    found = find_recording(handmade, key)
     assert found is not None
     assert (found.recording_id, len(found.steps)) == (recording_id, steps)
 
 
 @pytest.mark.parametrize("key", ["98", "4", str(2**64), "USAAA9999999", "store_a:nobody"])
 def test_unknown_key_is_not_found(handmade: Path, key: str) -> None:
-    assert find(handmade, key) is None
+    assert find_recording(handmade, key) is None
 
 
 @pytest.mark.parametrize("key", ["", "song", "myspace:1"])
 def test_text_that_is_no_key_is_refused(handmade: Path, key: str) -> None:
     with pytest.raises(ValueError, match="no track id"):
-        find(handmade, key)
+        find_recording(handmade, key)
 
 
 def test_evidence_holds_members_atoms_edges_and_former_ids(handmade: Path) -> None:
-    known = evidence(handmade, SONG)
+    known = collect_evidence(handmade, SONG)
     assert known is not None
     assert [(m.platform, m.external_id, m.atom_id) for m in known.members] == [("catalog_b", "b", 11), ("store_a", "s", 10)]
     assert [(a.atom_id, a.isrcs) for a in known.atoms] == [(10, [ISRC]), (11, [])]
@@ -134,7 +134,7 @@ def test_evidence_holds_members_atoms_edges_and_former_ids(handmade: Path) -> No
 
 
 def test_lookalikes_are_listed_in_both_directions(handmade: Path) -> None:
-    song, remix = evidence(handmade, SONG), evidence(handmade, REMIX)
+    song, remix = collect_evidence(handmade, SONG), collect_evidence(handmade, REMIX)
     assert song is not None
     assert remix is not None
     assert [(c.isrc, c.is_kept, c.reason, c.other.recording_id) for c in song.conflicts] == [(LOST_ISRC, False, "variant", REMIX)]
@@ -147,7 +147,7 @@ def test_lookalikes_are_listed_in_both_directions(handmade: Path) -> None:
 
 
 def test_fields_carry_their_source_and_dates_no_more_than_is_known(handmade: Path) -> None:
-    known = evidence(handmade, SONG)
+    known = collect_evidence(handmade, SONG)
     assert known is not None
     fields = {field.name: field for field in known.fields}
     assert list(fields) == ["title", "artists", "duration", "isrc", "release_date", "popularity", "variant"]

@@ -8,7 +8,7 @@ import pytest
 
 from catalog_store.cursors import LARGEST_PLACE, CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
-from catalog_store.queries.release_queries import Artist, artist, label, new_releases, release, releases_of
+from catalog_store.queries.release_queries import Artist, find_artist, find_label, find_release, list_new_releases, list_releases
 from tests.catalog_store.catalog_tables import MERGED_ID
 from tests.catalog_store.plain_lists import listed, mixed_frames
 from tests.catalog_store.queries.conftest import Served, served
@@ -37,7 +37,7 @@ def every(ask: Callable[[str | None], BodyPage | None], limit: int) -> list[dict
 
 
 def two_of(mixed: Served, kind: str, identifier: int, cursor: str | None) -> BodyPage | None:
-    return releases_of(mixed.store, CURSORS, kind, identifier, limit=2, cursor=cursor)
+    return list_releases(mixed.store, CURSORS, kind, identifier, limit=2, cursor=cursor)
 
 
 def entry(row: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def entry(row: dict[str, Any]) -> dict[str, Any]:
 def test_new_releases_are_those_dated_until_today_newest_first_then_by_the_artists_popularity(
     mixed: Served, limit: int, today: date
 ) -> None:
-    found = every(lambda cursor: new_releases(mixed.store, CURSORS, today=today, limit=limit, cursor=cursor), limit)
+    found = every(lambda cursor: list_new_releases(mixed.store, CURSORS, today=today, limit=limit, cursor=cursor), limit)
     wanted = listed(mixed.rows, lambda row: row["release_date"] is not None and row["release_date"] <= today.isoformat())
     assert [one["id"] for one in found] == wanted
     rows = {row["release_id"]: row for row in mixed.rows["release"]}
@@ -65,7 +65,7 @@ def test_new_releases_are_those_dated_until_today_newest_first_then_by_the_artis
 
 
 def test_artists_and_labels_list_all_their_releases_undated_last_and_count_them(mixed: Served) -> None:
-    for kind, find in (("artist", artist), ("label", label)):
+    for kind, find in (("artist", find_artist), ("label", find_label)):
         for row in mixed.rows[kind]:
             identifier = row[f"{kind}_id"]
             wanted = listed(mixed.rows, lambda one, kind=kind, identifier=identifier: one[f"{kind}_id"] == identifier)
@@ -77,20 +77,20 @@ def test_artists_and_labels_list_all_their_releases_undated_last_and_count_them(
 
 
 def test_merged_ids_answer_with_the_survivor(mixed: Served) -> None:
-    assert artist(mixed.store, MERGED_ID) == artist(mixed.store, 7) != None  # noqa: E711
-    assert label(mixed.store, 77) == label(mixed.store, 3)
-    assert release(mixed.store, 78) == release(mixed.store, 1)
-    assert releases_of(mixed.store, CURSORS, "label", 77, limit=9, cursor=None) == releases_of(
+    assert find_artist(mixed.store, MERGED_ID) == find_artist(mixed.store, 7) != None  # noqa: E711
+    assert find_label(mixed.store, 77) == find_label(mixed.store, 3)
+    assert find_release(mixed.store, 78) == find_release(mixed.store, 1)
+    assert list_releases(mixed.store, CURSORS, "label", 77, limit=9, cursor=None) == list_releases(
         mixed.store, CURSORS, "label", 3, limit=9, cursor=None
     )
 
 
 @pytest.mark.parametrize("unknown", [0, -1, 999, 2**63, 10**30])
 def test_unknown_ids_find_nothing(mixed: Served, unknown: int) -> None:
-    assert artist(mixed.store, unknown) is None
-    assert label(mixed.store, unknown) is None
-    assert release(mixed.store, unknown) is None
-    assert releases_of(mixed.store, CURSORS, "artist", unknown, limit=5, cursor=None) is None
+    assert find_artist(mixed.store, unknown) is None
+    assert find_label(mixed.store, unknown) is None
+    assert find_release(mixed.store, unknown) is None
+    assert list_releases(mixed.store, CURSORS, "artist", unknown, limit=5, cursor=None) is None
 
 
 def test_an_artist_known_only_as_a_guest_has_no_releases(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_an_artist_known_only_as_a_guest_has_no_releases(tmp_path: Path) -> None
     for row in rows["release"]:
         row["artist_id"], row["artist_name"] = 1, "The Velvet Foxes"
     alone = served(rows, tmp_path)
-    assert artist(alone.store, 2) == Artist(2, "Björk Ólafsdóttir", 0)
-    assert releases_of(alone.store, CURSORS, "artist", 2, limit=5, cursor=None) == ([], None)
+    assert find_artist(alone.store, 2) == Artist(2, "Björk Ólafsdóttir", 0)
+    assert list_releases(alone.store, CURSORS, "artist", 2, limit=5, cursor=None) == ([], None)
 
 
 def test_a_release_holds_its_tracks_in_their_order(mixed: Served) -> None:
     tracks = {row["recording_id"]: row for row in mixed.rows["track"]}
     for row in mixed.rows["release"]:
-        found = release(mixed.store, row["release_id"])
+        found = find_release(mixed.store, row["release_id"])
         assert found is not None
         body = json.loads(found.body)
         assert {name: body[name] for name in entry(row)} == entry(row)
@@ -134,12 +134,12 @@ def test_tracks_numbered_from_one_on_one_disc_are_read_back(tmp_path: Path) -> N
         {"recording_id": 20 - number, "release_id": 1, "disc_number": 1, "track_number": number} for number in range(1, 20)
     ] + [{"recording_id": 3, "release_id": 2, "disc_number": 1, "track_number": 2}]
     plain = served(rows, tmp_path)
-    found = release(plain.store, 1)
+    found = find_release(plain.store, 1)
     assert found is not None
     assert [(one["id"], one["disc_number"], one["track_number"]) for one in json.loads(found.body)["tracks"]] == [
         (20 - number, 1, number) for number in range(1, 20)
     ]
-    second, none = release(plain.store, 2), release(plain.store, 3)
+    second, none = find_release(plain.store, 2), find_release(plain.store, 3)
     assert second is not None
     assert [(one["id"], one["track_number"]) for one in json.loads(second.body)["tracks"]] == [(3, 2)]
     assert none is not None
@@ -147,18 +147,18 @@ def test_tracks_numbered_from_one_on_one_disc_are_read_back(tmp_path: Path) -> N
 
 
 def test_cursors_are_bound_to_their_list(mixed: Served) -> None:
-    cursor = new_releases(mixed.store, CURSORS, today=TODAY, limit=1, cursor=None).next_cursor
+    cursor = list_new_releases(mixed.store, CURSORS, today=TODAY, limit=1, cursor=None).next_cursor
     assert cursor
     with pytest.raises(InvalidCursorError):
-        releases_of(mixed.store, CURSORS, "artist", 2, limit=1, cursor=cursor)
+        list_releases(mixed.store, CURSORS, "artist", 2, limit=1, cursor=cursor)
     with pytest.raises(InvalidCursorError):
-        new_releases(mixed.store, CURSORS, today=TODAY, limit=1, cursor="x")
+        list_new_releases(mixed.store, CURSORS, today=TODAY, limit=1, cursor="x")
 
 
 def test_a_sealed_place_larger_than_any_release_counts_as_the_largest(mixed: Served) -> None:
-    newest = mixed.store.lists.releases.stamp(0)
+    newest = mixed.store.lists.releases.read_stamp(0)
     above, inside = (
-        new_releases(
+        list_new_releases(
             mixed.store,
             CURSORS,
             today=date(9999, 1, 1),
@@ -167,7 +167,7 @@ def test_a_sealed_place_larger_than_any_release_counts_as_the_largest(mixed: Ser
         )
         for score in (LARGEST_PLACE.score, newest)
     )
-    first = new_releases(mixed.store, CURSORS, today=date(9999, 1, 1), limit=100, cursor=None)
+    first = list_new_releases(mixed.store, CURSORS, today=date(9999, 1, 1), limit=100, cursor=None)
     assert above.bodies == first.bodies
     assert inside.bodies[0] == first.bodies[mixed.store.lists.releases.find_before(newest)]
 
@@ -175,6 +175,6 @@ def test_a_sealed_place_larger_than_any_release_counts_as_the_largest(mixed: Ser
 @pytest.mark.parametrize("limit", [0, 101])
 def test_a_limit_out_of_range_is_refused(mixed: Served, limit: int) -> None:
     with pytest.raises(InvalidQueryError):
-        new_releases(mixed.store, CURSORS, today=TODAY, limit=limit, cursor=None)
+        list_new_releases(mixed.store, CURSORS, today=TODAY, limit=limit, cursor=None)
     with pytest.raises(InvalidQueryError):
-        releases_of(mixed.store, CURSORS, "artist", 1, limit=limit, cursor=None)
+        list_releases(mixed.store, CURSORS, "artist", 1, limit=limit, cursor=None)

@@ -18,14 +18,14 @@ def asked(store: ServingStore) -> list[object]:
     codes = [isrc(number, variant) for number in range(1, 45) for variant in (0, 1)]
     ids = [str(number) for number in range(990, 1030)]
     return [
-        tracks.ids_for_isrcs(store, codes),
-        [tracks.id_for_isrc(store, code) for code in codes],
-        [tracks.track_by_isrc(store, code) for code in codes],
-        tracks.ids_for_externals(store, "catalog_a", ids),
-        tracks.ids_for_externals(store, "store_a", [*ids, "5000001", "5000003"]),
-        tracks.ids_for_external(store, "catalog_b", catalog_b_id(3)),
-        tracks.ids_for_external(store, "catalog_b", OLD_CATALOG_B_ID),
-        tracks.ids_for_external(store, "streamsvc_a", "1001"),
+        tracks.find_ids_by_isrcs(store, codes),
+        [tracks.find_id_by_isrc(store, code) for code in codes],
+        [tracks.find_track_by_isrc(store, code) for code in codes],
+        tracks.find_ids_by_externals(store, "catalog_a", ids),
+        tracks.find_ids_by_externals(store, "store_a", [*ids, "5000001", "5000003"]),
+        tracks.find_ids_by_external(store, "catalog_b", catalog_b_id(3)),
+        tracks.find_ids_by_external(store, "catalog_b", OLD_CATALOG_B_ID),
+        tracks.find_ids_by_external(store, "streamsvc_a", "1001"),
     ]
 
 
@@ -54,6 +54,6 @@ def test_an_artist_called_like_a_key_is_no_link(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "serving").mkdir()
     build_serving(write_frames(tmp_path / "tables", rows), tmp_path / "serving")
     store = ServingStore(tmp_path / "serving", 5.0)
-    assert tracks.id_for_isrc(store, "GBAYE9999999") is None
-    assert tracks.ids_for_external(store, "streamsvc_a", "abc") == []
-    assert tracks.id_for_isrc(store, isrc(1)) == 1
+    assert tracks.find_id_by_isrc(store, "GBAYE9999999") is None
+    assert tracks.find_ids_by_external(store, "streamsvc_a", "abc") == []
+    assert tracks.find_id_by_isrc(store, isrc(1)) == 1

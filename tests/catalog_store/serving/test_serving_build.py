@@ -10,7 +10,7 @@ from catalog_store.errors import InvalidCursorError, SnapshotInvalidError
 from catalog_store.lists import list_build, posting_lists
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries import tracks
-from catalog_store.queries.iswc import work
+from catalog_store.queries.iswc import find_work
 from catalog_store.serving import key_index, serving_build
 from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
@@ -48,7 +48,7 @@ def test_texts_of_any_kind_are_read_back(tmp_path: Path) -> None:
         link["slug"] = text
     store = built(rows, tmp_path)
     for text, row in zip(NASTY, rows["track"], strict=True):
-        body = tracks.track_body(store, row["recording_id"])
+        body = tracks.read_track_body(store, row["recording_id"])
         assert body is not None
         found = json.loads(body)
         assert (found["title"], found["artists"][0]["name"], found["releases"][0]["title"]) == (text, text, text)
@@ -86,8 +86,8 @@ def test_block_spill_and_batch_sizes_do_not_change_the_bytes(tmp_path: Path, mon
 def test_a_catalog_without_rows_is_served(tmp_path: Path) -> None:
     rows = {name: [] for name in make_frames(1, 1)}
     store = built(rows, tmp_path)
-    assert tracks.track_by_isrc(store, "GBAYE0000100") is None
-    assert tracks.ids_for_external(store, "store_a", "1") == []
+    assert tracks.find_track_by_isrc(store, "GBAYE0000100") is None
+    assert tracks.find_ids_by_external(store, "store_a", "1") == []
     assert len(store.lists.tracks) == len(store.lists.releases) == 0
 
 
@@ -101,7 +101,7 @@ def test_the_recordings_of_a_work_come_in_pages_most_popular_first_ties_by_id(tm
     store = built(rows, tmp_path)
     cursors, found, cursor = CursorCodec(), [], None
     while True:
-        page = work(store, cursors, "T0345246801", 13, cursor)
+        page = find_work(store, cursors, "T0345246801", 13, cursor)
         assert page is not None
         assert page.total == 60
         found += [one.id for one in page.recordings]
@@ -111,7 +111,7 @@ def test_the_recordings_of_a_work_come_in_pages_most_popular_first_ties_by_id(tm
     assert found == sorted(range(1, 61), key=lambda one: (-(one % 3), one))
     assert len(page.recordings) == 60 % 13
     with pytest.raises(InvalidCursorError):
-        work(store, cursors, "T0000000010", 13, work(store, cursors, "T0345246801", 13, None).next_cursor)  # type: ignore[union-attr]
+        find_work(store, cursors, "T0000000010", 13, find_work(store, cursors, "T0345246801", 13, None).next_cursor)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("file", ["format.json"])

@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from catalog_store.tables.checks import run_check, run_checks, table_checks
+from catalog_store.tables.checks import derive_checks, run_check, run_checks
 from catalog_store.tables.files import write_table
 from catalog_store.tables.spec import FLOAT, INT64, TEXT, Column, Table
 
@@ -34,7 +34,7 @@ def broken(folder: Path, *children: dict[str, object]) -> dict[str, int]:
     write_table(PARENT, folder / "parent", pl.DataFrame({"parent_id": [1, 2]}))
     whole = [{"child_id": None, "parent_id": None, "kind": None, "code": None, "share": None} | child for child in children]
     write_table(CHILD, folder / "child", CHILD.conform(pl.DataFrame(whole, schema=CHILD.polars_schema)))
-    checks = list(table_checks(CHILD, lambda name: folder / name))
+    checks = list(derive_checks(CHILD, lambda name: folder / name))
     with duckdb.connect() as connection:
         alone = [run_check(connection, check) for check in checks]
         together = run_checks(connection, checks)
@@ -72,7 +72,7 @@ def test_the_first_rows_at_fault_are_shown_by_key_and_value_whatever_their_order
     assert broken(tmp_path, *rows) == {"child_parent_id_known": 5, "child_kind_known_value": 5, "child_key_unique": 1}
     with duckdb.connect() as connection:
         found = {
-            finding.check.name: finding.examples for finding in run_checks(connection, table_checks(CHILD, lambda name: tmp_path / name))
+            finding.check.name: finding.examples for finding in run_checks(connection, derive_checks(CHILD, lambda name: tmp_path / name))
         }
     assert found["child_parent_id_known"] == ("child_id=3, parent_id=9", "child_id=4, parent_id=9", "child_id=4, parent_id=9")
     assert found["child_kind_known_value"][0] == ("child_id=3, kind=" + "z" * 300)[:200]

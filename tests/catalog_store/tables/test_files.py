@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, parts, read_table, row_count, scan_table, size_bytes, sql_source, write_table
+from catalog_store.tables.files import TableWriter, count_rows, measure_bytes, parts, read_table, render_sql_source, scan_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_parts_are_written_in_call_order_and_read_back_in_it(tmp_path: Path) -> 
         writer.write(rows(2))
     assert [path.name for path in parts(tmp_path / "label")] == ["part-00000.parquet", "part-00001.parquet"]
     assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [3, 1, 2]
-    assert writer.rows == row_count(tmp_path / "label") == 3
+    assert writer.rows == count_rows(tmp_path / "label") == 3
 
 
 def test_a_single_frame_is_sorted_by_the_tables_order(tmp_path: Path) -> None:
@@ -65,14 +65,14 @@ def test_leftovers_of_a_killed_writer_are_cleared(tmp_path: Path) -> None:
     (tmp_path / "label.pending").mkdir()
     (tmp_path / "label.pending" / "part-00007.parquet").write_bytes(b"half")
     write_table(LABEL, tmp_path / "label", rows(1))
-    assert row_count(tmp_path / "label") == 1
+    assert count_rows(tmp_path / "label") == 1
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_table(LABEL, tmp_path / name, rows(*range(1, 2_000)))
     assert parts(tmp_path / "one")[0].read_bytes() == parts(tmp_path / "two")[0].read_bytes()
-    assert size_bytes(tmp_path / "one") == parts(tmp_path / "one")[0].stat().st_size
+    assert measure_bytes(tmp_path / "one") == parts(tmp_path / "one")[0].stat().st_size
 
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
 def test_duckdb_reads_the_same_rows_also_below_a_quoted_path(tmp_path: Path) -> None:
     folder = tmp_path / "it's" / "label"
     write_table(LABEL, folder, rows(1, 2))
-    assert duckdb.sql(f"SELECT label_id FROM {sql_source(folder)} ORDER BY 1").fetchall() == [(1,), (2,)]
+    assert duckdb.sql(f"SELECT label_id FROM {render_sql_source(folder)} ORDER BY 1").fetchall() == [(1,), (2,)]

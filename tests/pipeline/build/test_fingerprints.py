@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import read_table, write_table
 from pipeline.build.fingerprints import MOST_FINGERPRINTS, build_fingerprints, follow_merges
 from pipeline.paths import BuildPaths
@@ -90,7 +90,7 @@ class Prints:
         facts = build_fingerprints(self.paths)
         with duckdb.connect() as connection:
             for name in ("recording_fingerprint", "fingerprint_conflict"):
-                for check in table_checks(TABLES[name], self.paths.table):
+                for check in derive_checks(TABLES[name], self.paths.table):
                     assert run_check(connection, check) == 0, check.description
         return facts
 

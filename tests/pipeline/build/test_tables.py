@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.tables import CATALOG_TABLES, TABLES
-from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.checks import derive_checks, run_check
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -91,7 +91,7 @@ def test_every_table_holds_its_spec_and_the_invariants(world: World) -> None:
     for stage in STAGES:
         stage(paths)
     collect_registry(paths)
-    checks = [check for table in (*CATALOG_TABLES, TABLES["source_credit"]) for check in table_checks(table, paths.table)]
+    checks = [check for table in (*CATALOG_TABLES, TABLES["source_credit"]) for check in derive_checks(table, paths.table)]
     checks += list_linkage_invariants(paths) + list_recording_invariants(paths) + list_genre_invariants(paths)
     with duckdb.connect() as connection:
         broken = {check.name: count for check in checks if (count := run_check(connection, check))}

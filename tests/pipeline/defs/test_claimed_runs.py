@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from catalog_store.publisher import live_snapshot
+from catalog_store.publisher import read_live_snapshot
 from catalog_store.snapshot import verify
 from tests.commands import run_pipeline
 from tests.conftest import ROOT, run_module
@@ -59,7 +59,7 @@ def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_afte
     built_world: BuiltWorld, tmp_path: Path
 ) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
-    live = live_snapshot(catalog).id
+    live = read_live_snapshot(catalog).id
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
     log = tmp_path / "log"
     with started(log, "pipeline", "build", "--dumps", dumps, "--catalog", catalog) as build:
@@ -75,7 +75,7 @@ def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_afte
     assert refused.returncode == 1
     assert "StaleWorkError: table " in refused.stderr
     assert "nightly_build" in refused.stderr
-    assert live_snapshot(catalog).id == live
+    assert read_live_snapshot(catalog).id == live
 
 
 @pytest.mark.long
@@ -91,7 +91,7 @@ def test_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_was
         assert "wait for it, or stop it" in refused.stderr
         assert "Traceback" not in refused.stderr
     assert (catalog / ".claim.json").exists()
-    live = live_snapshot(catalog).id
+    live = read_live_snapshot(catalog).id
     run_module("pipeline", "rollback", "--catalog", catalog, "--to", live)
     assert not (catalog / ".claim.json").exists()
 
@@ -101,7 +101,7 @@ def test_steps_of_one_run_work_in_parallel_processes_and_other_runs_wait(
     built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
-    before, live = table_hashes(catalog), live_snapshot(catalog).id
+    before, live = table_hashes(catalog), read_live_snapshot(catalog).id
     (tmp_path / "home").mkdir()
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path / "home")}
     for name, value in places.items():
@@ -119,7 +119,7 @@ def test_steps_of_one_run_work_in_parallel_processes_and_other_runs_wait(
         assert run.returncode == 0
     assert refusals > 3
     assert table_hashes(catalog) == before
-    verify(live_snapshot(catalog).folder)
+    verify(read_live_snapshot(catalog).folder)
     run_module("pipeline", "rollback", "--catalog", catalog, "--to", live)
 
 
@@ -135,4 +135,4 @@ def test_finished_run_of_a_living_process_holds_no_claim(built_world: BuiltWorld
         done = dg.execute_job(dg.reconstructable(side_by_side.reclassify), instance)
         assert done.success
     assert json.loads((catalog / ".claim.json").read_text())["executor"]["pid"] == os.getpid()
-    run_module("pipeline", "rollback", "--catalog", catalog, "--to", live_snapshot(catalog).id)
+    run_module("pipeline", "rollback", "--catalog", catalog, "--to", read_live_snapshot(catalog).id)

@@ -17,7 +17,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from catalog_store.publisher import live_snapshot
+from catalog_store.publisher import read_live_snapshot
 from pipeline.definitions import build_definitions
 from pipeline.defs.resources import RECLASSIFY, CatalogResource
 from pipeline.defs.run_history import FORGET
@@ -121,7 +121,7 @@ def until(happened: Callable[[], object], seconds: int = 600) -> object:
 @pytest.mark.long
 def test_dead_run_ends_after_a_reboot_and_the_next_one_starts(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
-    live, home = live_snapshot(catalog).id, tmp_path / "home"
+    live, home = read_live_snapshot(catalog).id, tmp_path / "home"
     home.mkdir()
     settings = (ROOT / "dagster.yaml").read_text().replace("poll_interval_seconds: 30", "poll_interval_seconds: 1")
     (home / "dagster.yaml").write_text(settings)
@@ -143,5 +143,5 @@ def test_dead_run_ends_after_a_reboot_and_the_next_one_starts(built_world: Built
         with dev(places):
             until(lambda: status(runs[0]) == "FAILURE")
             until(lambda: status(runs[1]) == "SUCCESS")
-        assert live_snapshot(catalog).id != live
+        assert read_live_snapshot(catalog).id != live
         require_consistent(catalog)

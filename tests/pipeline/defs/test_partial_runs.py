@@ -10,7 +10,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from catalog_store.publisher import live_snapshot, rollback
+from catalog_store.publisher import read_live_snapshot, rollback
 from catalog_store.snapshot import verify
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
@@ -90,10 +90,10 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
 
 
 def test_assets_materialised_one_by_one_give_the_same_catalog(dagster_catalog: DagsterCatalog) -> None:
-    before, live = table_hashes(dagster_catalog.catalog), live_snapshot(dagster_catalog.catalog).id
+    before, live = table_hashes(dagster_catalog.catalog), read_live_snapshot(dagster_catalog.catalog).id
     for asset in (key("work"), key("recording_genre"), key("track"), FIGURES_KEY, SNAPSHOT):
         assert dagster_catalog.run(asset) == ""
-    assert live_snapshot(dagster_catalog.catalog).id != live
+    assert read_live_snapshot(dagster_catalog.catalog).id != live
     assert table_hashes(dagster_catalog.catalog) == before
 
 
@@ -107,10 +107,10 @@ def test_step_rejects_outdated_tables_and_names_the_asset_to_materialise(dagster
 
 
 def test_snapshot_of_mismatched_tables_is_refused(dagster_catalog: DagsterCatalog) -> None:
-    live = live_snapshot(dagster_catalog.catalog).id
+    live = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(key("release")) == ""
     assert "was made from another table release than there is now" in dagster_catalog.run(SNAPSHOT)
-    assert live_snapshot(dagster_catalog.catalog).id == live
+    assert read_live_snapshot(dagster_catalog.catalog).id == live
 
 
 def test_dumps_staged_between_linkage_and_catalog_are_noticed(dagster_catalog: DagsterCatalog) -> None:
@@ -143,7 +143,7 @@ def test_step_with_a_failed_check_blocks_later_steps(dagster_catalog: DagsterCat
 
 @pytest.mark.long
 def test_rollback_between_two_steps_invalidates_the_tables(dagster_catalog: DagsterCatalog) -> None:
-    first = live_snapshot(dagster_catalog.catalog).id
+    first = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(job=RECLASSIFY) == ""
     assert dagster_catalog.run(key("work")) == ""
     rollback(dagster_catalog.catalog, first)
@@ -154,19 +154,19 @@ def test_rollback_between_two_steps_invalidates_the_tables(dagster_catalog: Dags
 
 @pytest.mark.long
 def test_tables_of_a_rolled_back_snapshot_are_not_published_again(dagster_catalog: DagsterCatalog) -> None:
-    first = live_snapshot(dagster_catalog.catalog).id
+    first = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(job=NIGHTLY) == ""
-    second = live_snapshot(dagster_catalog.catalog).id
+    second = read_live_snapshot(dagster_catalog.catalog).id
     rollback(dagster_catalog.catalog, first)
     assert f"is not that of the live snapshot {first} but that of {second}" in dagster_catalog.run(SNAPSHOT)
-    assert live_snapshot(dagster_catalog.catalog).id == first
+    assert read_live_snapshot(dagster_catalog.catalog).id == first
     assert dagster_catalog.run(job=NIGHTLY) == ""
-    verify(live_snapshot(dagster_catalog.catalog).folder)
+    verify(read_live_snapshot(dagster_catalog.catalog).folder)
 
 
 @pytest.mark.long
 def test_reclassify_works_after_a_rollback_of_its_own_snapshot(dagster_catalog: DagsterCatalog) -> None:
-    first = live_snapshot(dagster_catalog.catalog).id
+    first = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(job=RECLASSIFY) == ""
     rollback(dagster_catalog.catalog, first)
     assert dagster_catalog.run(job=RECLASSIFY) == ""
@@ -185,22 +185,22 @@ def test_incomplete_table_blocks_later_steps(dagster_catalog: DagsterCatalog, ha
 
 
 def test_lost_registry_stops_runs_of_dagster(dagster_catalog: DagsterCatalog) -> None:
-    live = live_snapshot(dagster_catalog.catalog)
+    live = read_live_snapshot(dagster_catalog.catalog)
     (live.folder / live.manifest.tables["id_registry"].files[0].path).unlink()
     for refused in (dagster_catalog.run(key("artist_source")), dagster_catalog.run(job=RECLASSIFY)):
         assert "has no usable id registry" in refused
         assert "registry rebuild" in refused
-    assert live_snapshot(dagster_catalog.catalog).id == live.id
+    assert read_live_snapshot(dagster_catalog.catalog).id == live.id
 
 
 def test_reclassify_refuses_unpublished_tables(dagster_catalog: DagsterCatalog) -> None:
-    live = live_snapshot(dagster_catalog.catalog).id
+    live = read_live_snapshot(dagster_catalog.catalog).id
     part = next((dagster_catalog.catalog / "work" / "catalog" / "recording").glob("*.parquet"))
     rows = pl.read_parquet(part)
     part.unlink()
     rows.head(-1).write_parquet(part)
     assert f"table recording of the work folder is not that of the live snapshot {live}" in dagster_catalog.run(job=RECLASSIFY)
-    assert live_snapshot(dagster_catalog.catalog).id == live
+    assert read_live_snapshot(dagster_catalog.catalog).id == live
 
 
 def forget_state(catalog: Path) -> None:
@@ -208,7 +208,7 @@ def forget_state(catalog: Path) -> None:
     shutil.rmtree(catalog / "work" / "state")
     for version in (catalog / "work" / "staging").rglob("version.txt"):
         version.unlink()
-    live = live_snapshot(catalog).folder
+    live = read_live_snapshot(catalog).folder
     (live / "work_state.json").unlink()
     manifest = json.loads((live / "manifest.json").read_text())
     manifest["attachments"] = [file for file in manifest["attachments"] if file["path"] != "work_state.json"]
@@ -220,8 +220,8 @@ def forget_state(catalog: Path) -> None:
 @pytest.mark.long
 def test_catalog_without_state_records_still_works(dagster_catalog: DagsterCatalog) -> None:
     forget_state(dagster_catalog.catalog)
-    verify(live_snapshot(dagster_catalog.catalog).folder)
-    first = live_snapshot(dagster_catalog.catalog).id
+    verify(read_live_snapshot(dagster_catalog.catalog).folder)
+    first = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(job=RECLASSIFY) == ""
     assert dagster_catalog.run(landing_key("suggestions"), staging_key("suggestions")) == ""
     assert dagster_catalog.run(job=RECLASSIFY) == ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, row_count
+from catalog_store.tables.files import count_rows, read_table
 from pipeline.defs.linkage_assets import list_steps
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
@@ -67,8 +67,8 @@ def plain(text: str) -> str:
 def test_adapters_read_every_record_of_the_four_dumps(linked: Linked) -> None:
     assert len(linked.recordings) == len(linked.records()) > 5_000
     for platform in ("streamsvc_a", "streamsvc_b", "streamsvc_c", "catalog_b"):
-        assert row_count(linked.paths.staging(platform) / "reject") == 0
-    assert row_count(linked.paths.staging("catalog_b") / "source_link") > 4_000
+        assert count_rows(linked.paths.staging(platform) / "reject") == 0
+    assert count_rows(linked.paths.staging("catalog_b") / "source_link") > 4_000
 
 
 def test_no_recording_is_split_across_services_where_code_and_names_agree(linked: Linked) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, sha256
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, hash_file
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, row_count, write_table
+from catalog_store.tables.files import count_rows, parts, read_table, write_table
 from pipeline.linkage.id_rules import assign_ids
 from pipeline.linkage.registry import (
     KINDS,
@@ -55,7 +55,7 @@ def publish(paths: BuildPaths, name: str) -> dict[str, int]:
         if paths.table(table).is_dir():
             shutil.copytree(paths.table(table), folder / "tables" / table)
             files = [
-                TablePart(str(path.relative_to(folder)), row_count(path.parent), path.stat().st_size, sha256(path))
+                TablePart(str(path.relative_to(folder)), count_rows(path.parent), path.stat().st_size, hash_file(path))
                 for path in parts(folder / "tables" / table)
             ]
             tables[table] = StoredTable(1, 1, tuple(files))

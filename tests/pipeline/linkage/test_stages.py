@@ -10,8 +10,8 @@ import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.checks import run_check, table_checks
-from catalog_store.tables.files import read_table, row_count, write_table
+from catalog_store.tables.checks import derive_checks, run_check
+from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import atoms, clusters, guards, link, normal_forms, staged_records, stages
 from pipeline.linkage import credits as credits_
 from pipeline.linkage.failing_records import LinkageError
@@ -67,7 +67,7 @@ def test_every_table_keeps_its_spec(built: tuple[BuildPaths, dict[str, pl.DataFr
     collect_registry(paths)
     connection = duckdb.connect()
     for table in (TABLES[name] for name in (*WRITTEN, "id_registry")):
-        for check in table_checks(table, paths.table):
+        for check in derive_checks(table, paths.table):
             assert run_check(connection, check) == 0, check.description
     for name, frame in tables.items():
         order = frame.select(TABLES[name].order)
@@ -181,7 +181,7 @@ def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: 
             stages.write_edges(paths)
     assert f"{CATALOG_PLATFORMS[2]}:id2" in str(caught.value)
     stages.write_edges(paths)
-    assert row_count(paths.table("edge")) >= 0
+    assert count_rows(paths.table("edge")) >= 0
 
 
 def staged_with_one_odd(folder: Path) -> tuple[BuildPaths, str]:
@@ -206,8 +206,8 @@ def failing_on_odd(function: Callable[..., object], *, texts: Callable[..., pl.S
 @pytest.mark.parametrize(
     ("module", "name", "texts"),
     [
-        (normal_forms, "title_keys_frame", lambda titles: titles),
-        (credits_, "name_key_series", lambda names, _folded: names),
+        (normal_forms, "build_title_keys_frame", lambda titles: titles),
+        (credits_, "build_name_key_series", lambda names, _folded: names),
         (atoms, "part_namesakes", lambda _placed, records: records["title_key"]),
     ],
 )
@@ -220,7 +220,7 @@ def test_record_that_cannot_be_read_is_named_by_platform_and_id(
         with pytest.raises(LinkageError, match=rf": {odd} \(ComputeError: too long to be compiled\)"):
             stages.write_atoms(paths)
     stages.write_atoms(paths)
-    assert row_count(paths.table("atom")) == 4
+    assert count_rows(paths.table("atom")) == 4
 
 
 def test_new_record_that_cannot_be_read_is_named(tmp_path: Path, world: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,9 @@ def test_new_record_that_cannot_be_read_is_named(tmp_path: Path, world: pl.DataF
     publish(paths, "one")
     odd = Records().add("odd", "Odd", "Someone", platform=CATALOG_PLATFORMS[0]).frame()
     stage(paths, pl.concat([world, odd]))
-    monkeypatch.setattr(normal_forms, "title_keys_frame", failing_on_odd(normal_forms.title_keys_frame, texts=lambda titles: titles))
+    monkeypatch.setattr(
+        normal_forms, "build_title_keys_frame", failing_on_odd(normal_forms.build_title_keys_frame, texts=lambda titles: titles)
+    )
     with pytest.raises(LinkageError, match=rf": {CATALOG_PLATFORMS[0]}:odd \(ComputeError"):
         stages.write_atoms(paths)
 

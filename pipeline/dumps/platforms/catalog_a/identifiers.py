@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.identifiers import gtin_expr
+from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.fields.isrcs import read_isrcs
 from pipeline.dumps.platforms.catalog_a.positions import find_described_position, resolve_positions
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -54,9 +54,9 @@ def find_barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame
 
     `identifiers` has owner and IDENTIFIER_PARTS.
     """
-    # Barcodes come with blanks, dashes and a trailing ` >`; gtin_expr takes their digits.
+    # Barcodes come with blanks, dashes and a trailing ` >`; normalise_gtin_expr takes their digits.
     codes = identifiers.filter((pl.col("type") == "Barcode") & (pl.col("value").str.strip_chars() != "")).with_columns(
-        gtin=gtin_expr(pl.col("value"))
+        gtin=normalise_gtin_expr(pl.col("value"))
     )
     good = codes.filter(pl.col("gtin").is_not_null()).unique("owner", keep="first", maintain_order=True).select("owner", "gtin")
     return good, codes.filter(pl.col("gtin").is_null())

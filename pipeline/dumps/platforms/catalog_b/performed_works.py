@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import iswc_expr
+from catalog_store.identifiers import normalise_iswc_expr
 from catalog_store.platforms import CATALOG_B
 from pipeline.dumps.platforms.catalog_b.vocabulary_ids import PERFORMANCE
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -34,7 +34,7 @@ def _relate_codes(relations: Relations) -> None:
     delivered = relations.read_all("""
         SELECT i.line, i.work, w.gid AS record_id, i.iswc AS value FROM iswc i JOIN work w ON i.work = w.id
         WHERE i.iswc IS NOT NULL ORDER BY i.line
-    """).with_columns(iswc=iswc_expr(pl.col("value")))
+    """).with_columns(iswc=normalise_iswc_expr(pl.col("value")))
     # The source checks the pattern of a code and not its check digit.
     bad = delivered.filter(pl.col("iswc").is_null()).select("line", "record_id", "value")
     relations.reject_rows(ENTITY, "iswc", "iswc", Reason.INVALID_ISWC, bad)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import gtin_expr
+from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.fields.dates import EARLIEST_YEAR, LATEST_YEAR, build_date
 from pipeline.dumps.platforms.catalog_b.relations import BLOCK
 from pipeline.dumps.platforms.catalog_b.vocabulary_ids import (
@@ -109,7 +109,7 @@ def _stage_block(relations: Relations) -> None:
             LEFT JOIN imprint i ON i.release = r.id LEFT JOIN first_date d ON d.release = r.id
             LEFT JOIN track_total n ON n.release = r.id LEFT JOIN unofficial u ON r.status = u.id
         ORDER BY r.line
-    """).with_columns(gtin=gtin_expr(pl.col("barcode")))
+    """).with_columns(gtin=normalise_gtin_expr(pl.col("barcode")))
     # An empty barcode says that the release has none; that is no fault.
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
     relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))

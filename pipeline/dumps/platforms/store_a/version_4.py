@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import gtin_expr
+from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
@@ -101,7 +101,7 @@ def split_catalog_number(upc: pl.Expr) -> list[pl.Expr]:
     """Return `upc` and `catalog_number`: some labels write a barcode in place of the catalogue number."""
     number = nullify_blank("catalog_number").str.strip_chars()
     # The check digit keeps catalogue numbers of 12 to 14 digits from being taken for barcodes.
-    is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
+    is_barcode = number.str.contains(BARCODE_SHAPE) & normalise_gtin_expr(number).is_not_null()
     stated = pl.when(upc.str.strip_chars() != "").then(upc)
     return [
         pl.coalesce(stated, pl.when(is_barcode).then(number)).alias("upc"),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr
+from catalog_store.identifiers import STREAMSVC_A_SHAPE, normalise_gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.dates import add_dates
@@ -111,7 +111,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write_rejects(rejects)
     # `0000` and years before sound recording stand on some 14,000 albums of the real data.
     block = add_dates(block, pl.col("release_date")).with_columns(
-        _gtin=gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
+        _gtin=normalise_gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
     )
     # Answers of recommendations write `ALBUM`, all others `album`.
     kind = nullify_blank("album_type").str.to_lowercase()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
+from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
 from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, list_credit_names
 from pipeline.dumps.fields.dates import add_dates
 from pipeline.dumps.fields.isrcs import read_isrc_lists
@@ -121,7 +121,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_build_identity_rules()])
     out.write_rejects(rejects)
     block = add_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _gtin=gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
+        _gtin=normalise_gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
     )
     out.write_rejects(
         find_value_rejects(

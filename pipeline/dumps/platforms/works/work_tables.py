@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from catalog_store.identifiers import iswc_expr
+from catalog_store.identifiers import normalise_iswc_expr
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.platforms.works.manifest import Listed, check_file, check_presence, read_manifest
 from pipeline.dumps.platforms.works.work_layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, detect_layout, find_files
@@ -164,7 +164,7 @@ def parse_duration_ms(value: pl.Expr) -> pl.Expr:
 
 def _split_iswcs() -> pl.Expr:
     """Return the normalised codes of a cell as a list, null where one is wrong."""
-    return pl.col("iswc").str.split(_MULTI).list.eval(iswc_expr(pl.element()))
+    return pl.col("iswc").str.split(_MULTI).list.eval(normalise_iswc_expr(pl.element()))
 
 
 def _reject_values(rows: pl.DataFrame, entity: str, field: str, reason: Reason, fails: pl.Expr, out: StagingWriter) -> None:

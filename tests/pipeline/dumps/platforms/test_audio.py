@@ -12,7 +12,7 @@ import pytest
 
 from audio_recognition.chromaprint import fingerprint
 from catalog_store.tables import STAGED_TABLES, TABLES
-from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
@@ -113,7 +113,7 @@ def test_every_row_is_staged_or_rejected_with_its_reason(first_night: Folder) ->
     assert set(rejects["source_file"]) == {"mapping.csv"}
     assert rejects.filter(place="record 5")["value"].item()
     with duckdb.connect() as connection:
-        checks = [c for table in STAGED_TABLES["audio"] for c in table_checks(table, lambda name: first_night.staging / name)]
+        checks = [c for table in STAGED_TABLES["audio"] for c in derive_checks(table, lambda name: first_night.staging / name)]
         for check in [*checks, *list_staging_invariants("audio", first_night.staging)]:
             assert run_check(connection, check) == 0, check.description
 

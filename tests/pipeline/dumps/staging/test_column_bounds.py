@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.tables import STAGED_TABLES, TABLES
-from catalog_store.tables.checks import run_checks, table_checks
+from catalog_store.tables.checks import derive_checks, run_checks
 from catalog_store.tables.staging import LONGEST_DURATION_MS, LONGEST_ID, LONGEST_NAME, MOST_ARTISTS, MOST_CODES
 from pipeline.dumps.fields.credits import CREDITS
 from pipeline.dumps.staging.column_bounds import apply_bounds
@@ -128,7 +128,7 @@ def test_reject_itself_is_cut_to_the_bounds_of_its_table(tmp_path: Path) -> None
         out.write_rejects(pl.DataFrame([place | {"record_id": LONG, "value": LONG, "excerpt": LONG, "field": LONG}]))
         out.write("source_recording", recordings().head(1))
     with open_duckdb(tmp_path / "spill") as connection:
-        findings = run_checks(connection, table_checks(TABLES["reject"], lambda name: tmp_path / "staged" / name))
+        findings = run_checks(connection, derive_checks(TABLES["reject"], lambda name: tmp_path / "staged" / name))
     assert not [str(finding) for finding in findings if finding.rows]
 
 

@@ -14,7 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.place_numbers import write_all_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
-from catalog_store.tables.files import read_table, row_count, write_table
+from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import mapped_atoms, stages, typo_edges
 from pipeline.linkage.incremental import atom_changes, night
 from pipeline.linkage.incremental.night import BASE_TABLES, read_night
@@ -213,7 +213,7 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         other = anew(paths, tmp_path / f"anew-{number}")
         assert content(paths) == content(other)
         kinds |= set(read_table(TABLES["edge"], paths.table("edge"))["kind"])
-        assert bool(row_count(paths.table("atom_gone"))) == (seed % 2 == 0)
+        assert bool(count_rows(paths.table("atom_gone"))) == (seed % 2 == 0)
         retired += read_table(TABLES["redirect"], paths.table("redirect")).height
         publish(paths, f"night-{number}")
     assert retired > 0
