@@ -245,8 +245,8 @@ def test_invalid_question_ends_only_its_connection(shared: Shared, sent: bytes) 
 
 def test_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     client = shared.client
-    ragged = msgspec.structs.replace(client._question([CATALOG[1][:200]], None, 5), fingerprints=(b"123",))
-    monkeypatch.setattr(client, "_question", lambda *_: ragged)
+    ragged = msgspec.structs.replace(client._build_question([CATALOG[1][:200]], None, 5), fingerprints=(b"123",))
+    monkeypatch.setattr(client, "_build_question", lambda *_: ragged)
     with pytest.raises(MatcherFailedError):
         client.match_now([])
     monkeypatch.undo()

@@ -101,7 +101,7 @@ def test_internal_error_is_a_page_without_details(
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(Usage, "month_now", broken)
+    monkeypatch.setattr(Usage, "read_month_now", broken)
     with closing(Accounts.open(accounts_url)) as accounts:
         user, token = new_user(accounts)
 
