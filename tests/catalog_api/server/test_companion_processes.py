@@ -71,7 +71,7 @@ def test_killed_companion_is_restarted(made: Callable[..., Companions], tmp_path
         return words(tmp_path / "one") == ["began", "began"]
 
     until(looked)
-    assert [(state.is_up, state.restarts) for state in companions.states()] == [(True, 1)]
+    assert [(state.is_up, state.restarts) for state in companions.read_states()] == [(True, 1)]
 
 
 def test_companion_that_keeps_dying_is_restarted_with_growing_delays_until_it_runs_steadily(
@@ -111,7 +111,7 @@ def test_companion_that_stops_writing_metrics_is_killed(made: Callable[..., Comp
     process = pid(tmp_path / "one")
     companions.check()
     assert is_alive(process)
-    [state] = companions.states()
+    [state] = companions.read_states()
     os.utime(state.metrics, (0, time.time() - SILENT_SECONDS - 1))
 
     def looked() -> bool:
@@ -136,7 +136,7 @@ def test_metrics_of_companions_carry_their_names_and_broken_files_are_left_out(m
     companions.start()
     for name in ("one", "two", "three"):
         pid(tmp_path / name)
-    *_, broken = companions.states()
+    *_, broken = companions.read_states()
     broken.metrics.write_text('rounds_total{place="here} 7\n')
     registry = CollectorRegistry()
     registry.register(CompanionMetrics(companions))
