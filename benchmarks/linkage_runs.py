@@ -42,8 +42,8 @@ def link_in_memory(root: str, out: str) -> int:
 
 def link_from_keys(keys_folder: str, out: str) -> int:
     """Link from a peer's keys to clusters, as a peer does; write platform, external_id, recording_id."""
-    atoms = make_atoms_of_buckets(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
-    found = cluster_records(atoms).select("platform", "external_id", recording_id="cluster_id")
+    buckets = [pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*"))]
+    found = cluster_records(make_atoms_of_buckets(buckets), pl.concat(buckets)).select("platform", "external_id", recording_id="cluster_id")
     found.write_parquet(out, compression="snappy")  # as DuckDB does for the peer
     return found.height
 

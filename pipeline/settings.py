@@ -57,6 +57,8 @@ class Settings:
     """How far precision or recall may fall below the live snapshot's; 1 switches the comparison off."""
     largest_jump: Factor = 1.5
     """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
+    largest_twice: Share = 0.0
+    """Share of the recordings that may hold two tracks of one release which no common code, repeated track list or decision joins."""
     largest_move: Share = 0.02
     """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
     lowest_rows: Share = 0.7

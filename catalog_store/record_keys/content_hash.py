@@ -10,7 +10,10 @@ import polars as pl
 
 from catalog_store.record_keys.numbers import hash_columns
 
-LINKED_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
+LINKED_COLUMNS = (
+    "platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "disc_number",
+    "track_number", "heading", "repeats", "traits",
+)  # fmt: skip
 """Columns of `source_recording`."""
 
 

@@ -104,6 +104,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
                 "move": settings.largest_move,
                 "loss": settings.largest_loss,
                 "rows": settings.lowest_rows,
+                "twice": settings.largest_twice,
             },
         )
 

@@ -23,11 +23,15 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import GOLDEN, hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.generic_titles import is_generic_title
 from pipeline.linkage.namesakes import part_namesakes
+from pipeline.linkage.release_mates import part_release_mates
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 GAP_MS = 4_000
 """Encoder delay, trailing silence and whole seconds: platforms differ by up to 3 s in real quadruples, 4 with jitter."""
+GENERIC_GAP_MS = 1_000
+"""For titles that an artist has many times (`Intro`, `Allegro`): a platform that gives whole seconds is up to one away."""
 SPAN_MS = 10_000
 DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
@@ -76,6 +80,7 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
     # Namesakes first, reviewed decisions after: a decision overrules whatever the rules say.
     placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
+    placed = part_release_mates(placed, records)
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
     placed = _name_atoms(placed)
@@ -92,14 +97,18 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that decide the atom of a record as numbers, because strings cost ten times as much to sort.
 
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
-    artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
+    artist_hash, duration_ms (unknown: NO_DURATION), is_generic (the title). A record without a known artist, or without a duration under a
+    generic title, shares a key only with those that share its first ISRC: `Untitled` of 1994 may be any of an artist's.
     """
     # Two songs of unknown artists may share a title: without the salt they would become one atom.
-    salt = pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise(pl.lit(""))
+    is_generic = is_generic_title(pl.col("title_key"))
+    is_lone = (pl.col("artist_key") == "") | (is_generic & pl.col("duration_ms").is_null())
+    salt = pl.when(is_lone).then(choose_stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
         "names",
         pl.col("duration_ms").fill_null(NO_DURATION),
+        is_generic=is_generic,
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
         key=hash_columns([*KEY, "salt"], ATOM_SEED),
         check=hash_columns([*KEY, "salt"], ATOM_SEED + 1),
@@ -175,7 +184,8 @@ def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
     """Add `part`, the number of the atom, to rows sorted by key and duration."""
     keys, durations = rows["key"].to_numpy(), rows["duration_ms"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = (keys[1:] != keys[:-1]) | (np.diff(durations) > GAP_MS)
+    gaps = np.where(rows["is_generic"].to_numpy(), GENERIC_GAP_MS, GAP_MS)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (np.diff(durations) > gaps[1:])
     # Gaps alone would let a chain drift over minutes. Slots count from the shortest of the chain, so that the order of
     # the rows does not matter.
     shortest = durations[is_first][np.cumsum(is_first) - 1]

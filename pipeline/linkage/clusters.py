@@ -3,7 +3,7 @@
 A component is sound if its durations span little, its variants agree pairwise and it holds no cannot-link. The duration of a single record
 does not count beside atoms of several records: the guards accept such a record with a wrong duration. An unsound component is built again
 edge by edge, best evidence first, without every edge that would make it unsound (Kruskal with a constraint). That is 1 in 5,000 on
-simulated worlds.
+simulated worlds. Nor is a component sound with two tracks of one release that share no code (release_mates.py).
 
 Reviewed decisions (kind `override`, and `cannot`) stand above the guards. A must-link joins two atoms whatever they look like; a later edge
 to one of them is measured against that one alone. A cannot-link holds against every edge.
@@ -31,7 +31,7 @@ from pipeline.linkage.guards import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 OVERRIDE = EDGE_KINDS[0]
 FOUND_SCHEMA = {"atom_id": pl.Int64, "cluster_id": pl.Int64}
@@ -39,7 +39,12 @@ NO_PAIRS = pl.DataFrame(schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
 
 
 def build_clusters(
-    atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None, *, atom_ids: pl.Series | None = None
+    atoms: pl.DataFrame,
+    edges: pl.DataFrame,
+    cannot: pl.DataFrame | None = None,
+    *,
+    atom_ids: pl.Series | None = None,
+    find_mates: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """Return table `cluster`: every atom with the smallest atom id of its cluster.
 
@@ -48,6 +53,7 @@ def build_clusters(
         edges: rows of `edge` between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
+        find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that lie in one.
 
     Raises:
         FailingRowsError: names the atoms of the first cluster that cannot be examined.
@@ -62,12 +68,13 @@ def build_clusters(
     cannot_links = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
     # Cannot-links hold with the guards off, too: they are decisions and no thresholds.
     failing = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
-    unsound = pl.concat([failing, _find_cannot_links(found, cannot_links)]).unique()
+    mates = find_mates(found) if find_mates is not None and are_guards_on() else NO_PAIRS
+    unsound = pl.concat([failing, _find_cannot_links(found, cannot_links), _find_cannot_links(found, mates)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
         joined = placed.join(involved, on="atom_id", how="semi")
-        rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links), ("atom_id",), "cluster_id")
+        rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links, mates), ("atom_id",), "cluster_id")
         ids = found["cluster_id"].to_numpy(writable=True)
         # Few atoms are rebuilt: they are written into their places, where a join would touch all of them.
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
@@ -161,22 +168,28 @@ class _Forest:
         self.root[high] = low
 
 
-def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFrame) -> pl.DataFrame:
+def _list_by_atom(pairs: pl.DataFrame, atom_ids: Collection[int]) -> dict[int, set[int]]:
+    """Return for each of these atoms the atoms at the other ends of its pairs."""
+    found: dict[int, set[int]] = {atom: set() for atom in atom_ids}
+    for one, other in pairs.select("atom_id_a", "atom_id_b").iter_rows():
+        if one in found and other in found:
+            found[one].add(other)
+            found[other].add(one)
+    return found
+
+
+def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFrame, mates: pl.DataFrame) -> pl.DataFrame:
     """Return atom_id, cluster_id of the atoms of unsound components. Decisions join clusters; all other edges join parts of clusters.
 
-    `edges`: those of these components, and possibly of others.
+    `edges`, `cannot_links`, `mates`: those of these components, and possibly of others. Cannot-links part clusters; mates part only what
+    evidence joins, because a reviewer may know that a release has one recording twice.
     """
     edges = edges.join(atoms, left_on="atom_id_a", right_on="atom_id", how="semi")
     parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
     # Two forests: a must-link joins clusters and leaves their parts apart. A later edge is then measured against one
     # side alone.
     part_of, cluster_of = _Forest(parts), _Forest(parts)
-    # Root of a cluster -> atoms that may never join it. Both directions, because either side may be the root that is
-    # asked.
-    apart: dict[int, set[int]] = {}
-    for one, other in pl.concat([cannot_links, cannot_links.select(atom_id_a="atom_id_b", atom_id_b="atom_id_a")]).iter_rows():
-        if one in parts and other in parts:
-            apart.setdefault(one, set()).add(other)
+    apart, mates_of = _list_by_atom(cannot_links, parts), _list_by_atom(mates, parts)
 
     trust = pl.col("kind").replace_strict({kind: rank for rank, kind in enumerate(EDGE_KINDS)}, return_dtype=pl.Int8)
     # The sort is total, so the result does not depend on the order in which edges were found.
@@ -184,19 +197,19 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
         # `high` alone is asked: cannot-links stand in both directions.
-        if any(cluster_of.find(atom) == low for atom in apart.get(high, ())):
+        if any(cluster_of.find(atom) == low for atom in apart[high]):
             continue
         if kind != OVERRIDE:
             a, b = sorted((part_of.find(one), part_of.find(other)))
-            if a == b or not parts[a].can_absorb(parts[b]):
+            if a == b or any(part_of.find(atom) == a for atom in mates_of[b]) or not parts[a].can_absorb(parts[b]):
                 continue
             parts[a].absorb(parts[b])
             part_of.join(a, b)
+            mates_of[a] |= mates_of[b]
         if low != high:
             cluster_of.join(low, high)
             # `low` stays the root, so it takes over what `high` must stay apart from.
-            if high in apart:
-                apart[low] = apart.get(low, set()) | apart[high]
+            apart[low] |= apart[high]
     ids = sorted(parts)
     return pl.DataFrame(
         {"atom_id": ids, "cluster_id": [cluster_of.find(atom) for atom in ids]}, schema={"atom_id": pl.Int64, "cluster_id": pl.Int64}

@@ -175,7 +175,8 @@ def is_length_difference(one: str, other: str) -> bool:
     return all(LENGTH_KINDS.issuperset(variant.split("+")) for variant in (one, other) if variant)
 
 
-def _mark_length_differences(pairs: pl.DataFrame) -> pl.Expr:
+def mark_length_differences(pairs: pl.DataFrame) -> pl.Expr:
+    """Return whether the variants of compared pairs name only lengths of the song, while the durations are equal."""
     lengths = pairs.select("a_variant", "b_variant").unique()
     lengths = lengths.with_columns(is_length_only=pl.Series([is_length_difference(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
     matched = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
@@ -257,7 +258,7 @@ def add_verdict(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = add_similarities(pairs).with_columns(
-        has_compatible_variants=pl.lit(has_compatible_variants(pairs)) | _mark_length_differences(pairs),
+        has_compatible_variants=pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs),
         titles_are_unlike=mark_unlike_scripts(pairs["a_title_key"], pairs["b_title_key"]),
         artists_are_unlike=mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]),
     )

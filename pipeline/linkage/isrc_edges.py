@@ -1,7 +1,8 @@
-"""Edges from shared ISRCs: each atom that claims a code is compared with the best-supported atom of that code.
+"""Edges from shared ISRCs: the atoms that claim a code are compared with each other.
 
-Best supported: most platforms, then most records, then the smallest atom id. Atoms that fail the guard stay apart and are compared once
-more among themselves, because the best-supported claim can be the wrong one (a code on all tracks of a release).
+All pairs are compared, so that three spellings of a name meet whichever of them is listed first. A code of more than MOST_PAIRED atoms
+stands on a whole release or worse: there each atom is compared with the best-supported one (most platforms, then most records, then the
+smallest atom id), and those that fail are compared once more among themselves, because that claim can be the wrong one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import polars as pl
 from catalog_store.tables import TABLES
 from pipeline.linkage.guards import add_compared_columns, add_verdict
 
+MOST_PAIRED = 12
+"""Atoms of one code that are compared in all pairs: at most 66. Real recordings have up to five spellings under a code."""
 ROUNDS = 3
 """Claims left after three rounds are on codes that stand on a whole release: further rounds find nothing."""
 
@@ -27,7 +30,10 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     """
     # Numbers find the shared codes. A lone code that gets through by chance forms no pair.
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())
-    found = []
+    is_small = pl.len().over("isrc") <= MOST_PAIRED
+    judged = add_verdict(add_compared_columns(_pair_all(claims.filter(is_small)), atoms))
+    found = [judged.filter(pl.col("reason").is_null()).select("isrc", "a", "b", "score")]
+    claims = claims.filter(~is_small)
     for _ in range(ROUNDS):
         # A star around the best atom instead of all pairs: a code on every track of a release would give a quadratic
         # number.
@@ -36,16 +42,20 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
             break
         judged = add_verdict(add_compared_columns(pairs, atoms))
         passed = judged.filter(pl.col("reason").is_null())
-        found.append(passed)
+        found.append(passed.select("isrc", "a", "b", "score"))
         # Next round: the rejected atoms only, so that another of them becomes the best-supported one.
         failed = judged.filter(pl.col("reason").is_not_null()).select("isrc", atom_id="other")
         claims = claims.join(failed, on=["isrc", "atom_id"], how="semi")
-    if not found:
-        return TABLES["edge"].empty()
     edges = pl.concat(found).select(
         atom_id_a=pl.min_horizontal("a", "b"), atom_id_b=pl.max_horizontal("a", "b"), kind=pl.lit("isrc"), score="score", evidence="isrc"
     )
     return TABLES["edge"].conform(edges)
+
+
+def _pair_all(claims: pl.DataFrame) -> pl.DataFrame:
+    """Return all pairs isrc, a < b of atoms that claim one code."""
+    pairs = claims.select("isrc", a="atom_id").join(claims.select("isrc", b="atom_id"), on="isrc")
+    return pairs.filter(pl.col("a") < pl.col("b"))
 
 
 def _pair_with_best(claims: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE, KEY
+from pipeline.linkage.generic_titles import is_generic_title
 
 KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are read."""
@@ -24,6 +25,8 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
+    # Several of one key may be tracks of one release, and a generic title has many recordings: the key decides nothing about them.
+    untimed = untimed.filter(~pl.struct(KEY).is_duplicated(), ~is_generic_title(pl.col("title_key")))
     # Keys as numbers reduce the timed atoms to a few; the join on the texts then decides.
     waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")

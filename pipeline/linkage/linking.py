@@ -20,6 +20,7 @@ from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, build_must_edges, find_cannot_pairs, find_moves
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
+from pipeline.linkage.release_mates import find_mate_pairs, number_listed_release
 from pipeline.linkage.release_positions import PLATFORM, find_positions
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 
@@ -65,7 +66,9 @@ def link(
     artists = TABLES["source_artist"].empty() if artists is None else artists
     # All names first: where a joined name is cut depends on every other name, so slices would disagree.
     normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
-    grouped = cluster_records(_make_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
+    grouped = cluster_records(
+        _make_atoms(normal, overrides, buckets), normal, links=links, releases=releases, tracks=tracks, overrides=overrides
+    )
     # No registry: all groups are new, so ids follow the smallest source key of each.
     ids = assign_ids(grouped.select(group="cluster_id", source_key=build_source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
@@ -74,15 +77,22 @@ def link(
 
 def cluster_records(
     atoms: Atoms,
+    records: pl.DataFrame,
     *,
     links: pl.DataFrame | None = None,
     releases: pl.DataFrame | None = None,
     tracks: pl.DataFrame | None = None,
     overrides: Overrides = NO_OVERRIDES,
 ) -> pl.DataFrame:
-    """Return platform, external_id and `cluster_id` of the records of all atoms. The other arguments as for `link`."""
+    """Return platform, external_id and `cluster_id` of the records of all atoms.
+
+    `records`: the normal forms from which the atoms were made. The other arguments as for `link`.
+    """
     edges = _find_edges(atoms, links, releases, tracks, overrides)
-    cluster = build_clusters(atoms.atom, edges, find_cannot_pairs(overrides, atoms.member))
+    named = atoms.member.drop_nulls("release_id").select("platform", "external_id", "atom_id", release=number_listed_release())
+    coded = named.join(records.select("platform", "external_id", "isrcs"), on=["platform", "external_id"]).drop("platform", "external_id")
+    find_mates = partial(find_mate_pairs, coded.drop("isrcs"), lambda _: coded)
+    cluster = build_clusters(atoms.atom, edges, find_cannot_pairs(overrides, atoms.member), find_mates=find_mates)
     return atoms.member.select("platform", "external_id", "atom_id").join(cluster, on="atom_id", how="left").drop("atom_id")
 
 

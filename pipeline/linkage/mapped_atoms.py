@@ -37,6 +37,7 @@ from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
 from catalog_store.tables.files import count_part_rows, hash_part_end, parts
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA
+from pipeline.linkage.release_mates import number_listed_release
 from pipeline.linkage.release_positions import Positions
 from pipeline.linkage.sorted_runs import list_run_places
 from pipeline.linkage.typo_edges import BLOCKS
@@ -55,7 +56,7 @@ MOST_HELD = 400 << 20
 """Bytes of files in memory, libraries included, above which the pages that were read are given back."""
 NUMBERS = {
     "atom": {"key": hash_columns(KEY), **BLOCKS},
-    "atom_member": {"record": record_number()},
+    "atom_member": {"record": record_number(), "release": number_listed_release()},
     "atom_isrc": {},
 }
 """Columns of numbers that stand for texts: where two texts have one number (1 in 2^64), a search finds a row too many."""

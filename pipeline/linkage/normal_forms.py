@@ -17,6 +17,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_h
 from pipeline.linkage.atoms import choose_stand_in_artist
 from pipeline.linkage.credits import list_credits, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.generic_titles import is_movement_title
 from pipeline.linkage.sorted_runs import find_run_starts
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ NORMAL_SCHEMA = pl.Schema(
         "isrcs": pl.List(pl.String),
         "duration_ms": pl.Int32(),
         "release_id": pl.String(),
+        "disc_number": pl.Int16(),
+        "track_number": pl.Int16(),
+        "repeats": pl.String(),
         "content_hash": pl.Int64(),
     }
 )
@@ -73,14 +77,9 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = add_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=compose_display_title_expr(pl.col("title"), pl.col("version")))
-    # A slice repeats titles: singles, albums and compilations hold the same song.
-    first, inverse = _find_distinct(records["shown"])
-    keys = build_title_keys_frame(records["shown"].gather(first)).with_columns(
-        number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
-        title_key=compact_expr(pl.col("core")),
-        stem_key=compact_expr(pl.col("stem")),
-    )
-    rows = records.hstack(keys.select("title_key", "stem_key", "number_key", "variant").select(pl.all().gather(inverse)))
+    rows = records.hstack(_read_titles(records["shown"]))
+    if "heading" in rows.columns:
+        rows = _read_movements(rows)
     # Rows without any credit stay: they have no lead artist, and their ISRC stands in for one.
     rows = rows.join(read_lead_artists(list_credits(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(
@@ -88,6 +87,28 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
     )
     rows = rows.with_columns(variant=_add_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return add_artist_hash(rows)
+
+
+def _read_titles(shown: pl.Series) -> pl.DataFrame:
+    """Return title_key, stem_key, number_key and variant of each title."""
+    # A slice repeats titles: singles, albums and compilations hold the same song.
+    first, inverse = _find_distinct(shown)
+    keys = build_title_keys_frame(shown.gather(first)).with_columns(
+        number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
+        title_key=compact_expr(pl.col("core")),
+        stem_key=compact_expr(pl.col("stem")),
+    )
+    return keys.select(pl.col("title_key", "stem_key", "number_key", "variant").gather(inverse))
+
+
+def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:
+    """Read the titles of movements again, together with the work above them: `Allegro` by itself identifies nothing."""
+    is_movement = rows.select(pl.col("heading").is_not_null() & is_movement_title(pl.col("title_key"))).to_series()
+    if not is_movement.any():
+        return rows
+    movements = rows.filter(is_movement).with_columns(shown=pl.concat_str("heading", pl.lit(": "), "shown"))
+    movements = movements.with_columns(_read_titles(movements["shown"]))
+    return pl.concat([rows.filter(~is_movement), movements]).sort("row")
 
 
 def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:

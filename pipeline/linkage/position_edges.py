@@ -28,11 +28,10 @@ def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
     """
     # Two records of one platform in one position can mean a reused barcode, or another numbering of tracks.
     alone = contested.filter(pl.len().over("place", "platform") == 1)
-    support = alone.group_by("place", "atom_id").agg(platforms=pl.len())
-    support = support.sort("place", -pl.col("platforms").cast(pl.Int64), "atom_id")
-    # As for codes, all atoms are compared with the best-supported one and not with each other.
-    support = support.with_columns(best=pl.col("atom_id").first().over("place")).filter(pl.col("best") != pl.col("atom_id"))
-    pairs = support.group_by(a=pl.min_horizontal("best", "atom_id"), b=pl.max_horizontal("best", "atom_id")).agg(pl.col("place").min())
+    standing = alone.select("place", "atom_id").unique()
+    # At most one atom of each platform stands in a place: all pairs are few, and none depends on which atom comes first.
+    pairs = standing.join(standing, on="place", suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
+    pairs = pairs.group_by(a="atom_id", b="atom_id_b").agg(pl.col("place").min())
     return pairs.select("a", "b", evidence=_describe_position())
 
 

@@ -8,6 +8,7 @@ registry.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -34,6 +35,7 @@ from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
+from pipeline.linkage.release_mates import find_mate_pairs
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -121,12 +123,18 @@ def write_clusters(paths: BuildPaths) -> Facts:
     """
     found = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.find_linked_atoms(found)
+    mapped = open_tonight(paths)
     atoms, every = [], []
-    for rows in open_tonight(paths).read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
+    for rows in mapped.read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
+    members = mapped.read_pieces("atom_member", ["atom_id", "release"])
+    listed = pl.concat([rows.drop_nulls().join(ends, on="atom_id", how="semi") for rows in members])
+    find_mates = partial(find_mate_pairs, listed, lambda ids: mapped.read_atom_rows("atom_member", ids, ["atom_id", "release", "isrcs"]))
     with report_failing_records(paths):
-        cluster = clustering.build_clusters(pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every))
+        cluster = clustering.build_clusters(
+            pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every), find_mates=find_mates
+        )
     write_table(TABLES["cluster"], paths.table("cluster"), [cluster])
     return {"atoms": cluster.height, "clusters": _count_clusters(cluster)}
 

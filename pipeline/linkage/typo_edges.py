@@ -25,6 +25,7 @@ from pipeline.linkage.guards import (
     compute_duration_gap,
     has_compatible_variants,
     is_typo,
+    mark_length_differences,
 )
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
@@ -274,6 +275,8 @@ def _is_long_or_timed(key: str) -> pl.Expr:
 
 def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return a, b, score, evidence of the compared pairs whose variants match."""
-    pairs = add_similarities(pairs.filter(has_compatible_variants(pairs)))
+    # `Radio Edit` beside nothing at one length: one side has left the words out.
+    is_one_length = (pl.col("a_title_key") == pl.col("b_title_key")) & mark_length_differences(pairs)
+    pairs = add_similarities(pairs.filter(pl.lit(has_compatible_variants(pairs)) | is_one_length))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

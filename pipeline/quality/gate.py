@@ -25,6 +25,8 @@ SLACK = 20
 """Growth in recordings or codes since yesterday that has no meaning yet, however small the catalog."""
 ROUNDING = 1e-9
 """Slack for rates that only differ in the last bits of a float."""
+_TWICE = ("mixed", "twice_on_a_release")
+"""Has a limit of its own, which does not depend on the live snapshot."""
 _WHOLE = {"mixed": ("rows", "recording"), "conflicts": ("rows", "isrc_owner")}
 
 
@@ -40,6 +42,7 @@ class Limits:
     move: float = 0.02
     loss: float = 0.1
     rows: float = 0.7
+    twice: float = 0.0
 
     @property
     def may_shrink(self) -> bool:
@@ -62,6 +65,7 @@ QUESTIONS = {
     "golden_pairs_hold": "precision and recall over the golden pairs (settings lowest_precision, lowest_recall, largest_fall)",
     "simulated_truth_holds": "precision and recall against a simulated world's truth, when the dumps carry one (the same settings)",
     "no_jump_of_mixed_recordings": "signs of two recordings under one id did not become much more frequent (setting largest_jump)",
+    "releases_list_recordings_once": "no recording holds two tracks of one release that nothing strong joins (setting largest_twice)",
     "no_jump_of_isrc_conflicts": "contested codes did not become much more frequent (setting largest_jump)",
     "platforms_keep_their_values": "rows per staging table and values per column of each platform (settings lowest_rows, largest_loss)",
     "columns_keep_their_values": "values per column of each published table (setting largest_loss)",
@@ -81,6 +85,7 @@ def judge_build(now: Figures, before: Figures, drift: IdDrift | None, limits: Li
         _judge_golden_pairs(now, before, limits),
         _judge_truth(now, before, limits),
         _judge_jump("no_jump_of_mixed_recordings", "mixed", now, before, limits),
+        _judge_twice(now, limits),
         _judge_jump("no_jump_of_isrc_conflicts", "conflicts", now, before, limits),
         _judge_platforms(now, before, limits),
         _judge_columns(now, before, limits),
@@ -162,7 +167,7 @@ def _judge_jump(name: str, topic: str, now: Figures, before: Figures, limits: Li
     # published without figures: there is nothing to compare with.
     whole = _WHOLE[topic]
     growth = now.get(whole, 0.0) / before[whole] if before.get(whole) else 1.0
-    found = {figure: value for (of, figure), value in sorted(now.items()) if of == topic}
+    found = {figure: value for (of, figure), value in sorted(now.items()) if of == topic and (of, figure) != _TWICE}
     jumps = [
         f"{figure} {before.get((topic, figure), 0.0):,.0f} -> {value:,.0f}"
         for figure, value in found.items()
@@ -177,6 +182,19 @@ def _judge_jump(name: str, topic: str, now: Figures, before: Figures, limits: Li
         message=f"{', '.join(jumps)} against the live snapshot. Look at the examples in the report. Either one platform delivered wrong "
         "codes or durations (keep the live snapshot and tell the platform), or a guard is switched off (undo that). If the build is right, "
         "build once with CATALOG_LARGEST_JUMP=1000",
+    )
+
+
+def _judge_twice(now: Figures, limits: Limits) -> Verdict:
+    name, found = "releases_list_recordings_once", now.get(_TWICE, 0.0)
+    if found <= now["rows", "recording"] * limits.twice:
+        return Verdict(name, passed=True, message=f"{found:,.0f} recordings hold two tracks of one release")
+    return Verdict(
+        name,
+        passed=False,
+        message=f"{found:,.0f} recordings hold two tracks of one release without a common code, at most {limits.twice:.2%} may. Linkage "
+        "parts such tracks: undo the change of its rules (pipeline/linkage/release_mates.py), or confirm the pairs in the overrides; to "
+        "publish all the same, build once with CATALOG_LARGEST_TWICE=1",
     )
 
 

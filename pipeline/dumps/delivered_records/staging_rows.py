@@ -81,6 +81,8 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
             isrcs="_isrcs",
             duration_ms=duration,
             release_id=nullify_blank("release_id"),
+            disc_number=pl.when(nullify_blank("release_id").is_not_null()).then(disc),
+            track_number=pl.when(nullify_blank("release_id").is_not_null()).then(number),
             release_date=date.struct.field("date"),
             release_date_precision=date.struct.field("precision"),
             is_explicit="is_explicit",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.workbench import open_workbench
-from pipeline.quality.figures import WIDE_SPAN_MS, WIDE_SPAN_SHARE
+from pipeline.quality.figures import LISTED_TWICE, WIDE_SPAN_MS, WIDE_SPAN_SHARE
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -66,11 +66,10 @@ _WIDE = f"""
           JOIN recording_member m ON m.platform = record[1] AND m.external_id = record[2]) w
     JOIN recording r USING (recording_id) ORDER BY w.longest - w.shortest DESC, recording_id"""
 
-_TWICE = """
+_TWICE = f"""
     WITH twice AS (
-        SELECT cluster_id, platform, release_id, min(external_id) AS external_id, count(*) AS n
-        FROM cluster JOIN atom_member USING (atom_id) WHERE release_id IS NOT NULL
-        GROUP BY cluster_id, platform, release_id HAVING n > 1 ORDER BY n DESC, cluster_id, platform, release_id LIMIT 5)
+        SELECT cluster_id, platform, release_id, min(external_id) AS external_id, count(*) AS n FROM ({LISTED_TWICE})
+        GROUP BY cluster_id, platform, release_id ORDER BY n DESC, cluster_id, platform, release_id LIMIT 5)
     SELECT recording_id, r.artist_credit || ' - ' || r.title AS what, platform, release_id, n
     FROM twice JOIN recording_member USING (platform, external_id) JOIN recording r USING (recording_id)
     ORDER BY n DESC, recording_id, platform, release_id"""

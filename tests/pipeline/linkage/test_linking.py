@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -50,7 +52,7 @@ def test_length_word_on_one_side_separates_only_records_of_different_length(titl
     records.rows[-1]["duration_ms"] = 205_000
     assert records.linked() == joined("a", "b")
     records.rows[-1] |= {"duration_ms": 200_000, "isrcs": []}
-    assert records.linked() == joined("a", "b")
+    assert records.linked() == joined("a b")
 
 
 def test_names_in_another_script_join_by_code_and_length() -> None:
@@ -147,8 +149,8 @@ def test_typing_error_in_title_or_artist_does_not_split() -> None:
 def test_misspelt_version_is_still_that_version() -> None:
     records = (
         Records()
-        .add("a", "Song (Radio Edti)", seconds=180)
-        .add("b", "Song", version="Radio Edit", platform="store_a", seconds=180)
+        .add("a", "Song (Instrumentla)", seconds=180)
+        .add("b", "Song", version="Instrumental", platform="store_a", seconds=180)
         .add("c", seconds=180)
     )
     assert records.linked() == joined("a b", "c")
@@ -268,3 +270,28 @@ def test_second_copy_of_a_platform_changes_no_recording(seed: int) -> None:
     before = partition(link(frame))
     after = {frozenset(name.removeprefix("copy ") for name in group) for group in partition(link(twice))}
     assert after == before
+
+
+@pytest.mark.parametrize("ids", list(permutations("abc")))
+def test_three_spellings_under_one_code_are_one_recording_whatever_their_ids(ids: tuple[str, str, str]) -> None:
+    records = Records()
+    spellings = zip(ids, ("Nova Sound", "Nova Sound Orchestra", "Sound Orchestra"), ("streamsvc_a", "store_a", "streamsvc_c"), strict=True)
+    for name, artist, platform in spellings:
+        records.add(name, artists=artist, platform=platform, isrcs="USAAA2000001")
+    assert records.linked() == {frozenset("abc")}
+
+
+@pytest.mark.parametrize(("seconds", "recordings"), [(202, 1), (204, 2)])
+def test_words_of_length_may_be_missing_at_one_length_only(seconds: float, recordings: int) -> None:
+    records = Records().add("a", "Blue (Radio Edit)", platform="store_a").add("b", "Blue", seconds=seconds)
+    assert len(records.linked()) == recordings
+
+
+def test_words_of_length_separate_records_with_codes_of_their_own() -> None:
+    records = Records().add("a", "Blue (Radio Edit)", platform="store_a", isrcs="USAAA2000001").add("b", "Blue", isrcs="USAAA2000002")
+    assert len(records.linked()) == 2
+
+
+def test_other_variants_stay_apart_at_one_length() -> None:
+    records = Records().add("a", "Blue (Live)", platform="store_a").add("b", "Blue").add("c", "Blue (Instrumental)")
+    assert len(records.linked()) == 3

@@ -8,8 +8,8 @@ NOVA, OTHER = "USAAA2000001", "DEBBB2000002"
 
 
 def record(records: Records, name: str, platform: str, artist: str | None, isrcs: str = "", seconds: float | None = 200) -> Records:
-    """Return a record of `Intro` by Nova, whom the platform knows as `artist`."""
-    records.add(name, "Intro", "Nova", platform=platform, isrcs=isrcs, seconds=seconds)
+    """Return a record of `Harbour` by Nova, whom the platform knows as `artist`."""
+    records.add(name, "Harbour", "Nova", platform=platform, isrcs=isrcs, seconds=seconds)
     records.rows[-1]["artists"] = [{"artist_id": artist, "name": "Nova", "role": "primary"}]
     return records
 

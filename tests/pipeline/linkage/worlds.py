@@ -38,6 +38,10 @@ class Records:
         featured: tuple[str, ...] = (),
         remixers: tuple[str, ...] = (),
         release: str | None = None,
+        track: int | None = None,
+        disc: int | None = None,
+        heading: str | None = None,
+        repeats: str | None = None,
         traits: tuple[str, ...] = (),
         with_ids: bool = True,
     ) -> Records:
@@ -56,6 +60,10 @@ class Records:
                 "isrcs": isrcs.split() if isinstance(isrcs, str) else isrcs,
                 "duration_ms": None if seconds is None else round(seconds * 1000),
                 "release_id": release,
+                "disc_number": disc,
+                "track_number": track,
+                "heading": heading,
+                "repeats": repeats,
                 "is_video": False,
                 "traits": list(traits),
             }

@@ -31,11 +31,22 @@ def members(*rows: tuple[str, int, str | None]) -> pl.DataFrame:
     return pl.DataFrame(made, schema=TABLES["atom_member"].polars_schema)
 
 
-def signs(root: Path, atom: pl.DataFrame, member: pl.DataFrame, cluster: dict[int, int]) -> dict[str, int]:
+def signs(
+    root: Path,
+    atom: pl.DataFrame,
+    member: pl.DataFrame,
+    cluster: dict[int, int],
+    *,
+    staged: pl.DataFrame | None = None,
+    edges: pl.DataFrame | None = None,
+) -> dict[str, int]:
     paths = BuildPaths(root)
     clusters = pl.DataFrame(list(cluster.items()), schema=TABLES["cluster"].polars_schema, orient="row")
-    for name, frame in (("atom", atom), ("atom_member", member), ("cluster", clusters)):
+    edges = TABLES["edge"].empty() if edges is None else edges
+    for name, frame in (("atom", atom), ("atom_member", member), ("cluster", clusters), ("edge", edges)):
         write_table(TABLES[name], paths.table(name), [frame])
+    if staged is not None:
+        write_table(TABLES["source_recording"], paths.staging("store_a") / "source_recording", [staged])
     with open_workbench(paths, "test") as bench:
         return dict(bench.connection.execute(_QUERIES["mixed"]).fetchall())
 
@@ -51,6 +62,29 @@ def test_a_recording_that_stands_twice_on_one_release_is_counted_once(tmp_path: 
     member = members(("a", 1, "r"), ("b", 2, "r"), ("c", 2, "s"), ("d", 2, "s"), ("e", 3, "r"), ("f", 3, None), ("g", 3, None))
     found = signs(tmp_path, atoms((1, 200), (2, 200), (3, 200)), member, {1: 1, 2: 1, 3: 3})
     assert found == {"wide_durations": 0, "twice_on_a_release": 1}
+
+
+def test_tracks_of_a_release_with_a_reason_to_be_one_recording_are_not_counted(tmp_path: Path) -> None:
+    coded, printed_again = (
+        [("a", "r", ["USAAA2000001"], None), ("b", "r", ["USAAA2000001"], None)],
+        [("c", "s", [], None), ("d", "s", [], "c")],
+    )
+    decided, without_reason = [("e", "t", [], None), ("f", "t", [], None)], [("g", "u", [], None), ("h", "u", ["USAAA2000001"], None)]
+    rows = [(row, atom) for atom, pair in enumerate((coded, printed_again, decided, without_reason), 1) for row in pair]
+    staged = pl.DataFrame(
+        [
+            {"platform": "store_a", "external_id": name, "link_id": name, "title": "Song", "release_id": release, "isrcs": isrcs,
+             "repeats": repeats, "is_video": False, "artists": [], "traits": []}
+            for (name, release, isrcs, repeats), _ in rows
+        ],
+        schema=TABLES["source_recording"].polars_schema,
+    )  # fmt: skip
+    member = members(*((name, atom, release) for (name, release, _, _), atom in rows))
+    edge = {"atom_id_a": 3, "atom_id_b": 5, "kind": "override", "score": 1.0, "evidence": "a decision"}
+    edges = pl.DataFrame([edge], schema=TABLES["edge"].polars_schema)
+    atom = atoms(*((number, 200) for number in range(1, 6)))
+    found = signs(tmp_path, atom, member, {1: 1, 2: 2, 3: 3, 4: 4, 5: 3}, staged=staged, edges=edges)
+    assert found["twice_on_a_release"] == 1
 
 
 def test_nothing_is_published_yet(tmp_path: Path) -> None:

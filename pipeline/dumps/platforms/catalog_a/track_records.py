@@ -31,6 +31,11 @@ TRACK_VALUES = ("kind", "position", "title", "duration", "artists", "extras")
 
 _DURATION = r"^\(?\s*(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?:[.,]\d+)?\s*\)?$"
 _LAST_MINUTE = 59
+_MEDIUM = r"^(.*?)[-. ]?\d*$"
+"""What stands before the number: `LP-A`, `CD`, `B`, `MP3`."""
+_ABOVE = ("index", "heading")
+FEWEST_REPEATED = 2
+"""Tracks that a release lists twice at one length before the second list counts as a repetition. One alone may be a mono mix."""
 FIRST_TRACK_OWNER = 1 << 24
 """Credits of tracks and of releases are assembled together: owner numbers of tracks start above those of releases, of which a block has
 thousands."""
@@ -53,11 +58,18 @@ def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFr
 
 
 def _select_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
-    """Return the rows that are tracks, with `external_id`. Rejects headings, index rows (their sub tracks follow) and untitled tracks."""
+    """Return the rows that are tracks, with `external_id` and `heading`. Reject headings, index rows and untitled tracks.
+
+    The heading of a sub track is the title of its index row, which names the work. That of any other track is the last heading above it.
+    """
     # The dump does not mark headings. A sub track may lack position and duration and is a track all the same.
     is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
     what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
     rows = rows.with_columns(pl.col("position", "duration").str.strip_chars()).with_columns(what=what)
+    title = pl.col("title").str.strip_chars()
+    above = {name: pl.when(pl.col("what") == name).then(title).forward_fill().over("release") for name in _ABOVE}
+    rows = rows.with_columns(heading=pl.when(pl.col("kind") == "sub").then(above["index"]).otherwise(above["heading"]))
+    rows = rows.with_columns(heading=pl.when(pl.col("heading") != "").then("heading"))
     others = rows.filter(pl.col("what").is_not_null())
     batch.reject_rows("source_recording", Reason.NOT_AUDIO, others, "release_id", pl.concat_str("what", "title", separator=": "))
     tracks = rows.filter(pl.col("what").is_null())
@@ -122,8 +134,27 @@ def _find_isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> p
     return by_track.sort("owner", "isrc").group_by("owner", maintain_order=True).agg(isrcs="isrc")
 
 
+def _mark_repeats(tracks: pl.DataFrame) -> pl.DataFrame:
+    """Add `repeats`: the first track of the release with this title and length, if the release lists its tracks again on another medium.
+
+    An LP with a CD prints one list twice, and so does a release of MP3 and WAV files. Then two titles or more stand there again, each at
+    the length that it had, in the same order, and never twice under one letter of the position.
+    """
+    same = ["release", "title", "artist_credit", "duration_ms"]
+    twice = tracks.filter(pl.col("duration_ms").is_not_null() & pl.struct(same).is_duplicated())
+    medium = pl.col("position").str.extract(_MEDIUM).str.to_lowercase()
+    # Of three media the second and the third list repeat the first, each in its order.
+    again = twice.select(
+        *same, "row", first_row=pl.col("row").first().over(same), first=pl.col("external_id").first().over(same),
+        list=pl.int_range(pl.len()).over(same), is_on_other_media=medium.n_unique().over(same) == pl.len().over(same),
+    ).filter("is_on_other_media", pl.col("list") > 0)  # fmt: skip
+    is_in_order = (pl.col("first_row").cast(pl.Int64).diff().fill_null(1) > 0).all().over("release", "list")
+    again = again.filter((pl.len().over("release", "list") >= FEWEST_REPEATED) & is_in_order)
+    return tracks.join(again.select("row", repeats="first"), on="row", how="left", maintain_order="left")
+
+
 def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
-    tracks = number_tracks(tracks.with_columns(duration_ms=parse_duration_ms(pl.col("duration"))))
+    tracks = _mark_repeats(number_tracks(tracks.with_columns(duration_ms=parse_duration_ms(pl.col("duration")))))
     unread = tracks.filter(pl.col("duration_ms").is_null() & (pl.col("duration") != ""))
     batch.reject_values("source_recording", Reason.INVALID_DURATION, unread, "external_id", "duration", pl.col("duration"))
     batch.frames["source_recording"] = tracks.select(
@@ -136,6 +167,10 @@ def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
         pl.col("isrcs").fill_null([]),
         "duration_ms",
         "release_id",
+        "disc_number",
+        "track_number",
+        "heading",
+        "repeats",
         is_video=pl.col("is_video_release") | is_video_position(pl.col("position")),
         traits=pl.lit([], dtype=pl.List(pl.String)),
     )

@@ -92,6 +92,8 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         isrcs="_isrcs",
         duration_ms="_duration",
         release_id=album,
+        disc_number=pl.when(album.is_not_null()).then("_disc"),
+        track_number=pl.when(album.is_not_null()).then("_number"),
         # The platform writes `false` both for "clean" and for "not known".
         is_explicit=pl.when(_is_true(pl.col("explicit"))).then(statement=True),
         is_video=pl.lit(value=False),

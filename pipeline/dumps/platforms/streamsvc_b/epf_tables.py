@@ -97,12 +97,13 @@ def _read_songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]
         f"""
         WITH worst AS (SELECT max(key(song_rank)) AS rank FROM song_popularity_per_genre)
         SELECT {_WHERE}, {_build_id_sql("song")}, t.name, t.title_version AS version, m.isrc, t.track_length AS duration_ms, c.album_id,
-            {_DATE}, a.name AS advisory, NULL::VARCHAR AS kind, t.artist_display_name AS artist_credit,
+            c.disc_number, c.track_number, {_DATE}, a.name AS advisory, NULL::VARCHAR AS kind, t.artist_display_name AS artist_credit,
             (worst.rank + 1 - p.rank) / worst.rank::DOUBLE AS popularity
         FROM song t CROSS JOIN worst
         LEFT JOIN (SELECT key(song_id) AS key, string_agg(DISTINCT isrc, ';' ORDER BY isrc) AS isrc FROM song_match GROUP BY 1) m
             ON m.key = key(t.song_id)
-        LEFT JOIN (SELECT key(s.song_id) AS key, CAST(arg_min(key(s.collection_id), s.position) AS VARCHAR) AS album_id
+        LEFT JOIN (SELECT key(s.song_id) AS key, CAST(arg_min(key(s.collection_id), s.position) AS VARCHAR) AS album_id,
+                arg_min_null(s.volume_number, s.position) AS disc_number, arg_min_null(s.track_number, s.position) AS track_number
             FROM collection_song s SEMI JOIN music ON key(music.collection_id) = key(s.collection_id) GROUP BY 1) c
             ON c.key = key(t.song_id)
         LEFT JOIN (SELECT key(song_id) AS key, min(key(song_rank)) AS rank FROM song_popularity_per_genre WHERE key(song_rank) > 0

@@ -355,6 +355,8 @@ def _map_songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
         isrc=_read_text(block, "isrc"),
         duration_ms=_read_text(block, "durationinmillis"),
         album_id=album,
+        disc_number=_read_text(block, "volumenumber"),
+        track_number=_read_text(block, "tracknumber"),
         date=_read_text(block, "releasedate"),
         advisory=_read_text(block, "parentaladvisorytype"),
         kind=pl.lit(None, dtype=pl.String),

@@ -2,9 +2,9 @@
 
 The columns of a block; all are text as delivered unless said otherwise:
 
-songs    position (int), source_file, place, id, name, version, isrc, duration_ms, album_id, date, advisory, kind (null or `song` for sound
-         recordings), traits (list), artists (credits.CREDITS), artist_credit, lost_artists (references that
-         lead nowhere), popularity (0..1)
+songs    position (int), source_file, place, id, name, version, isrc, duration_ms, album_id, disc_number, track_number (on that album),
+         date, advisory, kind (null or `song` for sound recordings), traits (list), artists (credits.CREDITS), artist_credit,
+         lost_artists (references that lead nowhere), popularity (0..1)
 albums   position, source_file, place, id, name, version, artists, artist_credit, label, upc, date, kind (a release type or null),
          is_compilation (bool), media (null or `music`), track_count
 artists  position, source_file, place, id, name, kind (null or `artist`)
@@ -88,6 +88,13 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             isrcs="_isrcs",
             duration_ms="_duration",
             release_id=nullify_blank("album_id"),
+            # `stage_places` reports the numbers that cannot be read.
+            disc_number=pl.when(nullify_blank("album_id").is_not_null()).then(
+                parse_whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
+            ),
+            track_number=pl.when(nullify_blank("album_id").is_not_null()).then(
+                parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
+            ),
             release_date="_date",
             release_date_precision="_precision",
             is_explicit=pl.when(advisory.is_not_null()).then(advisory == "explicit"),

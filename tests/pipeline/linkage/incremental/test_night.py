@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -287,7 +288,8 @@ def test_unusable_mapped_file_causes_a_full_linkage(harm: str, linked: BuildPath
     else:
         file.write_bytes(file.read_bytes()[:1000])
     reason = reason_of(linked)
-    assert "atom_member/part-00000.parquet has no usable copy" in reason
+    # Files are named by their content, so the first may belong to either part.
+    assert re.search(r"atom_member/part-0000[01]\.parquet has no usable copy", reason)
     assert content(linked) == before
     assert not link_in_stages(linked)["is_in_full"]
 

@@ -297,6 +297,74 @@ def test_positions_give_medium_and_number(stage_records: StageRecords) -> None:
     assert found == [place for _, places in cases for place in places.values()]
 
 
+def headings(tables: dict[str, pl.DataFrame]) -> list[tuple[str, str | None]]:
+    return tables["source_recording"].select("title", "heading").rows()
+
+
+def test_tracks_keep_the_work_or_the_heading_above_them(stage_records: StageRecords) -> None:
+    movements = "".join(track(position, title) for position, title in (("A2", "Allegro"), ("A3", "Largo")))
+    tracks = (
+        track("A1", "Overture")
+        + track("", "Concerto No. 1", more=f"<sub_tracks>{movements}</sub_tracks>")
+        + track("B1", "Encore")
+        + track("", " Live in Rome ")
+        + track("B2", "Encore")
+        + track("", "")
+        + track("B3", "Encore")
+    )
+    tables = stage_records(releases=[release(1, tracks=tracks), release(2, tracks=track("1", "Alone"))])
+    assert headings(tables) == [
+        ("Overture", None),
+        ("Allegro", "Concerto No. 1"),
+        ("Largo", "Concerto No. 1"),
+        ("Encore", None),
+        ("Encore", "Live in Rome"),
+        ("Encore", None),
+        ("Alone", None),
+    ]
+
+
+def repeats(tables: dict[str, pl.DataFrame]) -> dict[str, str | None]:
+    return dict(tables["source_recording"].select("external_id", "repeats").rows())
+
+
+def list_tracks(*media: tuple[str, tuple[tuple[str, str], ...]]) -> str:
+    """Return the tracks (title, duration) of media, numbered behind the letters of each medium."""
+    return "".join(
+        track(f"{medium}{number}", title, duration) for medium, tracks in media for number, (title, duration) in enumerate(tracks, start=1)
+    )
+
+
+SIDE = (("Blue", "3:20"), ("Red", "4:05"))
+
+
+def test_list_printed_again_for_another_medium_repeats_its_tracks(stage_records: StageRecords) -> None:
+    media = [("A", "CD"), ("LP-A", "CD-"), ("MP3-", "WAV-"), ("A", "B")]
+    lists = [list_tracks((one, SIDE), (other, SIDE)) for one, other in media]
+    tables = stage_records(releases=[release(number, tracks=tracks) for number, tracks in enumerate(lists, start=1)])
+    for number in range(1, len(media) + 1):
+        found = {name: first for name, first in repeats(tables).items() if name.startswith(f"{number}-")}
+        assert found == {f"{number}-1": None, f"{number}-2": None, f"{number}-3": f"{number}-1", f"{number}-4": f"{number}-2"}
+
+
+def test_third_medium_repeats_the_first(stage_records: StageRecords) -> None:
+    tables = stage_records(releases=[release(tracks=list_tracks(("A", SIDE), ("CD", SIDE), ("MP3-", SIDE)))])
+    assert repeats(tables) == {"1-1": None, "1-2": None, "1-3": "1-1", "1-4": "1-2", "1-5": "1-1", "1-6": "1-2"}
+
+
+def test_tracks_that_are_no_second_list_repeat_nothing(stage_records: StageRecords) -> None:
+    turned, other, untimed = tuple(reversed(SIDE)), (("Blue", "3:21"), ("Red", "4:04")), (("Blue", ""), ("Red", ""))
+    lists = [
+        list_tracks(("A", SIDE[:1]), ("B", SIDE[:1])),  # one track on both sides of a promo: mono and stereo
+        list_tracks(("", (*SIDE, *SIDE))),
+        list_tracks(("A", SIDE), ("CD", turned)),
+        list_tracks(("A", SIDE), ("CD", other)),
+        list_tracks(("A", untimed), ("CD", untimed)),
+    ]
+    tables = stage_records(releases=[release(number, tracks=tracks) for number, tracks in enumerate(lists, start=1)])
+    assert set(repeats(tables).values()) == {None}
+
+
 def test_videos_in_a_track_list_are_marked(stage_records: StageRecords) -> None:
     mixed = release(1, tracks=track("CD1-1") + track("CD1-Video"), more='<formats><format name="CD" qty="1" text=""/></formats>')
     disc = release(2, tracks=track("1"), more='<formats><format name="DVD" qty="1" text=""/></formats>')

@@ -1,0 +1,42 @@
+"""Generic titles: keys that many recordings of one artist have, and that therefore identify none of them.
+
+Two kinds: movements (`Allegro ma non troppo`, `Menuett I/II`), which mean something under the name of their work only, and stand-ins for a
+title (`Untitled`, `Intro`). A title is generic if the vocabulary accounts for all of it. What must not live here: what linkage does about
+a generic title (atoms.py, key_edges.py, typo_edges.py), and the reading of titles (catalog_store/name_keys).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOVEMENTS = (
+    r"adagietto|adagi?o|allegretto|allegro|allegramente|allemand[ae]|andantino|andante|ari[ae]|arioso|badinerie|bourr?ee?|cadenza|chaconne|"
+    r"chorale?|chor|chorus|ciaccona|coro|courante|corrente|finale|fug[ae]|fugue|furiant|gavott[ae]|gavotte|gigue|giga|grave|interme[dz]+o|"
+    r"introduzione|largh?etto|largo|lento|maestoso|marcia|mazurka|menuett?o?|minuett?o?|moderato|musette|ouverture|overture|passacaglia|"
+    r"passepied|pastorale|polonaise|pr[ae]+ludium|preludio|prelude|prestissimo|presto|promenade|recitativ[eo]?|recitative|rezitativ|"
+    r"rigaudon|rondeau|rondo|saraband[ae]?|scherzando|scherzo|siciliana|siciliano|sinfonia|tarantella|them[ae]|toccata|trio|variations?|"
+    r"variation(?:en)?|vivacissimo|vivace|аллегро|адажио|анданте|ларго|менуэт|престо|рондо|скерцо|финал|увертюра|прелюдия|фуга"
+)
+_STAND_INS = (
+    r"untitled|notitle|unknowntitle|unknown|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|無題|"
+    r"bonustrack|hiddentrack|ghosttrack|track|titel|piste|"
+    r"intro|introduction|outro|interlude|interludio|skit|segue|interview|dialogue|reprise|prologue|epilogue"
+)
+_FILLERS = (
+    r"[0-9]+|[ivx]+|[abcd]|al|alla|assai|brio|cantabile|con|dance|dei|della|dell|di|dolce|dolente|dur|ed|energico|espressivo|et|fuoco|"
+    r"giocoso|giusto|grazioso|grazia|in|ma|maggiore|major|meno|minor|minore|moll|molto|mosso|moto|no|non|nr|part|piu|poco|pomposo|pt|"
+    r"quasi|satz|semplice|side|sostenuto|spirito|spiritoso|teil|tempo|the|tranquillo|troppo|un|und|and|e|de|scherzoso|sempre"
+)
+
+
+def is_movement_title(title_key: pl.Expr) -> pl.Expr:
+    """Return whether a compact title names only movements: `iallegromanontroppo`."""
+    return title_key.str.contains(rf"^(?:{_FILLERS})*(?:{_MOVEMENTS})(?:{_MOVEMENTS}|{_FILLERS})*$")
+
+
+def is_generic_title(title_key: pl.Expr) -> pl.Expr:
+    """Return whether a compact title names only movements or stands for a missing title: `untitled2`."""
+    return is_movement_title(title_key) | title_key.str.contains(rf"^(?:{_FILLERS})*(?:{_STAND_INS})(?:{_STAND_INS}|{_FILLERS})*$")

@@ -1,0 +1,154 @@
+"""Tracks of one release are different recordings unless something strong says otherwise."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.linkage import link
+from pipeline.linkage.release_mates import find_mate_pairs
+from tests.pipeline.linkage.worlds import Records, partition
+
+CODE, OTHER = "USAAA2000001", "DEBBB2000002"
+
+
+def names(*groups: str) -> set[frozenset[str]]:
+    return {frozenset(group) for group in groups}
+
+
+def test_tracks_of_one_title_without_durations_are_as_many_recordings() -> None:
+    records = Records()
+    for number in range(1, 7):
+        records.add(str(number), "Blue", platform="catalog_a", release="r", track=number, seconds=None)
+    assert records.linked() == names(*"123456")
+
+
+def test_two_ids_of_a_platform_on_one_release_stay_two() -> None:
+    records = Records().add("a", "Blue", release="r", seconds=200).add("b", "Blue", release="r", seconds=200)
+    assert records.linked() == names("a", "b")
+
+
+def test_tracks_of_one_release_with_one_code_are_one_recording() -> None:
+    records = Records().add("a", "Blue", release="r", isrcs=CODE).add("b", "Blue", release="r", isrcs=CODE)
+    assert records.linked() == names("ab")
+
+
+def test_repeated_track_list_is_one_recording() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r").add("b", "Blue", platform="catalog_a", release="r", repeats="a")
+    assert records.linked() == names("ab")
+
+
+def test_records_of_a_release_join_through_a_third_in_any_order() -> None:
+    for order in permutations(((CODE,), (CODE, OTHER), (OTHER,))):
+        records = Records()
+        for number, codes in enumerate(order):
+            records.add(str(number), "Blue", release="r", isrcs=list(codes))
+        assert records.linked() == names("012")
+
+
+def test_thousands_of_tracks_of_one_title_are_parted() -> None:
+    records = Records()
+    for number in range(2_500):
+        records.add(str(number), "Blue", platform="catalog_a", release="r", track=number % 30, seconds=None)
+    assert len(records.linked()) == 2_500
+
+
+def test_track_with_the_code_of_other_records_joins_them() -> None:
+    records = (
+        Records().add("a", "Blue", release="r", isrcs=CODE).add("b", "Blue", release="r").add("c", "Blue", platform="store_a", isrcs=CODE)
+    )
+    assert records.linked() == names("ac", "b")
+
+
+def test_track_with_the_nearest_duration_joins_the_other_records() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r", seconds=203).add("b", "Blue", platform="catalog_a", release="r")
+    records.add("c", "Blue", platform="store_a", seconds=200.4).add("d", "Blue", platform="streamsvc_b", seconds=199.8)
+    assert records.linked() == names("a", "bcd")
+
+
+def test_only_track_with_a_duration_joins_the_other_records() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="box", seconds=None, track=7)
+    records.add("b", "Blue", platform="catalog_a", release="box", seconds=200, track=9).add("c", "Blue", track=7, release="album")
+    assert records.linked() == names("a", "bc")
+
+
+def test_track_in_the_place_of_other_records_joins_them() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r", seconds=None, track=3)
+    records.add("b", "Blue", platform="catalog_a", release="r", seconds=None, track=12)
+    records.add("c", "Blue", release="album", track=3, disc=1)
+    assert records.linked() == names("ac", "b")
+
+
+def test_no_track_joins_where_nothing_decides() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r", seconds=None)
+    records.add("b", "Blue", platform="catalog_a", release="r", seconds=None).add("c", "Blue")
+    assert records.linked() == names("a", "b", "c")
+
+
+def test_tracks_of_two_editions_join_by_place_and_duration() -> None:
+    records = Records()
+    for edition in ("r", "s"):
+        for number, seconds in enumerate((200, 203), 1):
+            records.add(f"{edition}{number}", "Blue", platform="catalog_a", release=edition, seconds=seconds, track=number)
+    assert records.linked() == {frozenset({"r1", "s1"}), frozenset({"r2", "s2"})}
+
+
+def test_movements_join_under_the_name_of_their_work() -> None:
+    records = Records()
+    for release in ("r", "s"):
+        for number, work in enumerate(("Concerto No. 1", "Concerto No. 2"), 1):
+            records.add(f"{release}{number}", "Allegro", platform="catalog_a", release=release, heading=work, track=number)
+    records.add("t", "Concerto No. 1: Allegro")
+    assert records.linked() == {frozenset({"r1", "s1", "t"}), frozenset({"r2", "s2"})}
+
+
+def test_heading_above_a_song_changes_nothing() -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r", heading="Bonus Tracks").add("b", "Blue")
+    assert records.linked() == names("ab")
+
+
+def test_chain_of_typing_errors_does_not_join_two_tracks_of_a_release() -> None:
+    records = Records().add("a", "Wonderful Blue", release="r").add("b", "Wonderfull Bluee", release="r")
+    records.add("c", "Wonderfull Blue", platform="store_a", release="q")
+    assert len(records.linked()) == 2
+    assert not any({"a", "b"} <= group for group in records.linked())
+
+
+def test_wrong_code_on_one_platform_does_not_join_the_tracks_of_another() -> None:
+    records = Records().add("a", "Blue", platform="streamsvc_a", release="r", isrcs=CODE)
+    records.add("b", "Blue Again", platform="streamsvc_a", release="r", isrcs=OTHER)
+    records.add("c", "Blue", platform="streamsvc_c", release="q", isrcs=CODE)
+    records.add("d", "Blue Again", platform="streamsvc_c", release="q", isrcs=CODE)
+    records.add("e", "Blue Again", platform="streamsvc_b", isrcs=OTHER)
+    assert not any({"a", "b"} <= group for group in records.linked())
+
+
+def test_mate_pairs_share_a_release_and_no_code_on_it() -> None:
+    rows = [(1, 10, [CODE]), (2, 10, [CODE]), (3, 11, []), (4, 11, [CODE]), (5, 12, []), (6, 13, [])]
+    coded = pl.DataFrame(rows, schema={"atom_id": pl.Int64, "release": pl.UInt64, "isrcs": pl.List(pl.String)}, orient="row")
+    components = pl.DataFrame({"atom_id": [1, 2, 3, 4, 5, 6], "cluster_id": [1, 1, 3, 3, 5, 5]})
+    found = find_mate_pairs(coded.drop("isrcs"), lambda _: coded, components)
+    assert found.rows() == [(3, 4)]
+
+
+@settings(max_examples=20)
+@given(st.permutations(range(6)), st.integers(1, 3))
+def test_answer_depends_neither_on_order_nor_on_buckets(order: list[int], buckets: int) -> None:
+    records = Records().add("a", "Blue", platform="catalog_a", release="r", seconds=200, track=1)
+    records.add("b", "Blue", platform="catalog_a", release="r", seconds=203, track=2).add("c", "Blue", release="q", track=2, seconds=202)
+    records.add("d", "Blue", platform="catalog_a", release="s", seconds=None, track=1).add("e", "Blue", platform="store_a", seconds=203)
+    records.add("f", "Blue", platform="catalog_a", release="s", seconds=None, track=2)
+    frame = records.frame()
+    assert partition(link(frame[order], buckets=buckets)) == names("a", "bcef", "d")
+
+
+@pytest.mark.parametrize("ids", list(permutations("abc")))
+def test_answer_does_not_depend_on_ids(ids: tuple[str, str, str]) -> None:
+    one, other, third = ids
+    records = Records().add(one, "Blue", platform="catalog_a", release="r", seconds=200)
+    records.add(other, "Blue", platform="catalog_a", release="r", seconds=203).add(third, "Blue", platform="store_a", seconds=203)
+    assert records.linked() == {frozenset({one}), frozenset({other, third})}
