@@ -72,6 +72,7 @@ class Accounts:
             migrate(self.engine)
             # After the migration, because the seal reads its fingerprint and unsealed secrets from the tables.
             self.seal = open_seal(self.engine, url, os.environ, clock)
+        # Without this, connections of the pool would stay open after a failed start.
         except BaseException:
             self.close()
             raise

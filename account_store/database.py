@@ -78,6 +78,7 @@ def open_engine(url: URL) -> Engine:
         event.listen(engine, "do_connect", lambda _dialect, _record, _address, options: connect_existing(path, **options))
         # The order matters: the file is recorded before any statement could make a log.
         event.listen(engine, "connect", lambda _connection, record: record.info.update(file=OpenFile(path)))
+        # At each checkout, because the file may vanish while connections lie in the pool. It costs one `os.stat`.
         event.listen(engine, "checkout", _check_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -166,6 +167,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _convert_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
     # SQLite reports damage as a plain DatabaseError; its subclasses are errors of the statement.
+    # The pool itself reacts to a failed ping: it connects anew.
     if (isinstance(error, (OperationalError, InterfaceError)) or type(error) is DatabaseError) and not context.is_pre_ping:
         raise UnavailableError(
             f"the database of the accounts does not answer: {context.original_exception}"
@@ -186,6 +188,7 @@ def get_new_id(inserted: CursorResult[Any]) -> int:
 
 def migrate(engine: Engine) -> str:
     """Migrate the tables to the newest revision, from any earlier one or none; return it. Any number of processes may call it at once."""
+    # The common start finds nothing to do: it takes no lock and does not import Alembic.
     if read_revision(engine) != NEWEST:
         _upgrade(engine)
     return NEWEST

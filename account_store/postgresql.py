@@ -100,6 +100,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             self.pgconn.finish()
             if self.outage is not None:
                 self.outage.note_silence()
+            # The driver's own class: SQLAlchemy and the ledger take it for a lost connection, which it is.
             raise psycopg.OperationalError(f"no answer within {self.answer_seconds:g} s") from None
         if self.outage is not None:
             self.outage.note_answer()
@@ -156,6 +157,7 @@ def build_pool_class(outage: Outage, seconds: float) -> type[QueuePool]:
 
     class BoundedPool(QueuePool):
         def connect(self) -> PoolProxiedConnection:
+            # Before a connection is taken: while the server is silent, requests fail at once instead of waiting for the pool.
             outage.admit(seconds)
             try:
                 return super().connect()

@@ -95,6 +95,7 @@ class RateLimiter:
 
         The processes of one server share `folder`; without one this process counts for itself.
         """
+        # For Redis, too: these buckets count while it is away.
         local = open_buckets(folder, "rates")
         return cls(local if url.startswith("memory:") else RedisBuckets(url, local))
 

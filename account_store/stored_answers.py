@@ -63,6 +63,7 @@ class StoredAnswers:
             raise IdempotencyKeyReusedError(
                 "the idempotency key was used for another request less than 24 hours ago; send a new key with a new request"
             )
+        # Charged, but without an answer: its process died or is still at work.
         return None if row.body is None else StoredAnswer(row.status, row.media_type, bytes(row.body))
 
     async def put(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:

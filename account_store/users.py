@@ -144,6 +144,7 @@ class Users:
         """Open a session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
         email = email.strip().lower()[:LONGEST_EMAIL]
         now = self._clock()
+        # The first limit stops guesses at one password, the second one guesses of one password at many e-mails.
         limits = {f"email:{email}": ATTEMPTS, **({f"address:{address[:100]}": ATTEMPTS_OF_ADDRESS} if address else {})}
         with self._engine.connect() as connection:
             # Before the password is verified: whoever guesses must not learn during the waiting time that a guess is right.
@@ -158,6 +159,7 @@ class Users:
                 connection.execute(sign_in_failure.insert(), rows)
             raise WrongPasswordError("e-mail and password do not belong together")
         with self._engine.begin() as connection:
+            # A good sign-in forgives the failures of its e-mail. Those of the address stay: it may be guessing at others.
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
             # Nothing else deletes old failures and sessions.
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.failed_at < now - ATTEMPT_WINDOW))

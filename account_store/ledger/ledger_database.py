@@ -106,6 +106,7 @@ class LedgerDatabase(ABC):
         with self.transaction():
             # Processes cache keys for a second: only the database knows that one was revoked a moment ago.
             taking = sorted({operation.key_id for operation in operations if operation.kind in _TAKING})
+            # The moment has the form in which SQLite stores times, which are text there.
             revoked = self.find_revoked(taking, f"{now:%Y-%m-%d %H:%M:%S}") if taking else set()
             if not revoked:
                 return self._apply(operations, now)
@@ -291,6 +292,7 @@ _ADD_RESERVATION = """
 INSERT INTO credit_reservation (reservation_id, account_id, key_id, day, credits, created_unix)
 VALUES (:reservation_id, :account_id, :key_id, :day, :granted, :unix)
 """
+# An expired key counts as unknown, also before the sweep deletes it.
 _FIND_KEY = """
 SELECT request_hash, granted FROM replay
 WHERE account_id = :account_id AND idempotency_key = :idempotency_key AND expires_unix > :unix

@@ -110,8 +110,10 @@ def close_open(connection: Connection, stream_id: str, *, but: int | None = None
 def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     """End an airing and announce `stream.track_ended`, once more when another end was written before."""
     row = _read_row(connection, airing_id)
+    # Presumed sound may be taken back, but no airing ends before it began.
     end = max(row.started_ms, ended_ms)
     duration = _round_seconds(end - row.started_ms)
+    # The end is the start plus the rounded duration, so that the reported columns agree.
     values = {"heard_ms": end, "duration_seconds": duration, "ended_at": _convert_time(row.started_ms + duration * 1000)}
     # The same end again changes nothing and must not announce the end twice.
     if row.ended_at is not None and row.duration_seconds == duration:

@@ -98,6 +98,7 @@ class Leases:
             is_mine = stream.c.worker_id == self._worker_id
             mine = connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine))
             tokens = {row.stream_id: row.lease_token for row in mine}
+            # The token is compared, not the worker alone: a stream that was lost and claimed again has another lease.
             kept = [lease for lease in leases if tokens.get(lease.stream_id) == lease.token]
             for lease in kept:
                 values = {"lease_ends_ms": now + self._milliseconds}

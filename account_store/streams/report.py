@@ -104,6 +104,7 @@ class Airplay:
 
     def iterate_airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
         """Yield the airings of each stream that began from `since` to before `until`. No connection is open between two streams."""
+        # `until` lies outside: at midnight, its day must not be read.
         first, last = _count_days(since), _count_days(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
@@ -120,6 +121,7 @@ class Airplay:
         with connect_for_reads(self._engine) as connection:
             for start in range(0, len(recording_ids), _MOST_VALUES):
                 some = airing.c.recording_id.in_(recording_ids[start : start + _MOST_VALUES])
+                # In ascending order: the names of the last airing overwrite earlier ones.
                 query = select(*columns).where(airing.c.stream_id == stream_id, some).order_by(airing.c.airing_id)
                 found |= {row.recording_id: AiredNames(row.title, row.artist, row.isrc) for row in connection.execute(query)}
         return found

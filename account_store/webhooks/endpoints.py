@@ -223,6 +223,7 @@ class Endpoints:
                 # A name server that fails for a moment must not refuse an endpoint: each delivery resolves and checks the name again.
                 with suppress(UnreachableError):
                     self._outbound.check(url, https_only=True)
+            # Stored in its one strict spelling: each delivery reads the address as this check did.
             values["url"] = parse_target(url).url
         return values
 

@@ -51,6 +51,7 @@ def find_key_file(url: URL, environment: Mapping[str, str]) -> Path:
         return Path(named)
     if url.get_backend_name() != POSTGRESQL:
         return Path(f"{url.database}{KEY_SUFFIX}")
+    # Neither user nor password: they may change, and the key must stay the same.
     place = f"{url.host or url.query.get('host', '')}:{url.port or ''}/{url.database}"
     state = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME") or "/") / ".local/state"
     return Path(state) / "music-catalog" / f"accounts-{hashlib.sha256(place.encode()).hexdigest()[:16]}{KEY_SUFFIX}"
@@ -162,6 +163,7 @@ def _make_key(file: Path) -> str:
 def _explain_loss(connection: Connection, file: Path) -> str | None:
     """Return why no key may be made: another key sealed secrets, or another machine has one. None when one may."""
     sealed = len(_list_secrets(connection, is_sealed=True))
+    # A recorded fingerprint means that another machine may hold the key, even before anything is sealed.
     is_shared = connection.dialect.name == POSTGRESQL and _read_fingerprint(connection) is not None
     if not sealed and not is_shared:
         return None
@@ -215,6 +217,7 @@ def _count_unreadable(connection: Connection, seal: Seal) -> int:
 
 
 def _seal_unsealed(connection: Connection, seal: Seal) -> None:
+    # Locked: a rotation at this moment must not be overwritten by the old secret.
     rows = connection.execute(select(webhook_endpoint).where(_is_unsealed()).with_for_update()).all()
     for row in rows:
         stored = {name: getattr(row, name) for name in _COLUMNS}
