@@ -30,7 +30,7 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
     spill = path.with_name(".analyst-spill")
     with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
         # One transaction, because each of several hundred statements would otherwise wait for the disk.
-        ddl = [TABLES[name].ddl() for name in filter(is_in_file, tables)]
+        ddl = [TABLES[name].render_ddl() for name in filter(is_in_file, tables)]
         ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)]
         file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
         for name in filter(is_in_file, tables):

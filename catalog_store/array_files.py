@@ -80,7 +80,7 @@ class TextWriter:
 
 def map_array(path: Path) -> NDArray[Any]:
     """Map a .npy file into memory, read-only. A file without values is read, because an empty file cannot be mapped."""
-    array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _header_bytes(path) else None)
+    array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _measure_header(path) else None)
     # A plain view, because memmap's own indexing costs a Python call per access.
     return np.asarray(array)
 
@@ -98,7 +98,7 @@ def map_bytes(path: Path) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _header_bytes(path: Path) -> int:
+def _measure_header(path: Path) -> int:
     with path.open("rb") as file:
         np.lib.format.read_magic(file)
         np.lib.format.read_array_header_1_0(file)

@@ -96,6 +96,7 @@ def read_history(previous: Path) -> tuple[list[str], list[tuple[int, int, int, i
             builds = connection.execute("SELECT number, snapshot_id FROM build ORDER BY number").fetchall()
         except sqlite3.OperationalError:
             return [read_manifest(previous).id], []
+        # The history would otherwise grow with every night.
         builds = builds[-KEPT_BUILDS:]
         first = builds[0][0]
         # Callers ask for changes after the oldest build, so its own changes are not needed.

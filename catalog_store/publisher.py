@@ -197,7 +197,7 @@ def _build(
         serving=tuple(_describe_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
         attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
         sequence=identity.sequence,
-    ).sealed()
+    ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
@@ -251,7 +251,7 @@ def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType(
 
 def _read_next_ids(folder: Path) -> dict[str, int]:
     try:
-        return {kind: 1 + max(map(_largest_id_reader(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
+        return {kind: 1 + max(map(_build_largest_id_reader(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
     except (OSError, pa.ArrowException) as error:
         raise SnapshotInvalidError(
             f"snapshot {folder} has neither a usable {MANIFEST} nor tables that can be read ({error}), so the ids that it gave out are not "
@@ -259,7 +259,7 @@ def _read_next_ids(folder: Path) -> dict[str, int]:
         ) from error
 
 
-def _largest_id_reader(kind: str) -> Callable[[Path], int]:
+def _build_largest_id_reader(kind: str) -> Callable[[Path], int]:
     return lambda part: pc.max(pq.read_table(part, columns=[f"{kind}_id"]).column(0)).as_py() or 0
 
 

@@ -115,7 +115,7 @@ class Manifest(msgspec.Struct, frozen=True):
     sequence: int = 0
     seal: Seal | None = None
 
-    def sealed(self) -> Manifest:
+    def add_seal(self) -> Manifest:
         """Return a copy with a seal over every member that has a value."""
         values = msgspec.to_builtins(self)
         # The seal names its members. A reader of an older program, which lacks a later member, can still check it.

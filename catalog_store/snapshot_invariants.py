@@ -101,6 +101,7 @@ def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
         lambda: _compare_nested_rows(tables, manifest),
     )
     known = _check_references(checks, tables, manifest)
+    # These checks need the ids of every entity. A table that could not be read is reported already.
     if known.keys() >= {*ENTITIES}:
         ask("tracks_are_recordings", "track holds just the recordings", lambda: _compare_tracks(tables, manifest, known["recording"]))
         for name, description, question in list_serving_checks(folder, manifest, known):
@@ -208,10 +209,10 @@ def _compare_nested_rows(tables: dict[str, Path], manifest: Manifest) -> Faults:
 def _find_unknown(tables: dict[str, Path], reference: Reference, known: IdSet) -> Faults:
     count, shown = 0, list[object]()
     for block in _read_referring(tables[reference.table], reference):
-        lacked = known.find_unknown(_as_integers(block))
+        lacked = known.find_unknown(_convert_to_integers(block))
         count += len(lacked)
         if len(lacked) and len(shown) < SHOWN:
-            wrong = block.filter(pl.Series(np.isin(_as_integers(block), lacked)))
+            wrong = block.filter(pl.Series(np.isin(_convert_to_integers(block), lacked)))
             shown += wrong.head(SHOWN - len(shown)).to_list()
     name = reference.nested or reference.column
     return count, tuple(f"{name}={value}" for value in shown)
@@ -239,10 +240,10 @@ def _read_values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int
     # A KeyError names a column that the spec does not have.
     TABLES[name].column(column)
     for batch in read_batches(table, [column]):
-        yield _as_integers(pl.Series(batch.column(0)))
+        yield _convert_to_integers(pl.Series(batch.column(0)))
 
 
-def _as_integers(values: pl.Series) -> NDArray[np.int64]:
+def _convert_to_integers(values: pl.Series) -> NDArray[np.int64]:
     """Return ids as integers, texts as 64-bit hashes."""
     return (values.hash().reinterpret(signed=True) if values.dtype == pl.String else values.cast(pl.Int64)).to_numpy()
 

@@ -26,7 +26,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from genre_rules.compile import Above, compound_form
+from genre_rules.compile import Above, join_normal_forms
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Match(NamedTuple):
     end: int
     rule: CompiledRule
 
-    def covers(self, other: _Match) -> bool:
+    def is_covering(self, other: _Match) -> bool:
         return self.start <= other.start and other.end <= self.end and (self.end - self.start) > (other.end - other.start)
 
 
@@ -124,7 +124,7 @@ class Classifier:
         if exact:
             pair = self._classify_pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
             return pair or self._answer(exact, f"{form!r} exactly")
-        if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
+        if len(parts) > 1 and not any(rule.is_guard and rule.find_scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._join_names(parts, platform, above)
             return self._classify_parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
         steps = split_path(string)
@@ -171,7 +171,7 @@ class Classifier:
         return self._find_named_parts(cut_list(string).parts)
 
     def _find_named_parts(self, parts: Sequence[str]) -> Sequence[CompiledRule]:
-        return self.book.compounds.get(compound_form(parts, self.book.spellings), ()) if len(parts) > 1 else ()
+        return self.book.compounds.get(join_normal_forms(parts, self.book.spellings), ()) if len(parts) > 1 else ()
 
     def _join_names(self, parts: list[str], platform: str, above: Above) -> list[str]:
         """Rejoin neighbouring parts that a rule knows as one name: `Folk, World, & Country, Jazz`."""
@@ -317,7 +317,7 @@ class Classifier:
         silent = self.book.everyday if len(words) == 1 else self.book.everyday | self.book.alone
         everyday = [m for m in candidates if is_free and " ".join(words[m.start : m.end]) in silent]
         # A longer phrase takes the words of the shorter ones inside it.
-        found = [match for match in candidates if match not in everyday and not any(longer.covers(match) for longer in candidates)]
+        found = [match for match in candidates if match not in everyday and not any(longer.is_covering(match) for longer in candidates)]
         why = self._explain_rejection(words, found) if found and is_free else ""
         if why:
             path.append(why)
@@ -333,7 +333,7 @@ class Classifier:
         covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers and word not in self.book.tails]
-        kept = [match for match in fitting if self._may_leave(match, platform, words, left, strange)]
+        kept = [match for match in fitting if self._can_leave(match, platform, words, left, strange)]
         path.extend(
             _explain_failure(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)
             for match in found
@@ -341,7 +341,7 @@ class Classifier:
         )
         return kept
 
-    def _may_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
+    def _can_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
         if match.rule.residual == "none":
             return not left
         if match.rule.residual == "any":
@@ -386,9 +386,9 @@ def _select_narrowest(rules: Sequence[CompiledRule], platform: str, above: Above
     if not rules:
         return [], -1
     if len(rules) == 1:
-        scope = rules[0].scope(platform, above)
+        scope = rules[0].find_scope(platform, above)
         return (rules, scope) if scope >= 0 else ([], -1)
-    scopes = [rule.scope(platform, above) for rule in rules]
+    scopes = [rule.find_scope(platform, above) for rule in rules]
     best = max(scopes)
     return ([rule for rule, scope in zip(rules, scopes, strict=True) if scope == best], best) if best >= 0 else ([], -1)
 

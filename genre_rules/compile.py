@@ -46,7 +46,7 @@ class CompiledRule:
     is_guard: bool = False
     is_name: bool = False
 
-    def scope(self, platform: str, above: Above) -> int:
+    def find_scope(self, platform: str, above: Above) -> int:
         """Return how narrowly the rule applies to this platform and parent: 0 everywhere, -1 not at all.
 
         A parent that the rule names weighs 4, a parent with the same meaning 2 (`Dance` is Electronic), the platform 1.
@@ -70,7 +70,8 @@ class CompiledBook:
 
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
     of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are no typing error of
-    another. `compounds`: the exact and guarded names that contain separators, by `compound_form`. `longest`: words of the longest phrase.
+    another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
+    phrase.
     """
 
     taxonomy: Taxonomy
@@ -137,7 +138,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         for text in written.match if written.kind in ("exact", "split_guard") else ():
             names = split_names(text)
             if len(names) > 1:
-                compounds.setdefault(compound_form(names, spellings), []).append(rule)
+                compounds.setdefault(join_normal_forms(names, spellings), []).append(rule)
     return CompiledBook(
         taxonomy=book.taxonomy,
         spellings=spellings,
@@ -180,7 +181,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
     )
 
 
-def compound_form(names: Iterable[str], spellings: Spellings) -> str:
+def join_normal_forms(names: Iterable[str], spellings: Spellings) -> str:
     """Return the normal form of a name with its separators: `folk|world|and country`."""
     return "|".join(map(spellings.normalise, names))
 

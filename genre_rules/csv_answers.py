@@ -48,6 +48,7 @@ class _Layout(NamedTuple):
 
 def answer_csv(source: Path, target: Path, classifier: Classifier) -> CsvOutcome:
     """Write the rows of `source` with their answers to `target`, which may be the same file; CsvError without a usable table."""
+    # Python's own limit is 128 KiB. Without any, an unclosed quote would read the rest of the file into one cell.
     csv.field_size_limit(_LONGEST_CELL)
     # The target may be the source, so answers are written beside it and renamed.
     pending = target.with_name(target.name + ".pending")
@@ -84,6 +85,7 @@ def _detect_layout(source: Path) -> _Layout:
                 # Five bytes have no meaning in Windows-1252. Latin-1 reads every byte, so a file is never refused for its encoding.
                 encoding = "cp1252" if _is_decodable(source, "cp1252") else "latin-1"
     heading = head.decode(encoding, errors="replace").splitlines()[:1] or [""]
+    # The mark that separates a column `string` wins; otherwise the most frequent one.
     return _Layout(encoding, max(",;\t", key=lambda mark: ("string" in _read_names(heading[0].split(mark)), heading[0].count(mark))))
 
 

@@ -61,6 +61,7 @@ def _build_finding(kind: str, rule: Rule, message: str) -> Finding:
 
 
 def _check_examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
+    # `_find_unreachable` cannot try a pattern, so only an example shows that it can fire.
     if rule.kind == "regex" and not rule.yes:
         yield _build_finding("unproven", rule, "a regular expression needs a `yes` example that shows it fire")
     for platform in rule.sources or (FREE_PLATFORM,):
@@ -114,6 +115,7 @@ def _find_unreachable(rule: Rule, book: CompiledBook, classifier: Classifier) ->
             yield _build_finding("dead", rule, f"{text!r} has no letters or digits; write the words")
         elif any(f" {phrase} " in f" {form} " for phrase in map(book.spellings.normalise, rule.unless)):
             yield _build_finding("dead", rule, f"{text!r} holds one of its own `unless`; take one of them out")
+        # Every scope of the rule is tried: a string may be shadowed on one platform and fire on another.
         elif not any(
             _is_firing(rule, text, platform, parent, classifier)
             for platform in rule.sources or PLATFORMS
@@ -133,7 +135,7 @@ def _is_firing(rule: Rule, text: str, platform: str, parent: str, classifier: Cl
     """Return whether the rule fires on the string alone or, if it is a phrase, beside a word that only describes."""
     if rule.kind == "split_guard":
         above = Above(plain(parent)) if parent else NOTHING_ABOVE
-        return any(r.id == rule.id and r.scope(platform, above) >= 0 for r in classifier.find_named(text))
+        return any(r.id == rule.id and r.find_scope(platform, above) >= 0 for r in classifier.find_named(text))
     probes = [text] if rule.kind in WHOLE_STRING or rule.residual == "none" else [text, *(probe.format(text) for probe in _PROBES)]
     return any(rule.id in classifier.classify(platform, string, parent).fired for string in probes)
 

@@ -198,6 +198,7 @@ def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node
     fields = read_mapping(written, place, "the node", _NODE_FIELDS)
     if not {"id", "name"} <= fields.keys():
         raise RuleError(f"{place}: needs id and name, has {sorted(fields)}")
+    # Scalars arrive as strings (documents.py), so numbers and flags are checked here.
     if not str(fields["id"]).isdecimal() or not int(fields["id"]):
         raise RuleError(f"{place}: id {format_value(fields['id'])} is no number above 0; take the next that ids.lock does not know")
     if len(above) > DEEPEST_LEVEL:

@@ -160,7 +160,7 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     frame = frame.with_columns(song=pl.when("is_whole").then("song").otherwise(song))
     frame = frame.with_columns(core=_join_words("song", "kept"), stem=_join_words("song", "stem_kept"))
     frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"))
-    frame = frame.with_columns(is_careful=_needs_care())
+    frame = frame.with_columns(is_careful=_is_careful())
     # The column form cannot express these rules, so these few titles take the single form.
     careful = frame.filter("is_careful").select("row", "shown")
     each = pl.DataFrame([build_title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
@@ -171,7 +171,7 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
 _KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
 
 
-def _needs_care() -> pl.Expr:
+def _is_careful() -> pl.Expr:
     """Return whether only `build_title_keys` reads a title right: a few in a hundred."""
     return pl.any_horizontal(
         pl.col("core") == "",

@@ -103,7 +103,9 @@ def _attach_dates(folded: str) -> str:
     joined, *rest = _INNER_DASH.split(folded)
     note = ""
     for piece in rest:
+        # `note` is the version note that the pieces before form, empty when they form none.
         date = _BRACKET_RE.split(piece, maxsplit=1)[0]
+        # A piece that has a reading of its own stays a segment.
         is_drawn = (
             note != "" and _is_date(extract_words(date).split(" ")) and read_segment(f"{DASH}{date}").kept and _is_note(f"{note} {date}")
         )
@@ -136,6 +138,7 @@ def _regroup_brackets(folded: str) -> Iterator[str]:
 
 def _split_by_depth(text: str) -> Iterator[tuple[int, str]]:
     """Yield (0, text between brackets) and (1, inside of an outer bracket) in order; an unclosed bracket ends with the text."""
+    # `start` is where the text begins that was not yielded yet.
     depth, start = 0, 0
     for place, letter in enumerate(text):
         if _OPENING_RE.match(letter):

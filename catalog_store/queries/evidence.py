@@ -211,6 +211,7 @@ def collect_evidence(tables: Path, recording_id: int) -> Evidence | None:
 
 
 def _scan(tables: Path, name: str) -> pl.LazyFrame:
+    # A snapshot published without the tables of linkage answers with what it has.
     if not (tables / name).is_dir():
         return TABLES[name].empty().lazy()
     return scan_live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
@@ -219,6 +220,7 @@ def _scan(tables: Path, name: str) -> pl.LazyFrame:
 def _read_rows(tables: Path, name: str, *conditions: pl.Expr) -> pl.DataFrame:
     """Return the rows of a published table that meet all conditions, in the table's order; none when it was not published."""
     rows = _scan(tables, name).filter(*conditions).collect()
+    # The parts of atom tables come from several nights, so only rows inside a part are sorted.
     return rows.sort(TABLES[name].order, maintain_order=True) if name in ATOM_TABLES else rows
 
 
@@ -281,6 +283,7 @@ def _find_lookalikes(tables: Path, recording_id: int, atoms: pl.DataFrame) -> li
     alike = _read_rows(tables, "atom", pl.col("title_key").is_in(named["title_key"].implode())).join(
         named, on=["artist_key", "title_key"], how="semi"
     )
+    # Sorted before the cut, so the same snapshot always shows the same ones.
     alike = alike.filter(~pl.col("atom_id").is_in(atoms["atom_id"].implode())).sort("atom_id").head(MOST_LOOKALIKES)
     found = _map_atoms_to_recordings(tables, alike["atom_id"])
     others = _read_others(tables, found.values())

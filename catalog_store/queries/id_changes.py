@@ -54,11 +54,13 @@ def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit
     query = ("changes", since)
     place = cursors.decode(query, cursor) if cursor is not None else Place(0.0, 0.0, 0)
     step, sort = divmod(int(place.score), _STEPS * _STEPS)
+    # The history drops its oldest builds and counts anew from 0, so a cursor holds steps from `since` and no build number.
     behind = (first + step, *divmod(sort, _STEPS), place.id, int(place.popularity))
     rows = store.fetch_rows(
         f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
         (first, *behind, limit + 1),
     )
+    # One row more was read: it tells whether a next page exists.
     page = rows[:limit]
     found = [Change(builds[build], REDIRECT_KINDS[kind], CHANGES[change], old, new or None) for build, kind, change, old, new in page]
     rest = None

@@ -126,6 +126,7 @@ def find_release(store: ServingStore, release_id: int) -> ReleaseBody | None:
     details = read_release_rest(found)
     ids = details.recording_ids
     shown: dict[int, bytes] = {}
+    # A release may have more tracks than one set-based read allows.
     for start in range(0, len(ids), SET_LIMIT):
         bodies = store.read_tracks(ids[start : start + SET_LIMIT])
         shown.update(zip(bodies, restore_tracks(bodies.values()), strict=True))

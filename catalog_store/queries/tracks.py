@@ -46,6 +46,7 @@ class _SlimRelease(msgspec.Struct):
     release_date: str | None
 
 
+# The decoder skips members that the struct does not name.
 class _SlimTrack(msgspec.Struct):
     id: int
     title: str
@@ -144,7 +145,7 @@ def find_ids_by_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, in
 
 def find_ids_by_external(store: ServingStore, source: str, external_id: str) -> list[int]:
     """Return the recordings of a platform's id, most popular first, ties by id; ids that the platform merged count too."""
-    place, key = _platform_index(source), normalize_key(source, external_id)
+    place, key = _find_platform_index(source), normalize_key(source, external_id)
     found = []
     for candidate in dict.fromkeys(store.keys.find_candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
         body = store.read_track(candidate)
@@ -158,7 +159,7 @@ def find_ids_by_externals(store: ServingStore, source: str, external_ids: Sequen
 
     Unknown ids are absent. ValueError for an unknown platform.
     """
-    place = _platform_index(source)
+    place = _find_platform_index(source)
     keys = {external_id: normalize_key(source, external_id) for external_id in external_ids}
     found = _find_linked(store, source, keys.values())
     if unknown := [key for key in keys.values() if key not in found]:
@@ -170,7 +171,7 @@ def find_ids_by_externals(store: ServingStore, source: str, external_ids: Sequen
     return {external_id: found[key] for external_id, key in keys.items() if key in found}
 
 
-def _platform_index(source: str) -> int:
+def _find_platform_index(source: str) -> int:
     if source not in LINK_SOURCES:
         raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
     return LINK_SOURCES.index(source)

@@ -41,6 +41,7 @@ def select_barcoded(releases: pl.DataFrame) -> pl.DataFrame:
 def select_placed(tracks: pl.DataFrame) -> pl.DataFrame:
     """Return release, record (`record_number`) and spot (disc and track as one number) of the tracks that have a position."""
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
+    # 6 and 10 bits fill a spot of 16. A missing disc number counts as disc 1.
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
     spot = pl.when(numbered).then(disc * (1 << TRACK_BITS) + track).cast(pl.UInt16)
     return tracks.select(release=release_number(), record=record_number(), spot=spot).drop_nulls("spot")

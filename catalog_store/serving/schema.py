@@ -49,6 +49,7 @@ LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
 FORMAT_VERSION = 5
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
+# Popularity takes 23 bits (lists/dates.py: LEAST_HEARD), so 40 bits of id leave one of the 64 free.
 WORK_ID_BITS = 40
 CHANGES = ("merged", "split", "removed", "restored")
 PAGE_BYTES = 8192

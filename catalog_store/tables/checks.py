@@ -90,6 +90,7 @@ def derive_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableC
             )
     if table.primary_key:
         keys = ", ".join(f'"{name}"' for name in table.primary_key)
+        # The rows beyond the first of each key are at fault.
         repeated = f"SELECT {keys}, count(*) AS times FROM {source} GROUP BY {keys} HAVING times > 1"
         yield TableCheck(
             table.name,

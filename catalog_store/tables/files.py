@@ -73,6 +73,7 @@ class TableWriter:
         if kind is not None:
             shutil.rmtree(self._pending, ignore_errors=True)
             return
+        # A folder without parts would read as a table that was never built.
         if self._parts == 0:
             self._write_part(self.table.empty())
         if self.folder.exists():

@@ -18,7 +18,7 @@ VARIANT_REASONS = ("agreed", "most_records")
 """Why a source was chosen, per field of `recording`; docs/design/build.md explains each."""
 
 
-def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:
+def _build_source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:
     """Return the columns that name the source of one field.
 
     They are platform and id, the reason if there are several, and how many sources agreed if that is counted.
@@ -37,15 +37,17 @@ RECORDING_PROVENANCE = Table(
     "The source of each field of a recording, and the reason; one row per recording. A source is null if its field is.",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
-        *_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
-        *_source_columns("artists", ARTISTS_REASONS),
-        *_source_columns("duration", DURATION_REASONS, "Platforms within seconds of it; the source is the nearest record.", nullable=True),
-        *_source_columns("isrc", ISRC_REASONS, "Platforms that give the code; the source is the first record.", nullable=True),
+        *_build_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
+        *_build_source_columns("artists", ARTISTS_REASONS),
+        *_build_source_columns(
+            "duration", DURATION_REASONS, "Platforms within seconds of it; the source is the nearest record.", nullable=True
+        ),
+        *_build_source_columns("isrc", ISRC_REASONS, "Platforms that give the code; the source is the first record.", nullable=True),
         Column("release_date_entity", TEXT, "Whether a recording or a release gave it.", True, values=("recording", "release")),
-        *_source_columns("release_date", RELEASE_DATE_REASONS, "Platforms that give exactly this date.", nullable=True),
-        *_source_columns("popularity", nullable=True),
+        *_build_source_columns("release_date", RELEASE_DATE_REASONS, "Platforms that give exactly this date.", nullable=True),
+        *_build_source_columns("popularity", nullable=True),
         Column("popularity_reason", TEXT, "Whether any platform ranks it.", values=POPULARITY_REASONS),
-        *_source_columns("variant", VARIANT_REASONS, "Source records of this variant; the source is the first of them."),
+        *_build_source_columns("variant", VARIANT_REASONS, "Source records of this variant; the source is the first of them."),
     ),
     primary_key=("recording_id",),
 )
@@ -56,13 +58,13 @@ RELEASE_PROVENANCE = Table(
     "The platform release that gave each field of a release: the first of the field's chain with a value. Null if the field is.",
     (
         Column("release_id", INT64, "The release.", references="release.release_id"),
-        *_source_columns("title"),
-        *_source_columns("artist"),
-        *_source_columns("label", nullable=True),
-        *_source_columns("catalog_number", nullable=True),
-        *_source_columns("gtin", nullable=True),
-        *_source_columns("release_date", nullable=True),
-        *_source_columns("release_type", nullable=True),
+        *_build_source_columns("title"),
+        *_build_source_columns("artist"),
+        *_build_source_columns("label", nullable=True),
+        *_build_source_columns("catalog_number", nullable=True),
+        *_build_source_columns("gtin", nullable=True),
+        *_build_source_columns("release_date", nullable=True),
+        *_build_source_columns("release_type", nullable=True),
     ),
     primary_key=("release_id",),
 )

@@ -84,6 +84,7 @@ class Table:
     @cached_property
     def polars_schema(self) -> pl.Schema:
         """The Polars schema, field order as declared."""
+        # Polars maps the Arrow types itself, so nested types need no table of their own here.
         frame = pl.from_arrow(pa.schema([pa.field(c.name, c.type) for c in self.columns]).empty_table())
         if not isinstance(frame, pl.DataFrame):  # pragma: no cover - from_arrow of a table is a frame
             raise TypeError(self.name)
@@ -118,18 +119,19 @@ class Table:
             message = f"table {self.name}: missing columns {missing}, unknown columns {unknown}"
             raise ValueError(message)
         absent = [pl.lit(None, dtype=t).alias(n) for n, t in self.polars_schema.items() if n not in frame.columns]
+        # A strict cast raises for a value that does not fit the type. A lax one would write null.
         return frame.with_columns(absent).select(
             pl.col(name).cast(dtype, strict=True) if frame.schema.get(name) != dtype else pl.col(name)
             for name, dtype in self.polars_schema.items()
         )
 
-    def ddl(self, *, or_replace: bool = False) -> str:
+    def render_ddl(self, *, or_replace: bool = False) -> str:
         """Return `CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, separated by newlines."""
-        lines = [f"    {_quote_name(c.name)} {_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
+        lines = [f"    {_quote_name(c.name)} {_map_to_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
         create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quote_name(self.name)} (\n" + ",\n".join(lines) + "\n);"
-        return "\n".join([create, *self.comments()])
+        return "\n".join([create, *self.render_comments()])
 
-    def comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
+    def render_comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
         """Yield `COMMENT ON` statements for the relation and its columns."""
         yield f"COMMENT ON {relation} {_quote_name(self.name)} IS {_quote_text(self.description)};"
         for c in self.columns:
@@ -157,11 +159,11 @@ _DUCKDB_TYPES = {
 }
 
 
-def _duckdb_type(dtype: pa.DataType) -> str:
+def _map_to_duckdb_type(dtype: pa.DataType) -> str:
     if pa.types.is_list(dtype):
-        return f"{_duckdb_type(dtype.value_type)}[]"
+        return f"{_map_to_duckdb_type(dtype.value_type)}[]"
     if pa.types.is_struct(dtype):
-        inner = ", ".join(f"{_quote_name(f.name)} {_duckdb_type(f.type)}" for f in dtype)
+        inner = ", ".join(f"{_quote_name(f.name)} {_map_to_duckdb_type(f.type)}" for f in dtype)
         return f"STRUCT({inner})"
     if pa.types.is_date32(dtype):
         return "DATE"

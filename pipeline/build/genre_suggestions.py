@@ -23,7 +23,7 @@ def attach_suggestions(bench: Workbench, paths: BuildPaths) -> None:
     for name in ("redirect", "recording_artist"):
         # An earlier build may have stopped before it wrote them. The query needs the tables, if only empty ones.
         if not paths.table(name).is_dir():
-            bench.connection.execute(TABLES[name].ddl())
+            bench.connection.execute(TABLES[name].render_ddl())
     bench.keep("node", f"SELECT * FROM node UNION ALL ({_SUGGESTED})")
 
 

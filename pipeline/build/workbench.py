@@ -43,7 +43,7 @@ class Workbench:
             if source:
                 self._show_input(table, source)
             elif table.layer == "staging":
-                connection.execute(table.ddl())
+                connection.execute(table.render_ddl())
 
     def _show_input(self, table: Table, source: str) -> None:
         """Show an existing table, unless it vanishes meanwhile."""

@@ -323,7 +323,7 @@ def build_next_to_nothing(_tables: object, folder: Path, identity: Any, *_others
     manifest = Manifest(
         FORMAT, FORMAT_VERSION, identity.snapshot_id, "2026-01-01T00:00:00Z", "0" * 16, {"recording": StoredTable(0, 0, ())},
         identity.next_ids, describe_file(folder, folder / "catalog.duckdb"), (), sequence=identity.sequence,
-    ).sealed()  # fmt: skip
+    ).add_seal()  # fmt: skip
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
 

@@ -86,7 +86,7 @@ def lay_manifest(root: Path, snapshot_id: str, *, sequence: int = 0, second: int
     tables = {"recording": StoredTable(0, 0, ())}
     made_at = f"2026-01-01T00:00:{second:02d}Z"
     manifest = Manifest("music-catalog-snapshot", 1, snapshot_id, made_at, "0" * 16, tables, next_ids, file, (), sequence=sequence)
-    (folder / MANIFEST).write_bytes((manifest.sealed() if sequence else manifest).encode())
+    (folder / MANIFEST).write_bytes((manifest.add_seal() if sequence else manifest).encode())
     return folder
 
 
@@ -507,7 +507,7 @@ def test_only_files_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_pa
     (building / "new").write_text("new")
     listed = [StoredFile(name, 1, f"as said of {name}") for name in ("shared", "copied", "gone")]
     manifest = msgspec.structs.replace(read_manifest(live), serving=tuple(listed))
-    (live / MANIFEST).write_bytes(manifest.sealed().encode())
+    (live / MANIFEST).write_bytes(manifest.add_seal().encode())
     files = [building / name for name in ("shared", "copied", "unlisted", "gone", "new")]
     read = [describe_file(building, file) for file in files]
     assert list(publisher._describe_serving(building, files, live)) == [listed[0], *read[1:]]

@@ -190,7 +190,7 @@ def lay_files(folder: Path, **sizes: int) -> Manifest:
     first, *others = (describe_file(folder, folder / name.replace("__", "/")) for name in sizes)
     tables = {"recording": StoredTable(7, 0, ())}
     manifest = Manifest("music-catalog-snapshot", 1, "plain", "2026-01-01T00:00:00Z", "0" * 16, tables, {}, first, (), tuple(others), 1)
-    (folder / MANIFEST).write_bytes(manifest.sealed().encode())
+    (folder / MANIFEST).write_bytes(manifest.add_seal().encode())
     return manifest
 
 

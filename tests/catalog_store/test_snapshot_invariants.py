@@ -101,7 +101,7 @@ def renew_manifest(folder: Path) -> None:
         analyst_file=describe_file(folder, folder / "catalog.duckdb"),
         serving=tuple(describe_file(folder, path) for path in sorted((folder / "serving").rglob("*")) if path.is_file()),
     )
-    (folder / MANIFEST).write_bytes(renewed.sealed().encode())
+    (folder / MANIFEST).write_bytes(renewed.add_seal().encode())
     verify(folder, contents=False)
 
 
@@ -377,7 +377,7 @@ def test_wrong_row_count_in_the_manifest_is_reported(snapshot: Snapshot) -> None
         part = msgspec.structs.replace(table.files[0], rows=2)
         other = msgspec.structs.replace(table, rows=2, files=(part,))
         changed = msgspec.structs.replace(manifest, tables={**manifest.tables, "unclassified_genre_string": other})
-        (folder / MANIFEST).write_bytes(changed.sealed().encode())
+        (folder / MANIFEST).write_bytes(changed.add_seal().encode())
         assert list(broken(folder)) == ["rows_are_counted", "analyst_file_is_whole"]
 
 

@@ -102,7 +102,7 @@ def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: 
 
 def test_tables_with_columns_of_another_version_are_not_reclassified(catalog: Path) -> None:
     before = read_live_snapshot(catalog)
-    other = msgspec.structs.replace(before.manifest, schema_version="0" * 16).sealed()
+    other = msgspec.structs.replace(before.manifest, schema_version="0" * 16).add_seal()
     (before.folder / MANIFEST).write_bytes(other.encode())
     refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1

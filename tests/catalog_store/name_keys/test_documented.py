@@ -26,29 +26,29 @@ def rows(*header: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("row", rows("title", "core", "variant", "credits", "notes"))
-def test_documented_titles(row: tuple[str, ...]) -> None:
+def test_documented_titles_have_their_keys(row: tuple[str, ...]) -> None:
     title, core, variant, guests, notes = row
     keys = build_title_keys(title)
     assert (keys.core, keys.variant, keys.credits, keys.notes) == (core, variant, guests, notes)
 
 
 @pytest.mark.parametrize(("note", "variant"), rows("note", "variant"))
-def test_documented_variants(note: str, variant: str) -> None:
+def test_documented_notes_give_their_variant(note: str, variant: str) -> None:
     assert build_title_keys(f"Song ({note})")[:3] == ("song", "song", variant)
     assert build_title_keys(f"Song - {note}")[:3] == ("song", "song", variant)
 
 
 @pytest.mark.parametrize(("note", "notes"), rows("note", "notes"))
-def test_documented_cosmetic_notes(note: str, notes: str) -> None:
+def test_documented_cosmetic_notes_give_no_variant(note: str, notes: str) -> None:
     assert build_title_keys(f"Song ({note})") == ("song", "song", "", "", notes)
 
 
 @pytest.mark.parametrize(("title", "core"), rows("title", "core"))
-def test_documented_false_friends(title: str, core: str) -> None:
+def test_documented_false_friends_keep_their_words(title: str, core: str) -> None:
     keys = build_title_keys(title)
     assert (keys.core, keys.variant, keys.credits) == (core, "", "")
 
 
 @pytest.mark.parametrize(("name", "key"), rows("name", "key"))
-def test_documented_names(name: str, key: str) -> None:
+def test_documented_artist_names_have_their_key(name: str, key: str) -> None:
     assert build_name_key(name) == key

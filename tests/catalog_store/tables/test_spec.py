@@ -31,7 +31,7 @@ def test_every_reference_names_a_table_and_a_column(table: Table) -> None:
 @pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
 def test_ddl_makes_a_commented_table_of_the_same_shape(table: Table) -> None:
     with duckdb.connect() as file:
-        file.execute(table.ddl())
+        file.execute(table.render_ddl())
         described = file.execute(
             f"SELECT column_name, is_nullable, comment FROM duckdb_columns() WHERE table_name = '{table.name}'"
         ).fetchall()
@@ -48,12 +48,12 @@ def test_empty_frame_has_the_columns_of_its_spec(table: Table) -> None:
     assert table.conform(table.empty()).schema == table.polars_schema
 
 
-def test_ddl_can_replace() -> None:
+def test_ddl_replaces_a_table_on_request() -> None:
     with duckdb.connect() as file:
-        file.execute(SMALL.ddl())
-        file.execute(SMALL.ddl(or_replace=True))
+        file.execute(SMALL.render_ddl())
+        file.execute(SMALL.render_ddl(or_replace=True))
         with pytest.raises(duckdb.CatalogException):
-            file.execute(SMALL.ddl())
+            file.execute(SMALL.render_ddl())
 
 
 def test_conform_orders_casts_and_fills_nullable_columns() -> None:
