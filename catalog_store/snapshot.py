@@ -229,7 +229,7 @@ def _find_fault(folder: Path, file: StoredFile | TablePart, *, contents: bool) -
     if size != file.bytes:
         return f"{file.path} has {size} bytes instead of {file.bytes}"
     if contents and hash_file(path) != file.sha256:
-        return f"{file.path} has other contents than were published"
+        return f"{file.path} has other contents"
     return None
 
 

@@ -31,7 +31,7 @@ def test_any_change_of_a_record_changes_its_hash(place: Place, data: st.DataObje
 
 @given(st.text(max_size=100))
 def test_other_text_is_no_cursor(text: str) -> None:
-    with pytest.raises(InvalidCursorError, match="not a cursor of ours"):
+    with pytest.raises(InvalidCursorError, match="not issued by this server"):
         CursorCodec().decode(QUERY, text)
 
 
