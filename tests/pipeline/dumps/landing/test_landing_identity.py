@@ -471,7 +471,7 @@ def test_file_that_the_server_stores_compressed_lands_as_it_is_stored(upstream: 
     upstream.files, upstream.entity_tags, upstream.encoding = {"2026-09-01/a.csv.gz": body}, True, "gzip"
     assert content(fetched(upstream, zone), "a.csv.gz") == body
     upstream.files = {"2026-10-01/a.csv": body}
-    assert "the server sends it as gzip" in str(fetched(upstream, zone).problem)
+    assert "the server encodes it as gzip" in str(fetched(upstream, zone).problem)
 
 
 def test_redirected_file_lands_under_its_own_name(upstream: Upstream, zone: Path) -> None:
