@@ -39,7 +39,7 @@ class Workbench:
         # with members on it alone, all with all: 31 s at 5,000 recordings.
         connection.execute("SET disabled_optimizers = 'join_order'")
         for table in ALL_TABLES:
-            source = self._source(table)
+            source = self._source_sql(table)
             if source:
                 self._show_input(table, source)
             elif table.layer == "staging":
@@ -55,7 +55,7 @@ class Workbench:
     def _show(self, table: Table, source: str) -> None:
         self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
 
-    def _source(self, table: Table) -> str | None:
+    def _source_sql(self, table: Table) -> str | None:
         # The parts of the atom tables still hold the rows of deleted atoms; the view leaves them out.
         if table.name in ATOM_TABLES and self.paths.table(table.name).is_dir():
             return f"({render_live_atoms_sql(table.name, self.paths.table)})"

@@ -106,7 +106,7 @@ def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]
     """Return the newest staging result of each source."""
     found = []
     for platform in INPUTS:
-        metadata = _metadata(events.get(staging_key(platform)))
+        metadata = _read_metadata(events.get(staging_key(platform)))
         dump, status, problem = (str(metadata[name].value) if name in metadata else "" for name in ("dump", "status", "problem"))
         warnings = [str(line) for line in metadata["warnings"].value] if "warnings" in metadata else []  # type: ignore[union-attr]
         found.append(Source(platform, dump, status, "" if problem == "none" else problem, warnings))
@@ -117,7 +117,7 @@ def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
     """Return the cost of the last run of each step, in the order in which they ran."""
     steps: dict[str, tuple[float, Cost]] = {}
     for key in (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED):
-        event, metadata = events.get(key), _metadata(events.get(key))
+        event, metadata = events.get(key), _read_metadata(events.get(key))
         if event is None or event.dagster_event is None or "seconds" not in metadata:
             continue
         seconds, cpu_seconds, peak = (float(str(metadata[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
@@ -135,6 +135,6 @@ def read_materializations(instance: dg.DagsterInstance) -> dict[dg.AssetKey, dg.
     return {entry.asset_key: entry.last_materialization for entry in entries if entry.last_materialization}
 
 
-def _metadata(event: dg.EventLogEntry | None) -> Mapping[str, dg.MetadataValue]:
+def _read_metadata(event: dg.EventLogEntry | None) -> Mapping[str, dg.MetadataValue]:
     materialization = event.asset_materialization if event else None
     return materialization.metadata if materialization else {}

@@ -84,7 +84,8 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
         duckdb.execute(
-            "SELECT source, count(*) FROM read_parquet(?) GROUP BY source ORDER BY 2 DESC, 1", [_parts(paths, "platform_link")]
+            "SELECT source, count(*) FROM read_parquet(?) GROUP BY source ORDER BY 2 DESC, 1",
+            [_build_parts_pattern(paths, "platform_link")],
         ).fetchall()
     )
     catalog.report(f"snapshot {snapshot_id} is live: {rows['recording']:,} recordings, {usage.seconds:.1f} s to publish")
@@ -116,7 +117,7 @@ def _prune_snapshots(catalog: CatalogResource) -> list[str]:
         return []
 
 
-def _parts(paths: BuildPaths, name: str) -> str:
+def _build_parts_pattern(paths: BuildPaths, name: str) -> str:
     return str(paths.table(name) / "part-*.parquet")
 
 
