@@ -1,35 +1,68 @@
-"""Durations in the formats of dumps, as milliseconds."""
+"""Durations in the notations of dumps, as milliseconds.
+
+Each platform documents one notation. Dumps that passed through other hands mix them: `4:05`, `4m 5sec`, `4'05"`, `PT4M5S`, `245000`,
+`4.08`. So every adapter reads all of them. Only a bare number needs to know its unit.
+"""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import polars as pl
+
+Unit = Literal["ms", "s"]
 
 _ISO_SHAPE = r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$"
 # Months and years have no fixed length and do not occur.
 _ISO_UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
-_CLOCK_SHAPE = r"^(?:(\d+):)?(\d{1,3}):(\d{2}(?:\.\d+)?)$"
-_CLOCK_UNITS_MS = (3_600_000, 60_000, 1000)
+# Beside an hour, minutes and seconds end at 59. Alone, minutes may be more: `101:30` is a DJ mix.
+_CLOCK_SHAPE = r"^\(?\s*(?:(?:(\d{1,3}):([0-5]?\d))|(\d{1,3}))[:'\u2032]\s*([0-5]\d(?:[.,]\d+)?)\s*(?:\"|''|\u2033)?\s*\)?$"
+_CLOCK_UNITS_MS = (3_600_000, 60_000, 60_000, 1000)
+_WORDS_SHAPE = (
+    r"(?i)^(?:(\d+) ?(?:h|hrs?|hours?|std)\.?)?[ ,]*(?:(\d+(?:[.,]\d+)?) ?(?:m|mins?|minutes?)\.?)?[ ,]*"
+    r"(?:(\d+(?:[.,]\d+)?) ?(?:s|secs?|seconds?|sek)\.?)?$"
+)
+_WORDS_UNITS_MS = (3_600_000, 60_000, 1000)
+_NUMBER_SHAPE = r"^\d+(?:[.,]\d+)?$"
+
+LONGEST_MS = 2**31 - 1
+"""Staging tables hold 32 bits."""
+SHORTEST_AS_MS = 90_000
+"""A whole number from here on is milliseconds wherever it stands: as seconds it would be more than a day."""
+LONGEST_AS_MINUTES = 60
+"""A number with a fraction below is minutes: `4.08` is 4:05. No recording lasts four milliseconds."""
+SHORTEST_AS_SECONDS = 20
+"""A whole number below it has no unit that can be told from its size: 4 may be minutes or seconds."""
 
 
-def parse_iso_ms(value: pl.Expr) -> pl.Expr:
-    """Return ISO-8601 `P[nD]T[nH][nM][n[.n]S]` as Int64 milliseconds; null for other text and without a unit."""
-    return _sum_units(value.str.strip_chars().str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS)
+def parse_duration_ms(value: pl.Expr, number: Unit | None = None) -> pl.Expr:
+    """Return a duration in any known notation as Int64 milliseconds; null for other text, for zero and above LONGEST_MS.
+
+    `number`: the unit of bare numbers as the platform documents it; None: it documents none, and the size decides.
+    """
+    text = value.str.strip_chars(" \t\r\n[]")  # one platform puts its values in square brackets
+    found = pl.coalesce(
+        _parse_number_ms(text, number),
+        _sum_units(text, _CLOCK_SHAPE, _CLOCK_UNITS_MS),
+        _sum_units(text.str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS),
+        _sum_units(text, _WORDS_SHAPE, _WORDS_UNITS_MS),
+    )
+    return pl.when(found.is_between(1, LONGEST_MS)).then(found)
 
 
-def parse_clock_ms(value: pl.Expr) -> pl.Expr:
-    """Return `m:ss` or `h:mm:ss` as Int64 milliseconds, else null."""
-    return _sum_units(value.str.strip_chars(), _CLOCK_SHAPE, _CLOCK_UNITS_MS)
-
-
-def parse_seconds_ms(value: pl.Expr) -> pl.Expr:
-    """Return seconds as text, with or without a fraction, as Int64 milliseconds, else null."""
+def _parse_number_ms(text: pl.Expr, unit: Unit | None) -> pl.Expr:
+    bare = pl.when(text.str.contains(_NUMBER_SHAPE)).then(text.str.replace(",", ".", literal=True)).cast(pl.Float64, strict=False)
+    is_whole = bare == bare.floor()
+    is_minutes = ~is_whole & (bare < LONGEST_AS_MINUTES)
+    seconds = pl.when(is_whole & (bare >= SHORTEST_AS_MS)).then(1).otherwise(1000)
+    factor = {
+        "ms": pl.when(is_minutes).then(60_000).otherwise(1),
+        # Fractions of seconds are common (`64.1`), so seconds stay seconds below an hour too.
+        "s": seconds,
+        None: pl.when(is_minutes).then(60_000).when(bare >= SHORTEST_AS_SECONDS).then(seconds),
+    }[unit]
     # Round before the cast, which truncates: 64.1 * 1000 is 64099.99999999999 in binary.
-    return (value.str.strip_chars().cast(pl.Float64, strict=False) * 1000).round().cast(pl.Int64, strict=False)
-
-
-def parse_whole_ms(value: pl.Expr) -> pl.Expr:
-    """Return milliseconds as text as Int64, else null."""
-    return value.str.strip_chars().cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False)
+    return (bare * factor).round().cast(pl.Int64, strict=False)
 
 
 def _sum_units(value: pl.Expr, shape: str, units: tuple[int, ...]) -> pl.Expr:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, NO_TRACKS, assign_isrcs
 from pipeline.dumps.platforms.catalog_a.limited_credits import build_track_lists, resolve_limited_extras
 from pipeline.dumps.platforms.catalog_a.positions import is_video_position, number_tracks
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 TRACK_VALUES = ("kind", "position", "title", "duration", "artists", "extras")
 """Columns of the stylesheet's track section; `kind` is `index`, `sub` or empty."""
 
-_DURATION = r"^\(?\s*(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?:[.,]\d+)?\s*\)?$"
-_LAST_MINUTE = 59
 _MEDIUM = r"^(.*?)[-. ]?\d*$"
 """What stands before the number: `LP-A`, `CD`, `B`, `MP3`."""
 _ABOVE = ("index", "heading")
@@ -80,14 +79,6 @@ def _select_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     untitled = tracks.filter(is_untitled)
     batch.reject_rows("source_recording", Reason.MISSING_TITLE, untitled, "external_id", pl.col("position"))
     return tracks.filter(~is_untitled) if untitled.height else tracks
-
-
-def parse_duration_ms(text: pl.Expr) -> pl.Expr:
-    """Return `M:SS`, `MMM:SS` or `H:MM:SS` as milliseconds; null when absent, zero or anything else."""
-    groups = text.str.extract_groups(_DURATION)
-    hours, minutes, seconds = (groups.struct.field(str(index)).cast(pl.Int32) for index in (1, 2, 3))
-    total = (hours.fill_null(0) * 3600 + minutes * 60 + seconds) * 1000
-    return pl.when((total > 0) & (hours.is_null() | (minutes <= _LAST_MINUTE))).then(total)
 
 
 def _add_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import pair_genres
 from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, create_empty_table, load_table
 from pipeline.dumps.staging.layout_expectations import split_names
@@ -170,7 +170,7 @@ def _map_recordings(block: pl.DataFrame) -> pl.DataFrame:
         "artists",
         id="track_id",
         version="mix",
-        duration_ms=pl.coalesce(parse_whole_ms(pl.col("duration")), parse_clock_ms(pl.col("duration"))),
+        duration_ms=parse_duration_ms(pl.col("duration"), "ms"),
         slug=pl.col("track_url").str.extract(_URL_SLUG),
         genres=genre,
     )

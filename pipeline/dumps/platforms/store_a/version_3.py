@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import read_release_type, split_catalog_number
 from pipeline.dumps.staging.record_checks import nullify_blank
 
@@ -39,7 +39,7 @@ def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
             version=unescape_html(pl.col("mixName")),
             artists=_read_credits(rows["artists"]),
             duration=duration,
-            duration_ms=pl.coalesce(parse_whole_ms(duration), parse_clock_ms(duration)),
+            duration_ms=parse_duration_ms(duration, "ms"),
             release_id=pl.col("release").struct.field("id"),
             release_date=pl.coalesce(nullify_blank("releaseDate"), nullify_blank("publishDate")),
             track_number="trackNumber",
@@ -102,7 +102,7 @@ def add_search_results(rows: pl.DataFrame, store: DeliveredStore) -> None:
             version="mix_name",
             artists=pl.col("artists").list.eval(credit).cast(CREDITS),
             duration="length",
-            duration_ms=pl.coalesce(parse_whole_ms(pl.col("length")), parse_clock_ms(pl.col("length"))),
+            duration_ms=parse_duration_ms(pl.col("length"), "ms"),
             release_id=release.field("release_id"),
             genres=pl.col("genre").list.eval(named).cast(GENRES),
         ),
@@ -126,7 +126,7 @@ def add_track_list(rows: pl.DataFrame, store: DeliveredStore) -> None:
             version="mix",
             artists=listed,
             duration="duration_ms",
-            duration_ms=parse_whole_ms(pl.col("duration_ms")),
+            duration_ms=parse_duration_ms(pl.col("duration_ms"), "ms"),
             release_date="published_date",
         ),
     )

@@ -9,7 +9,7 @@ import polars as pl
 from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_clock_ms, parse_whole_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def pair_genres(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr
 def _map_tracks() -> list[pl.Expr]:
     genre, sub_genre = pl.col("genre").struct, pl.col("sub_genre").struct
     # A length of 0 means unknown; the text `length` may still have it.
-    has_length = nullify_blank("length_ms").is_not_null() & (parse_whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
+    has_length = nullify_blank("length_ms").is_not_null() & (pl.col("length_ms").cast(pl.Float64, strict=False) != 0).fill_null(value=True)
     duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(nullify_blank("length"), nullify_blank("length_ms")))
     flags = [pl.when(pl.col(name) == "true").then(pl.lit(name.removeprefix("is_"))) for name in ("is_dj_edit", "is_ugc_remix")]
     return [
@@ -131,7 +131,7 @@ def _map_tracks() -> list[pl.Expr]:
         pl.concat_list(build_credits("artists", "primary"), build_credits("remixers", "remixer")).alias("artists"),
         join_primary_artists().alias("artist_credit"),
         duration.alias("duration"),
-        pl.coalesce(parse_whole_ms(duration), parse_clock_ms(duration)).alias("duration_ms"),
+        parse_duration_ms(duration, "ms").alias("duration_ms"),
         pl.col("release").struct.field("id").alias("release_id"),
         _choose_date().alias("release_date"),
         pl.col("number").alias("track_number"),

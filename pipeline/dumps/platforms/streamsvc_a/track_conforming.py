@@ -23,6 +23,7 @@ from catalog_store.identifiers import STREAMSVC_A_SHAPE, normalise_gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.dates import add_dates
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,
@@ -58,7 +59,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write_rejects(rejects)
 
     block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal").with_columns(
-        _duration=parse_whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
+        _duration=parse_duration_ms(pl.col("duration_ms"), "ms"),
         _popularity=parse_whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
         _disc=parse_whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),
         _number=parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),

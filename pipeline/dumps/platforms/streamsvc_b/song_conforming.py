@@ -22,6 +22,7 @@ import polars as pl
 from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
 from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, list_credit_names
 from pipeline.dumps.fields.dates import add_dates
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,
@@ -56,9 +57,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_build_identity_rules()])
     out.write_rejects(rejects)
     block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")
-    block = add_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _duration=parse_whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
-    )
+    block = add_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(_duration=parse_duration_ms(pl.col("duration_ms"), "ms"))
     out.write_rejects(
         find_value_rejects(
             block,

@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_seconds_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
         "release_id",
         "track_number",
         artists=_read_credits(rows),
-        duration_ms=parse_seconds_ms(pl.col("duration")),
+        duration_ms=parse_duration_ms(pl.col("duration"), "s"),
         disc_number="media_number",
         is_explicit=pl.col("parental_warning").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
     )

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_clock_ms, parse_iso_ms, parse_seconds_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
         title=pl.when(is_apart).then(pl.col("title_short")).otherwise(pl.coalesce(nullify_blank("title"), "title_short")),
         version=pl.when(is_apart).then(pl.coalesce(inner, version)),
         artists=_read_credits(),
-        duration_ms=pl.coalesce(parse_seconds_ms(pl.col("duration")), parse_clock_ms(pl.col("duration")), parse_iso_ms(pl.col("duration"))),
+        duration_ms=parse_duration_ms(pl.col("duration"), "s"),
         disc_number="disk_number",
         track_number="track_position",
         is_explicit=_is_explicit(),

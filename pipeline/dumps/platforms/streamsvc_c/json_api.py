@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_clock_ms, parse_iso_ms, parse_seconds_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -50,7 +50,7 @@ def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
         artists=_build_artist_references(),
         isrc=_get_attribute("isrc"),
         duration=duration,
-        duration_ms=pl.coalesce(parse_iso_ms(duration), parse_seconds_ms(duration), parse_clock_ms(duration)),
+        duration_ms=parse_duration_ms(duration, "s"),
         release_id=_get_references("albums").list.first().struct.field("id"),
         is_explicit=_get_attribute("explicit").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
         popularity=_get_attribute("popularity"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_iso_ms, parse_seconds_ms
+from pipeline.dumps.fields.durations import parse_duration_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
@@ -39,7 +39,7 @@ def _map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
         "duration",
         kind=pl.when(kind != "track").then(kind),
         artists=_read_credits(),
-        duration_ms=pl.coalesce(parse_iso_ms(pl.col("duration")), parse_seconds_ms(pl.col("duration"))),
+        duration_ms=parse_duration_ms(pl.col("duration"), "s"),
         release_id=pl.col("album").struct.field("id"),
         disc_number="volumeNumber",
         track_number="trackNumber",
