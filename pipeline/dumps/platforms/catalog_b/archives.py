@@ -123,7 +123,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
             if metadata.values[name] != seen[0].values[name]:
                 raise DumpError(
                     f"{source}: {name} is {metadata.values[name]!r}, but {seen[0].values[name]!r} in {seen[0].source.name}: "
-                    "the archives are of two exports: deliver those of one"
+                    "these are archives of two exports: deliver those of one"
                 )
 
 
