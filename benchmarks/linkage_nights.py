@@ -11,8 +11,8 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms
+from pipeline.linkage.id_registry import collect_registry
 from pipeline.linkage.incremental.night import BASE_TABLES
-from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from simulator.nightly import write_nightly_changes
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog_store.log_stream import guard_standard_error
-from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
+from pipeline.build.catalog_claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
 from pipeline.dumps.landing.sources import SourcesError, find_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
@@ -203,7 +203,7 @@ def check_overrides(options: argparse.Namespace) -> int:
 
 def derive_registry(options: argparse.Namespace) -> int:
     """Derive the lost id registry of the live snapshot from its other tables, for the next build."""
-    from pipeline.linkage.registry import rebuild_registry  # noqa: PLC0415
+    from pipeline.linkage.id_registry import rebuild_registry  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     with _claim_catalog(options.catalog, "registry rebuild"):

@@ -8,7 +8,7 @@
 <root>/work/catalog/<table>/            the tables that are published
 <root>/work/report/index.html           the report of the last build
 <root>/work/state/<layer>/<table>.json  the inputs of each table (see pipeline/build/work_state.py)
-<root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/claim.py)
+<root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/catalog_claim.py)
 <root>/snapshots/<id>/                  published, immutable (see catalog_store/snapshot.py)
 <root>/current                          link to the live snapshot
 """

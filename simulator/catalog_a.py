@@ -16,11 +16,11 @@ from simulator.cast import list_artists, list_other_names, make_cast, spell_labe
 from simulator.files import insert_broken_lines
 from simulator.genre_words import CATALOG_A as GENRES
 from simulator.nested import draw_main_strings, format_clock_duration
-from simulator.part import ROWS_PER_RECORDING, Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import draw_flags, make_base62_ids, make_generator
 from simulator.rows import CREDITS, build_label_truth, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import add_original_mix, add_versions, compose_titles
+from simulator.world_part import ROWS_PER_RECORDING, Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.xml_text import build_attribute, build_element, escape_text, join_records
 
 if TYPE_CHECKING:

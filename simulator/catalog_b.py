@@ -20,11 +20,11 @@ from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, name_memb
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
 from simulator.nested import draw_main_strings
-from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import draw_flags, make_generator, make_uuids
 from simulator.rows import build_label_truth, build_platform_rows, make_block, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import add_versions, compose_titles
+from simulator.world_part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 
 if TYPE_CHECKING:
     from simulator.files import Closing

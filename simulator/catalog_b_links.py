@@ -14,10 +14,10 @@ from simulator import catalog_a, catalog_b_tables, store_a, streamsvc_b, streams
 from simulator.cast import find_platform_bit, list_artists, make_cast
 from simulator.catalog_b_tables import copy_text, name_member
 from simulator.nested import build_slug
-from simulator.part import find_first_number
 from simulator.randomness import draw_flags, make_base62_ids, make_generator, make_uuids
 from simulator.rows import build_platform_rows
 from simulator.songs import NOBODY
+from simulator.world_part import find_first_number
 
 if TYPE_CHECKING:
     import numpy as np

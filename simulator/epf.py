@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from simulator.nested import build_credit_list
-from simulator.part import draw_malformed_count
 from simulator.songs import NOBODY
+from simulator.world_part import draw_malformed_count
 
 if TYPE_CHECKING:
     from simulator.files import Closing, Content

@@ -19,13 +19,13 @@ from catalog_store.platforms import FINGERPRINTS
 from simulator.catalog_b_tables import name_member
 from simulator.files import break_lines, insert_broken_lines
 from simulator.fingerprint_items import copy_items, count_items, draw_items
-from simulator.part import draw_malformed_count
 from simulator.randomness import draw_flags, make_generator, make_uuids
 from simulator.rows import make_block
+from simulator.world_part import draw_malformed_count
 
 if TYPE_CHECKING:
-    from simulator.part import Part
     from simulator.settings import SimulationSettings
+    from simulator.world_part import Part
 
 FIRST_DAY = date(2024, 12, 3)
 LAST_ESCAPED_DAY = date(2024, 12, 4)

@@ -15,10 +15,10 @@ import polars as pl
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
 from simulator.cast import find_platform_bit, make_cast, spell_platform_names
 from simulator.dirt import corrupt_dates, corrupt_durations, corrupt_gtins, corrupt_isrcs
-from simulator.part import build_entity_truth
 from simulator.randomness import draw_flags, make_generator
 from simulator.releases import Releases, make_releases
 from simulator.songs import NOBODY, Songs, make_songs
+from simulator.world_part import build_entity_truth
 
 if TYPE_CHECKING:
     import numpy.typing as npt

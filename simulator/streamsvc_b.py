@@ -16,11 +16,11 @@ from simulator import epf
 from simulator.cast import list_artists, spell_labels
 from simulator.genre_words import STREAMSVC_B as GENRES
 from simulator.nested import build_credit_list, draw_main_strings
-from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import make_uuids
 from simulator.rows import build_platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import add_versions, compose_titles
+from simulator.world_part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 
 if TYPE_CHECKING:
     from simulator.files import Closing

@@ -15,11 +15,11 @@ from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_C as GENRES
 from simulator.nested import build_credit_list, draw_main_strings, format_iso_duration
-from simulator.part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 from simulator.randomness import draw_flags
 from simulator.rows import CREDITS, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
 from simulator.wording import add_versions, compose_titles
+from simulator.world_part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
 
 if TYPE_CHECKING:
     from simulator.files import Closing

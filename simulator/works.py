@@ -12,9 +12,9 @@ import polars as pl
 from catalog_store.platforms import WORKS
 from simulator.cast import make_cast
 from simulator.nested import format_iso_duration
-from simulator.part import Part, draw_malformed_count
 from simulator.randomness import draw_flags, make_generator
 from simulator.rows import make_block
+from simulator.world_part import Part, draw_malformed_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

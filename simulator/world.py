@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simulator.files import Closing
-    from simulator.part import Part
     from simulator.settings import SimulationSettings
+    from simulator.world_part import Part
 
     Block = tuple[dict[str, Part], dict[str, pl.DataFrame], dict[str, bytes]]
     MapBlocks = Callable[[Callable[[int], Block], Iterable[int]], Iterator[Block]]

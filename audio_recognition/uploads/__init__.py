@@ -6,8 +6,9 @@
           ...                                         # window.fingerprints: one uint32[n] for each of PHASES
   await sandbox.close()
 
-Parts: the server's end (sandbox.py, processes.py), the order of windows (windows.py), the messages between the processes (messages.py), the
-process that forks a new one for each file (fork_server.py), that process (child.py) and its permissions (confinement.py, system_calls.py).
+Parts: the server's end (sandbox.py, processes.py), the order of windows (audio_windows.py), the messages between the processes
+(messages.py), the process that forks a new one for each file (fork_server.py), that process (child.py) and its permissions
+(confinement.py, system_calls.py).
 """
 
 from audio_recognition.uploads.limits import Limits

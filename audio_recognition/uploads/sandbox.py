@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from audio_recognition.uploads.audio_windows import iterate_window_starts
 from audio_recognition.uploads.limits import WINDOW_SECONDS, Limits
 from audio_recognition.uploads.messages import WindowRequest
 from audio_recognition.uploads.processes import ForkServer
 from audio_recognition.uploads.sandbox_errors import SandboxBusyError, SandboxDownError
-from audio_recognition.uploads.windows import iterate_window_starts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

@@ -11,13 +11,13 @@ from catalog_store.tables.fingerprints import FINGERPRINT_STAGING_TABLES, FINGER
 from catalog_store.tables.genres import GENRE_TABLES
 from catalog_store.tables.linkage import LINKAGE_TABLES
 from catalog_store.tables.links import LINK_TABLES
-from catalog_store.tables.nested_track import TRACK
 from catalog_store.tables.provenance import PROVENANCE_TABLES
 from catalog_store.tables.quality import QUALITY_TABLES
 from catalog_store.tables.recordings import RECORDING_TABLES
 from catalog_store.tables.releases import RELEASE_TABLES
 from catalog_store.tables.spec import Column, Table
 from catalog_store.tables.staging import INTAKE, REJECT, STAGING_TABLES
+from catalog_store.tables.tracks import TRACK
 from catalog_store.tables.works import WORK_TABLES
 
 CATALOG_TABLES = (

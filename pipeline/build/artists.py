@@ -20,8 +20,8 @@ from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
 from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.id_registry import read_previous_registry, save_assignment
 from pipeline.linkage.id_rules import assign_ids
-from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths

@@ -15,8 +15,8 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
 from pipeline.build.priorities import LABEL_NAME, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.id_registry import read_previous_registry, save_assignment
 from pipeline.linkage.id_rules import assign_ids
-from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths

@@ -36,8 +36,8 @@ from pipeline.build.priorities import (
 from pipeline.build.provenance import RELEASE_PROVENANCE
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.id_registry import read_previous_registry, save_assignment
 from pipeline.linkage.id_rules import assign_ids
-from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths

@@ -8,7 +8,7 @@ A snapshot carries the versions of its tables as `work_state.json`, by which tab
 tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
 its tables are those of the live snapshot, they are adopted.
 
-This module knows neither Dagster nor the claim on the catalog (claim.py).
+This module knows neither Dagster nor the claim on the catalog (catalog_claim.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from catalog_store.platforms import INPUTS, SUGGESTIONS
 from catalog_store.publisher import find_current_folder, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
-from pipeline.build.live_work import StaleWorkError, require_live_work
+from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.dumps.staging.staging_writer import VERSION_FILE
 
 if TYPE_CHECKING:

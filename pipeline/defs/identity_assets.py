@@ -11,7 +11,7 @@ from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
 from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
-from pipeline.linkage.registry import collect_registry
+from pipeline.linkage.id_registry import collect_registry
 from pipeline.paths import BuildPaths
 
 GROUP = "identity"

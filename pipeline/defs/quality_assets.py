@@ -19,8 +19,8 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_table_metadata, table_key
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_figures import build_figures, read_published_figures
 from pipeline.quality.code_loss import count_code_losses
-from pipeline.quality.figures import build_figures, read_published_figures
 from pipeline.quality.gate import QUESTIONS, judge_build
 from pipeline.quality.id_drift import measure_id_drift
 from pipeline.quality.report.examples import choose_examples

@@ -17,13 +17,13 @@ from pydantic import PrivateAttr
 from catalog_store.errors import CatalogError
 from catalog_store.tables import QUALITY_TABLES, TABLES
 from catalog_store.tables.genres import GENRE_TABLES
-from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
-from pipeline.build.live_work import StaleWorkError, require_live_work
+from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
+from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, WorkState
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
-from pipeline.linkage.registry import RegistryError, require_registry
+from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 from pipeline.quality.gate import Limits
 from pipeline.settings import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
 
-from pipeline.build.claim import Process
+from pipeline.build.catalog_claim import Process
 from pipeline.defs.run_processes import read_process_ids
 
 _CLOCK_SLACK_SECONDS = 60.0

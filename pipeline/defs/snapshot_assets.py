@@ -16,7 +16,7 @@ from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_usage_metadata, table_key
 from pipeline.engine.usage import measure_usage
-from pipeline.linkage.registry import read_next_ids
+from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
 
 RECOGNITION = dg.AssetKey(["recognition", "index"])

@@ -16,8 +16,8 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, count_part_rows, parts
+from pipeline.linkage.id_registry import LINK, RegistryWriter, StoredRegistry, get_work_folder, is_exception, write_redirects_and_next_id
 from pipeline.linkage.id_rules import KEY_SCHEMA, assign_homes, find_redirects, match_members, resolve, tally
-from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, get_work_folder, is_exception, write_redirects_and_next_id
 
 if TYPE_CHECKING:
     from pathlib import Path

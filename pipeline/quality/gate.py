@@ -1,7 +1,7 @@
 """The gate: may this build replace the live catalog? Each question is one verdict; the first failed verdict stops the publish.
 
 A verdict compares figures of the build with those of the live snapshot and with limits that an operator can set. Its message names the
-figures and the remedy. figures.py computes the figures; pipeline/defs/quality_assets.py binds the verdicts to Dagster.
+figures and the remedy. build_figures.py computes the figures; pipeline/defs/quality_assets.py binds the verdicts to Dagster.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pipeline.dumps.staging.staging_profile import Profile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pipeline.quality.build_figures import Figures
     from pipeline.quality.code_loss import CodeLoss
-    from pipeline.quality.figures import Figures
     from pipeline.quality.id_drift import IdDrift
 
 SLACK = 20

@@ -1,6 +1,6 @@
 """Drift of recording ids: the fate of the live snapshot's ids in the build that is about to replace it.
 
-pipeline/linkage/registry.py gives the ids; gate.py decides how many moves are too many.
+pipeline/linkage/id_registry.py gives the ids; gate.py decides how many moves are too many.
 """
 
 from __future__ import annotations

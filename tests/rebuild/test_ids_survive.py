@@ -25,7 +25,7 @@ from pipeline.build.releases import build_releases
 from pipeline.defs import catalog_assets, identity_assets
 from pipeline.defs.snapshot_assets import PUBLISHED
 from pipeline.linkage import stages
-from pipeline.linkage.registry import KINDS, MEMBERS, RegistryError, collect_registry, rebuild_registry
+from pipeline.linkage.id_registry import KINDS, MEMBERS, RegistryError, collect_registry, rebuild_registry
 from pipeline.paths import BuildPaths
 from pipeline.run import BuildFailedError, run_build
 from pipeline.settings import Settings

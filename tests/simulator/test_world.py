@@ -14,7 +14,7 @@ from catalog_store.platforms import FINGERPRINTS, SOURCES
 from pipeline.engine.local import map_ordered
 from simulator import SimulationSettings, write_world
 from simulator.files import ROW_GROUP, Dump, ParquetSink
-from simulator.part import Part
+from simulator.world_part import Part
 
 
 def digests(folder: Path) -> dict[str, str]:

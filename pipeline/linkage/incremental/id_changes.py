@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.linkage.id_registry import SOURCE_KEY, overlay
 from pipeline.linkage.id_rules import Registry, assign_ids, follow_links, require_free_id
 from pipeline.linkage.incremental.table_splicing import find_places
-from pipeline.linkage.registry import SOURCE_KEY, overlay
 
 if TYPE_CHECKING:
+    from pipeline.linkage.id_registry import StoredRegistry
     from pipeline.linkage.id_rules import Assignment
-    from pipeline.linkage.registry import StoredRegistry
 
 
 def cut_registry(registry: Registry, source_keys: pl.Series) -> Registry:

@@ -15,12 +15,7 @@ from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, write_table
 from pipeline.linkage.atoms import build_source_key
-from pipeline.linkage.id_rules import Registry
-from pipeline.linkage.incremental.id_changes import assign_changed_ids, cut_stored_registry, patch_registry
-from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, replace_rows, splice_rows
-from pipeline.linkage.record_ids import KIND, RecordIds
-from pipeline.linkage.recording_tables import settle_owners
-from pipeline.linkage.registry import (
+from pipeline.linkage.id_registry import (
     RegistryWriter,
     StoredRegistry,
     get_work_folder,
@@ -28,6 +23,11 @@ from pipeline.linkage.registry import (
     read_published_redirects,
     write_redirects_and_next_id,
 )
+from pipeline.linkage.id_rules import Registry
+from pipeline.linkage.incremental.id_changes import assign_changed_ids, cut_stored_registry, patch_registry
+from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, replace_rows, splice_rows
+from pipeline.linkage.record_ids import KIND, RecordIds
+from pipeline.linkage.recording_tables import settle_owners
 
 if TYPE_CHECKING:
     from pipeline.linkage.id_rules import Assignment

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.workbench import open_workbench
-from pipeline.quality.figures import LISTED_TWICE, WIDE_SPAN_MS, WIDE_SPAN_SHARE
+from pipeline.quality.build_figures import LISTED_TWICE, WIDE_SPAN_MS, WIDE_SPAN_SHARE
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench

@@ -14,7 +14,7 @@ from pipeline.quality.report.charts import build_bars, draw_bar_chart
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.quality.figures import Figures
+    from pipeline.quality.build_figures import Figures
     from pipeline.quality.gate import Verdict
     from pipeline.quality.id_drift import IdDrift
     from pipeline.quality.report.examples import Examples

@@ -18,7 +18,7 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
-from pipeline.linkage.registry import collect_registry
+from pipeline.linkage.id_registry import collect_registry
 from pipeline.quality.invariants import list_genre_invariants, list_linkage_invariants, list_recording_invariants
 
 from .conftest import credit

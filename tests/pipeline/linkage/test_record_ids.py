@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
-from pipeline.linkage import record_ids, registry
+from pipeline.linkage import id_registry, record_ids
+from pipeline.linkage.id_registry import KINDS, collect_registry, read_previous_registry, save_assignment
 from pipeline.linkage.id_rules import assign_ids
 from pipeline.linkage.record_ids import assign_records, sort_by_external_id
-from pipeline.linkage.registry import KINDS, collect_registry, read_previous_registry, save_assignment
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import write_manifest
 
@@ -56,7 +56,7 @@ def publish(paths: BuildPaths, name: str) -> None:
 def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, ranged = BuildPaths(tmp_path / "whole"), BuildPaths(tmp_path / "ranged")
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 50)
-    monkeypatch.setattr(registry, "_ROWS_PER_PART", 9)
+    monkeypatch.setattr(id_registry, "_ROWS_PER_PART", 9)
     for night in range(1, 5):
         rows = made_up(night)
         rows = rows.filter(pl.col("platform") != "catalog_b") if night == 2 else rows

@@ -15,7 +15,7 @@ from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import atoms, clusters, guards, link, normal_forms, staged_records, stages
 from pipeline.linkage import credits as credits_
 from pipeline.linkage.failing_records import LinkageError
-from pipeline.linkage.registry import collect_registry
+from pipeline.linkage.id_registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import Records, made_up_world, partition, write_manifest
 

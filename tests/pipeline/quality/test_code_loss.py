@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_figures import read_published_figures
 from pipeline.quality.code_loss import CodeLoss, count_code_losses
-from pipeline.quality.figures import read_published_figures
 from tests.rebuild.nights import published_copy
 
 if TYPE_CHECKING:

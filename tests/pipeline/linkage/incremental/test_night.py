@@ -17,9 +17,9 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import mapped_atoms, stages, typo_edges
+from pipeline.linkage.id_registry import collect_registry
 from pipeline.linkage.incremental import atom_changes, night
 from pipeline.linkage.incremental.night import BASE_TABLES, read_night
-from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import write_manifest
 

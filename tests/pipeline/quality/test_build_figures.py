@@ -10,7 +10,7 @@ from catalog_store.tables.files import read_table, write_table
 from pipeline.build.workbench import open_workbench
 from pipeline.linkage.golden_pairs import load_golden_pairs
 from pipeline.paths import BuildPaths
-from pipeline.quality.figures import _QUERIES, read_published_figures
+from pipeline.quality.build_figures import _QUERIES, read_published_figures
 
 if TYPE_CHECKING:
     from pathlib import Path

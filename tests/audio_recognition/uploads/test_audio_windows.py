@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio_recognition.uploads.audio_windows import iterate_window_starts
 from audio_recognition.uploads.limits import WINDOW_SECONDS
-from audio_recognition.uploads.windows import iterate_window_starts
 
 
 @pytest.mark.parametrize(

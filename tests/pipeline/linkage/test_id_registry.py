@@ -10,8 +10,7 @@ import pytest
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, hash_file
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, parts, read_table, write_table
-from pipeline.linkage.id_rules import assign_ids
-from pipeline.linkage.registry import (
+from pipeline.linkage.id_registry import (
     KINDS,
     MEMBERS,
     RegistryError,
@@ -21,6 +20,7 @@ from pipeline.linkage.registry import (
     require_registry,
     save_assignment,
 )
+from pipeline.linkage.id_rules import assign_ids
 from pipeline.paths import BuildPaths
 from tests.commands import run_pipeline
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.build.claim import CatalogBusyError, Holder, Process, claim, hold_claim, iterate_ancestors
+from pipeline.build.catalog_claim import CatalogBusyError, Holder, Process, claim, hold_claim, iterate_ancestors
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ONE, OTHER = Holder("run-1", "job nightly_build"), Holder("run-2", "python -m pi
 HOLDING = """
 import sys
 from pathlib import Path
-from pipeline.build.claim import Holder, Process, claim
+from pipeline.build.catalog_claim import Holder, Process, claim
 executor = Process.find(int(sys.argv[3])) if len(sys.argv) > 3 else None
 held = claim(Path(sys.argv[1]), Holder(sys.argv[2], "job nightly_build", executor))
 print("held", flush=True)
