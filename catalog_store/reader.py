@@ -104,10 +104,6 @@ class Catalog:
         """Return the platform links of a recording, in platform order."""
         return platform_links.list_links(self._store, recording_id)
 
-    def links_of(self, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
-        """Return the platform links of many recordings; unknown ids are absent."""
-        return platform_links.list_links_by_recording(self._store, recording_ids)
-
     def iswcs(self, recording_id: int) -> list[WorkTitle]:
         """Return the compositions that a recording performs."""
         return iswc_queries.list_iswcs(self._store, recording_id)

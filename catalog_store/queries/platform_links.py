@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from catalog_store.serving.stored_body import read_companion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from catalog_store.serving.store import ServingStore
 
 
@@ -22,12 +20,5 @@ class PlatformLink(NamedTuple):
 
 def list_links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
     """Return the links of one recording in platform order; empty for none or an unknown recording."""
-    return list_links_by_recording(store, [recording_id]).get(recording_id, [])
-
-
-def list_links_by_recording(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
-    """Return the links of many recordings at once; unknown ids are absent."""
-    return {
-        recording_id: [PlatformLink(*link) for link in read_companion(body).links]
-        for recording_id, body in store.read_tracks(recording_ids).items()
-    }
+    body = store.read_tracks([recording_id]).get(recording_id)
+    return [] if body is None else [PlatformLink(*link) for link in read_companion(body).links]

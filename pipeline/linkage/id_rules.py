@@ -59,10 +59,6 @@ class Registry:
         named = [self.keys["entity_id"].max(), self.links["old_id"].max(), self.links["new_id"].max()]
         return max((value for value in named if isinstance(value, int)), default=0)
 
-    def resolve_keys(self) -> pl.DataFrame:
-        """Return source_key, entity_id: the id of each key, links followed."""
-        return self.keys.with_columns(entity_id=follow_links("entity_id", self.links))
-
 
 NO_REGISTRY = Registry()
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.delivered_records.staging_rows import LARGEST_SMALLINT
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.staging.record_checks import parse_whole_number
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import stream

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 
 GENRES = pl.List(pl.Struct({"genre": pl.String, "genre_id": pl.String, "parent": pl.String}))
 TEXTS = pl.List(pl.String)

@@ -13,8 +13,8 @@ import polars as pl
 from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.delivered_records.record_shapes import TEXTS
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.dates import parse_date
+from pipeline.dumps.fields.delivered_credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,

@@ -23,6 +23,7 @@ from pipeline.linkage.id_registry import (
 from pipeline.linkage.id_rules import assign_ids
 from pipeline.paths import BuildPaths
 from tests.commands import run_pipeline
+from tests.pipeline.linkage.id_builds import resolve_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +76,7 @@ def redirects(paths: BuildPaths) -> list[tuple[str, int, int | None]]:
 
 
 def ids(paths: BuildPaths, kind: str) -> dict[str, int]:
-    return {key.removeprefix("store_a:"): entity for key, entity in read_previous_registry(paths, kind)[0].resolve_keys().iter_rows()}
+    return {key.removeprefix("store_a:"): entity for key, entity in resolve_keys(read_previous_registry(paths, kind)[0]).items()}
 
 
 @pytest.fixture

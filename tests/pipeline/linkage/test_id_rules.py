@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.linkage.id_rules import NO_REGISTRY, Assignment, Registry, assign_ids
-from tests.pipeline.linkage.id_builds import MEMBER_SCHEMA, NOTHING, as_members, partitions, same
+from tests.pipeline.linkage.id_builds import MEMBER_SCHEMA, NOTHING, as_members, partitions, resolve_keys, same
 
 if TYPE_CHECKING:
     import random
@@ -27,7 +27,7 @@ def grow(*builds: tuple[str, ...], after: Assignment = NOTHING) -> Assignment:
 
 
 def by_key(assignment: Assignment) -> dict[str, int]:
-    return dict(assignment.registry.resolve_keys().iter_rows())
+    return resolve_keys(assignment.registry)
 
 
 def redirects(assignment: Assignment) -> dict[int, int | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, NO_TRACKS, assign_isrcs
 from pipeline.dumps.platforms.catalog_a.limited_credits import build_track_lists, resolve_limited_extras
 from pipeline.dumps.platforms.catalog_a.positions import is_video_position, number_tracks

@@ -16,10 +16,10 @@ from pipeline.dumps.platforms.catalog_b.document_unpacking import unpack_documen
 from pipeline.dumps.platforms.catalog_b.documents import find_document_files
 from pipeline.dumps.platforms.catalog_b.nested_credits import nest_credits
 from pipeline.dumps.platforms.catalog_b.performed_works import stage_work_recordings, stage_works
-from pipeline.dumps.platforms.catalog_b.recordings import stage_recordings
+from pipeline.dumps.platforms.catalog_b.recording_rows import stage_recordings
 from pipeline.dumps.platforms.catalog_b.relations import open_relations
 from pipeline.dumps.platforms.catalog_b.relationships import reject_lost_relationships, stage_links, stage_redirects
-from pipeline.dumps.platforms.catalog_b.releases import stage_release_tracks, stage_releases
+from pipeline.dumps.platforms.catalog_b.release_rows import stage_release_tracks, stage_releases
 from pipeline.dumps.platforms.catalog_b.table_unpacking import unpack
 from pipeline.dumps.platforms.catalog_b.tags import stage_genres
 from pipeline.dumps.staging.scratch_folder import open_scratch_folder

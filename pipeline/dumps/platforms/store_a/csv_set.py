@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import CREDITS
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import pair_genres
 from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, create_empty_table, load_table
 from pipeline.dumps.staging.layout_expectations import split_names

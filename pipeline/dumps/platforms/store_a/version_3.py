@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
-from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import CREDITS
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import read_release_type, split_catalog_number
 from pipeline.dumps.staging.record_checks import nullify_blank
 

@@ -8,8 +8,8 @@ import polars as pl
 
 from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.delivered_records.record_shapes import GENRES
-from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import CREDITS
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_tracks
 from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
 from pipeline.dumps.readers.csv_tables import CsvForm, load_table

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS, require_bounded
 from pipeline.dumps.staging.layout_expectations import Expected, split_names

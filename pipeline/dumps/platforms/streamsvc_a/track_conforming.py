@@ -21,9 +21,9 @@ import polars as pl
 
 from catalog_store.identifiers import STREAMSVC_A_SHAPE, normalise_gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.dates import add_dates
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.ndjson import read_json_blocks
 from pipeline.dumps.staging.layout_expectations import split_names

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     ROOT_GENRE,
     stage_albums,

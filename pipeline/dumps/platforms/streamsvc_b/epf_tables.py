@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.fields.credits import CREDITS, join_names
+from pipeline.dumps.fields.delivered_credits import CREDITS, join_names
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.dumps.staging.record_checks import RowRule, split_rows

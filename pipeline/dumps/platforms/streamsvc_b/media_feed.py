@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fields.credits import join_names
+from pipeline.dumps.fields.delivered_credits import join_names
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     ROOT_GENRE,
     stage_albums,

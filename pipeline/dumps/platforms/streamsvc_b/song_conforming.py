@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
-from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, list_credit_names
 from pipeline.dumps.fields.dates import add_dates
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, list_credit_names
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
     WHERE,

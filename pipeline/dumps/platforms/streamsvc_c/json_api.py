@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.delivered_records.record_shapes import GENRES
-from pipeline.dumps.fields.credits import CREDITS
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.delivered_credits import CREDITS
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore

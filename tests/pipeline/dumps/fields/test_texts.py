@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.texts import clean_texts
 
 SHOWN = [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_checks
 from catalog_store.tables.staging import LONGEST_DURATION_MS, LONGEST_ID, LONGEST_NAME, MOST_ARTISTS, MOST_CODES
-from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS, VALUE_CHARACTERS, StagingWriter
 from pipeline.engine.duckdb_session import open_duckdb

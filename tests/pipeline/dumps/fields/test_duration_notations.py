@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dumps.fields.durations import parse_duration_ms
+from pipeline.dumps.fields.duration_notations import parse_duration_ms
 
 if TYPE_CHECKING:
-    from pipeline.dumps.fields.durations import Unit
+    from pipeline.dumps.fields.duration_notations import Unit
 
 
 def parse(text: str | None, number: Unit | None = None) -> int | None:
