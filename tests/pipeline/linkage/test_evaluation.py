@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.evaluation import evaluate, evaluate_entities
+from pipeline.linkage.evaluation import evaluate, evaluate_entities, evaluate_fingerprints
 
 
 def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -61,3 +61,42 @@ def test_entities_are_counted_by_pairs_of_rows_that_both_sides_know() -> None:
     assert (figures["linked_pairs"], figures["true_pairs"], figures["right_pairs"]) == (3, 1, 1)
     assert (figures["source_rows"], figures["truth_missing_in_sources"]) == (3, 1)
     assert (figures["mixed_entities"], figures["split_entities"]) == (1, 0)
+
+
+def one_platform(kind: str, *ids: int) -> pl.DataFrame:
+    """Return one record for each id, all on one platform."""
+    return pl.DataFrame({"platform": ["p"] * len(ids), "external_id": [str(number) for number in range(len(ids))], kind: ids})
+
+
+def test_figures_of_a_linkage_are_exact() -> None:
+    member, truth = one_platform("recording_id", 1, 1, 1, 2, 3), one_platform("true_recording_id", 1, 1, 2, 2, 3)
+    figures = evaluate(member, truth)
+    assert (figures["linked_pairs"], figures["true_pairs"], figures["right_pairs"]) == (3, 2, 1)
+    assert (figures["precision"], figures["recall"], figures["f1"]) == (0.3333333, 0.5, 0.4)
+    assert (figures["records"], figures["recordings"], figures["true_recordings"]) == (5, 3, 3)
+    assert (figures["mixed_clusters"], figures["mixed_per_million"], figures["split_recordings"]) == (1, 200_000.0, 1)
+    assert figures["platforms"] == {"p": {"records": 5, "precision": 0.3333333, "recall": 0.5, "f1": 0.4}}
+    wrong = evaluate(one_platform("recording_id", 1, 1, 2, 2), one_platform("true_recording_id", 1, 2, 1, 2))
+    assert (wrong["precision"], wrong["recall"], wrong["f1"]) == (0.0, 0.0, 0.0)
+
+
+def test_linkage_of_no_records_is_perfect() -> None:
+    nothing = evaluate(one_platform("recording_id", 1).clear(), one_platform("true_recording_id", 1).clear())
+    assert (nothing["precision"], nothing["recall"], nothing["f1"], nothing["mixed_per_million"]) == (1.0, 1.0, 1.0, 0.0)
+
+
+def test_figures_of_entities_count_mixed_split_and_missing_ones() -> None:
+    figures = evaluate_entities(one_platform("label_id", 1, 1, 2, 3), one_platform("true_label_id", 1, 2, 2, 3, 4))
+    assert (figures["source_rows"], figures["entities"], figures["true_entities"]) == (4, 3, 3)
+    assert (figures["mixed_entities"], figures["split_entities"], figures["truth_missing_in_sources"]) == (1, 1, 1)
+
+
+def test_fingerprint_is_right_when_most_records_of_its_recording_are_of_that_song() -> None:
+    member, truth = one_platform("recording_id", 1, 1, 1, 2, 2), one_platform("true_recording_id", 7, 8, 8, 9, 6)
+    chosen = pl.DataFrame({"recording_id": [1, 1, 2, 2], "fingerprint_id": [70, 80, 90, 60]})
+    true = pl.DataFrame({"fingerprint_id": [70, 80, 90, 60, 50], "true_recording_id": [7, 8, 9, 6, 5]})
+    assert evaluate_fingerprints(chosen, member, truth, true) == {
+        "fingerprints": 4, "right": 2, "precision": 0.5, "recordings": 5, "found": 2, "recall": 0.4,
+    }  # fmt: skip
+    nothing = evaluate_fingerprints(chosen.clear(), member, truth, true.clear())
+    assert (nothing["precision"], nothing["recall"]) == (1.0, 1.0)

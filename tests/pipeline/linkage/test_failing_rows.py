@@ -61,3 +61,18 @@ def test_error_keeps_its_fields_across_processes() -> None:
     with pytest.raises(FailingRowsError) as caught:
         list(map_ordered(fail_on_seven, [ROWS, ROWS], workers=2))
     assert (caught.value.named, caught.value.cause) == ({"name": ["name 7"]}, "ComputeError: cannot be read")
+
+
+def test_error_names_ten_rows_of_a_unit_and_shows_three_hundred_characters() -> None:
+    rows = pl.DataFrame({"unit": [1] * 3 + [2] * 12 + [3], "name": list(range(16))})
+
+    def work(rows: pl.DataFrame) -> int:
+        if 2 in rows["unit"]:
+            raise ValueError("long   " + "x" * 400)
+        return rows.height
+
+    with pytest.raises(FailingRowsError) as caught:
+        run_on_rows(rows, work, ("name",), "unit")
+    assert caught.value.named == {"name": list(range(3, 13))}
+    assert caught.value.cause == "ValueError: long " + "x" * 295
+    assert run_on_rows(rows.filter(pl.col("unit") != 2), work, ("name",)) == 4

@@ -66,3 +66,24 @@ def test_code_has_one_owner_and_every_other_claimant_a_conflict() -> None:
     assert owner["isrc"].to_list() == [CODE]
     assert conflict["recording_id"].to_list() == [2, 3, 4, 5]
     assert set(conflict["owner_recording_id"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("claims", "owner", "lost"),
+    [
+        ([(1, 11, 3, ["p"]), (2, 12, 2, ["p", "q"])], (2, 2, 2), [1]),
+        ([(1, 11, 3, ["p"]), (2, 12, 4, ["q"])], (2, 4, 1), [1]),
+        ([(2, 12, 3, ["p"]), (1, 11, 3, ["q"])], (1, 3, 1), [2]),
+        ([(1, 11, 3, ["p"]), (1, 12, 2, ["p", "q"]), (2, 13, 4, ["r", "s"])], (1, 5, 2), [2]),
+        ([(1, 11, 3, ["p"])], (1, 3, 1), []),
+    ],
+)
+def test_support_is_summed_over_the_atoms_of_a_recording(
+    claims: list[tuple[int, int, int, list[str]]], owner: tuple[int, int, int], lost: list[int]
+) -> None:
+    frame = pl.DataFrame(claims, schema=["recording_id", "atom_id", "record_count", "platforms"], orient="row")
+    atoms = pl.DataFrame([atom(number) for _, number, _, _ in claims], schema=TABLES["atom"].polars_schema)
+    found, conflicts = assign_isrc_owners(frame.with_columns(isrc=pl.lit(CODE)), TABLES["atom"].conform(atoms))
+    assert found.select("recording_id", "record_count", "platform_count").rows() == [owner]
+    assert conflicts["recording_id"].to_list() == lost
+    assert set(conflicts["reason"]) <= {"outvoted"}

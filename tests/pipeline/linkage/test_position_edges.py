@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
 from pipeline.linkage.overrides import Overrides, load_overrides
-from pipeline.linkage.position_edges import find_position_pairs
+from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_positions import PLATFORM, Positions, find_positions
 from tests.pipeline.linkage.release_rows import GTIN, releases, tracks
 from tests.pipeline.linkage.worlds import Records, partition
@@ -110,3 +111,26 @@ def test_link_uses_decisions_and_cross_links(tmp_path: Path) -> None:
     url = {"entity_kind": "recording", "target_kind": "recording", "url": "u"}
     links = pl.DataFrame([{"platform": "catalog_a", "entity_id": "b", "target_platform": "streamsvc_a", "target_id": "a", **url}])
     assert partition(link(world(WORN).frame(), links=TABLES["source_link"].conform(links))) == TOGETHER
+
+
+def test_each_two_atoms_of_a_position_are_paired_once_with_the_smallest_position() -> None:
+    place = (4006381333931 << 20) + (2 << 12) + 7
+    rows = [(place, "p", 5), (place, "q", 5), (place, "r", 3), (place, "s", 9), (place, "t", 8), (place, "t", 7)]
+    rows += [(place + 1, "p", 3), (place + 1, "q", 5)]
+    found = find_position_pairs(pl.DataFrame(rows, schema={"place": pl.Int64, "platform": pl.String, "atom_id": pl.Int64}, orient="row"))
+    assert sorted(found.select("a", "b").rows()) == [(3, 5), (3, 9), (5, 9)]
+    assert found["evidence"].n_unique() == 1
+
+
+@pytest.mark.parametrize(("duration", "score"), [(204_000, 1.0), (204_001, None), (196_000, 1.0), (195_999, None), (None, 1.0)])
+def test_position_joins_durations_as_close_as_for_a_typing_error(duration: int | None, score: float | None) -> None:
+    plain = {"artist_key": "artist", "title_key": "song", "stem_key": "song", "number_key": "", "variant": "", "names": ["artist"]}
+    rows = [
+        plain | {"atom_id": number, "duration_ms": ms, "record_count": 2, "platform_count": 1}
+        for number, ms in ((1, 200_000), (2, duration))
+    ]
+    atoms = TABLES["atom"].conform(pl.DataFrame(rows, schema=TABLES["atom"].polars_schema))
+    pairs = pl.DataFrame({"a": [1], "b": [2], "evidence": ["x"]})
+    judged = judge_pairs(pairs.select("a", "b"), atoms)
+    assert judged.rows() == [(1, 2, score)]
+    assert build_position_edges(pairs, judged).rows() == ([(1, 2, "position", 1.0, "x")] if score else [])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage import link
-from pipeline.linkage.release_mates import find_mate_pairs
+from pipeline.linkage import link, release_mates
+from pipeline.linkage.release_mates import find_mate_pairs, part_release_mates
 from tests.pipeline.linkage.worlds import Records, partition
 
 CODE, OTHER = "USAAA2000001", "DEBBB2000002"
@@ -152,3 +152,64 @@ def test_answer_does_not_depend_on_ids(ids: tuple[str, str, str]) -> None:
     records = Records().add(one, "Blue", platform="catalog_a", release="r", seconds=200)
     records.add(other, "Blue", platform="catalog_a", release="r", seconds=203).add(third, "Blue", platform="store_a", seconds=203)
     assert records.linked() == {frozenset({one}), frozenset({other, third})}
+
+
+def part(*tracks: tuple[str, str | None, str, int | None, tuple[int | None, int | None]]) -> set[frozenset[str]]:
+    """Part records of one atom: (id, release, codes, duration, (disc, track)). Return the ids that stay together."""
+    columns = {
+        "platform": ["catalog_a"] * len(tracks),
+        "external_id": [track[0] for track in tracks],
+        "release_id": [track[1] for track in tracks],
+        "isrcs": [track[2].split() for track in tracks],
+        "duration_ms": [track[3] for track in tracks],
+        "disc_number": [track[4][0] for track in tracks],
+        "track_number": [track[4][1] for track in tracks],
+        "repeats": [None] * len(tracks),
+    }
+    types = {"release_id": pl.String, "isrcs": pl.List(pl.String), "repeats": pl.String}
+    types |= dict.fromkeys(("duration_ms", "disc_number", "track_number"), pl.Int32)
+    records = pl.DataFrame(columns, schema_overrides=types)
+    placed = pl.DataFrame({"row": range(len(tracks)), "part": [1] * len(tracks)}, schema={"row": pl.UInt32, "part": pl.Int64})
+    parted = part_release_mates(placed, records).with_columns(name=records["external_id"])
+    return {frozenset(held) for held in parted.group_by("part").agg("name")["name"].to_list()}
+
+
+@pytest.mark.parametrize(("duration", "stays"), [(201_000, False), (201_001, True), (199_999, False)])
+def test_track_is_clearly_nearest_a_second_before_the_others(duration: int, stays: bool) -> None:  # noqa: FBT001
+    # The other record lasts 200 s: one track is 1 ms away, the second at least a second more or less.
+    found = part(("a", "r", "", 200_001, (1, 1)), ("b", "r", "", duration, (1, 2)), ("c", None, "", 200_000, (None, None)))
+    assert found == (names("ac", "b") if stays else names("a", "b", "c"))
+
+
+@pytest.mark.parametrize(("place", "stays"), [((1, 3), True), ((None, 3), True), ((2, 3), False), ((1, 4), False), ((1, None), False)])
+def test_place_of_a_release_without_discs_is_on_the_first(place: tuple[int | None, int | None], stays: bool) -> None:  # noqa: FBT001
+    found = part(("a", "r", "", None, place), ("b", "r", "", None, (1, 9)), ("c", None, "", None, (1, 3)))
+    assert found == (names("ac", "b") if stays else names("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("duration", "place", "is_one"), [(201_000, 1, True), (201_001, 1, False), (200_000, 3, False), (None, 1, False), (199_000, 1, True)]
+)
+def test_tracks_of_two_releases_are_one_within_a_second_of_one_place(duration: int | None, place: int, is_one: bool) -> None:  # noqa: FBT001
+    mates = [("b", "r", "", 300_000, (1, 2)), ("d", "s", "", 400_000, (1, 7))]
+    found = part(("a", "r", "", 200_000, (1, 1)), ("c", "s", "", duration, (1, place)), *mates)
+    assert (frozenset("ac") in found) is is_one
+
+
+def test_code_outweighs_duration_and_duration_outweighs_place() -> None:
+    other = ("c", None, "USAAA2000001", 200_000, (1, 1))
+    coded, near, placed = ("x", "r", "USAAA2000001", 300_000, (1, 8)), ("y", "r", "", 200_000, (1, 9)), ("z", "r", "", 250_000, (1, 1))
+    assert frozenset("cx") in part(coded, near, placed, other)
+    assert frozenset("cy") in part(near, placed, other)
+    assert frozenset("cz") in part(placed, ("w", "r", "", 250_000, (1, 2)), other)
+
+
+@pytest.mark.parametrize(("most", "is_one"), [(4, True), (3, False)])
+def test_too_many_leaving_tracks_stay_alone(monkeypatch: pytest.MonkeyPatch, most: int, is_one: bool) -> None:  # noqa: FBT001
+    monkeypatch.setattr(release_mates, "MOST_COMPARED", most)
+    found = part(*((f"{release}{track}", release, "", 200_000, (1, track)) for release in "rs" for track in (1, 2)))
+    assert (frozenset({"r1", "s1"}) in found) is is_one
+
+
+def test_parts_without_two_tracks_of_a_release_are_unchanged() -> None:
+    assert part(("a", "r", "", 200_000, (1, 1)), ("b", "s", "", 200_000, (1, 1)), ("c", None, "", None, (None, None))) == names("abc")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.linkage.sorted_runs import find_run_starts, mark_mixed_runs, pack_with_duration, sort_places
+from pipeline.linkage.sorted_runs import build_lists, find_run_starts, list_run_places, mark_mixed_runs, pack_with_duration, sort_places
 
 rows = st.lists(st.tuples(st.sampled_from([0, 1, 2**24, 2**24 + 1, 2**63, 2**64 - 1]), st.integers(0, 2**25)), max_size=30)
 
@@ -29,3 +30,23 @@ def test_runs_of_several_values_are_marked() -> None:
     runs, values = np.array([1, 1, 2, 3, 3, 3, 4]), np.array([5, 5, 6, 7, 8, 8, 7])
     assert mark_mixed_runs(runs, values).tolist() == [False, False, False, True, True, True, False]
     assert mark_mixed_runs(runs[:0], values[:0]).tolist() == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=12).map(sorted))
+def test_mixed_runs_and_places_of_runs_equal_those_of_a_loop(rows: list[tuple[int, int]]) -> None:
+    one, other = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
+    assert mark_mixed_runs(one, other).tolist() == [len({second for first, second in rows if first == row[0]}) > 1 for row in rows]
+    starts, lengths = one * 10, other
+    expected = [place for start, length in zip(starts.tolist(), lengths.tolist(), strict=True) for place in range(start, start + length)]
+    assert list_run_places(starts, lengths).tolist() == expected
+
+
+def test_lists_are_cut_at_their_ends() -> None:
+    assert build_lists(np.array([0, 2, 2, 3]), pl.Series(["a", "b", "c"])).to_list() == [["a", "b"], [], ["c"]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**26)), max_size=8))
+def test_packed_numbers_keep_the_upper_bits_of_the_hash_and_the_duration(rows: list[tuple[int, int]]) -> None:
+    hashes, durations = np.array([row[0] for row in rows], dtype=np.uint64), np.array([row[1] for row in rows], dtype=np.int64)
+    packed = pack_with_duration(hashes, durations)
+    assert packed.tolist() == [(number >> 24 << 24) | min(duration, 2**24 - 1) for number, duration in rows]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.linkage import typo_edges
 from pipeline.linkage.guards import TYPO_DURATION_MS, Letters, is_typo
-from pipeline.linkage.typo_edges import _find_close_pairs
+from pipeline.linkage.typo_edges import _find_close_pairs, filter_shared_titles, find_untimed_pairs
 from tests.pipeline.linkage.worlds import Records
 
 titles = st.text(st.sampled_from("abcdeé京ん"), max_size=30)
@@ -66,3 +66,35 @@ def test_typing_error_without_durations_needs_ten_letters(title: str, misspelt: 
     assert (len(records.linked()) == 1) is is_one
     timed = Records().add("a", title).add("b", misspelt, platform="store_a")
     assert len(timed.linked()) == 1
+
+
+def test_titles_of_several_known_artists_are_shared() -> None:
+    rows = [(1, "a", "one"), (2, "b", "one"), (3, "a", "two"), (4, "a", "two"), (5, "", "three"), (6, "c", "three"), (7, "", "one")]
+    atoms = pl.DataFrame(rows, schema=["atom_id", "artist_key", "title_key"], orient="row")
+    assert filter_shared_titles(atoms)["atom_id"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize("ids", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
+def test_untimed_atom_is_paired_with_every_other_of_its_block_once(ids: tuple[int, int, int]) -> None:
+    untimed, timed, other = ids
+    blocked = pl.DataFrame(
+        [(untimed, None, 1), (timed, 200, 1), (other, 900, 1), (untimed, None, 2), (timed, 200, 2), (7, None, 3), (8, 1, 4)],
+        schema={"atom_id": pl.Int64, "duration_ms": pl.Int32, "block": pl.UInt64},
+        orient="row",
+    )
+    expected = {(min(untimed, one), max(untimed, one)) for one in (timed, other)}
+    found = find_untimed_pairs(blocked)
+    assert found.height == len(expected)
+    assert set(found.iter_rows()) == expected
+
+
+def test_untimed_atoms_of_a_block_are_paired_with_each_other() -> None:
+    blocked = pl.DataFrame({"atom_id": [5, 3], "duration_ms": [None, None], "block": [1, 1]}, schema_overrides={"duration_ms": pl.Int32})
+    assert find_untimed_pairs(blocked).rows() == [(3, 5)]
+
+
+@pytest.mark.parametrize(("largest", "pairs"), [(1, 0), (2, 1)])
+def test_untimed_pairs_leave_out_larger_blocks(monkeypatch: pytest.MonkeyPatch, largest: int, pairs: int) -> None:
+    monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", largest)
+    blocked = pl.DataFrame({"atom_id": [5, 3], "duration_ms": [None, 1], "block": [1, 1]}, schema_overrides={"duration_ms": pl.Int32})
+    assert find_untimed_pairs(blocked).height == pairs

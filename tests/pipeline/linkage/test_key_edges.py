@@ -1,0 +1,47 @@
+"""Edges of atoms without duration: when the clusters of their key leave no choice, and which atom the edge leads to."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pipeline.linkage.key_edges import find_key_edges
+
+
+def key_rows(*rows: tuple[int, str, int | None, int], title: str = "song") -> pl.DataFrame:
+    """Return rows of `atom` with one title: (atom, artist, duration, records)."""
+    schema = {"atom_id": pl.Int64, "artist_key": pl.String, "duration_ms": pl.Int32, "record_count": pl.Int32}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(title_key=pl.lit(title), variant=pl.lit("live"))
+
+
+def cluster_rows(*pairs: tuple[int, int]) -> pl.DataFrame:
+    return pl.DataFrame(pairs, schema={"atom_id": pl.Int64, "cluster_id": pl.Int64}, orient="row")
+
+
+@pytest.mark.parametrize(
+    ("rows", "clusters", "edges"),
+    [
+        ([(1, "a", 200, 4), (2, "a", 300, 1), (9, "a", None, 1)], [], [(1, 9)]),
+        ([(1, "a", 200, 3), (2, "a", 300, 1), (9, "a", None, 1)], [], []),
+        ([(1, "a", 200, 3), (2, "a", 300, 1), (9, "a", None, 1)], [(1, 1), (2, 1)], [(1, 9)]),
+        ([(5, "a", 200, 2), (4, "a", 300, 2), (1, "a", None, 1)], [(5, 4), (4, 4)], [(1, 4)]),  # of equals the smaller id
+        ([(5, "a", 200, 3), (4, "a", 300, 2), (1, "a", None, 1)], [(5, 4), (4, 4)], [(1, 5)]),
+        ([(1, "a", 200, 4), (9, "a", None, 1)], [(1, 1), (9, 1)], []),  # together already
+        ([(1, "", 200, 4), (9, "", None, 1)], [], []),  # an unknown artist is no key
+        ([(1, "b", 200, 4), (9, "a", None, 1)], [], []),
+        ([(1, "a", 200, 4), (8, "a", None, 1), (9, "a", None, 1)], [], []),  # two may be tracks of one release
+    ],
+)
+def test_untimed_atom_joins_the_cluster_that_holds_four_of_five_records_of_its_key(
+    rows: list[tuple[int, str, int | None, int]], clusters: list[tuple[int, int]], edges: list[tuple[int, int]]
+) -> None:
+    found = find_key_edges(key_rows(*rows), cluster_rows(*clusters)).sort("atom_id_a", "atom_id_b")
+    assert found.select("atom_id_a", "atom_id_b").rows() == edges
+    assert found.select("kind", "score", "evidence").unique().rows() == ([("key", 1.0, "a / song / live")] if edges else [])
+
+
+def test_generic_title_has_no_key_edge() -> None:
+    rows = [(1, "a", 200, 4), (9, "a", None, 1)]
+    assert find_key_edges(key_rows(*rows), cluster_rows()).height == 1
+    assert find_key_edges(key_rows(*rows, title="untitled"), cluster_rows()).is_empty()
