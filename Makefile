@@ -14,8 +14,8 @@ test: setup ## run all tests
 	@scripts/system_packages && .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
-check: setup ## lint, types, import rules, known vulnerabilities of dependencies
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.dependency_audit
+check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.tree_statistics --dead-code && .venv/bin/python -m scripts.dependency_audit
 fuzz: ## feed damaged dumps, cursors, fingerprints and requests to what reads them, ten minutes a target (FUZZ_SECONDS=n); what is found lies in fuzz-findings/
 	@scripts/fuzz --seconds $(FUZZ_SECONDS)
 bench: setup ## print the benchmark tables (takes hours; each section can be run alone)

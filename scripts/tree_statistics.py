@@ -190,9 +190,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--since", metavar="COMMIT", help="count commit subjects after this commit")
     parser.add_argument("--catalog", metavar="DIR", type=Path, help="trace a request to this catalog instead of building one")
     parser.add_argument("--no-trace", action="store_true", help="leave out the traced request, which takes a minute")
+    parser.add_argument("--dead-code", action="store_true", help="list dead code alone; exit with 1 if there is any")
     parser.add_argument("--list", action="store_true", help="also list repeated names, import circles and dead code")
     options = parser.parse_args(arguments)
     tree = options.tree.resolve()
+    if options.dead_code:
+        dead = find_dead_code(tree, sorted({module.path.parts[0] for module in read_modules(tree)}))
+        print(*(f"nothing but tests uses {found}: delete it" for found in dead), sep="\n", end="\n" if dead else "", file=sys.stderr)
+        return int(bool(dead))
     measured = measure_tree(tree, options.since, is_traced=not options.no_trace, catalog=options.catalog)
     print("| Measure | Value |\n|---|---|", *(f"| {name} | {value} |" for name, value in measured.items()), sep="\n")
     if options.list:
