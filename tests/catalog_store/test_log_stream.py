@@ -22,7 +22,7 @@ _EVERY_VOICE = """
 import logging, sys, warnings
 import structlog
 from catalog_store.log import log_json
-from catalog_store.log_stream import lost_lines, write_to_log
+from catalog_store.log_stream import count_lost_lines, write_to_log
 log_json("info")
 for number in range({rounds}):
     structlog.get_logger().info("ours", padding="x" * 200)
@@ -30,7 +30,7 @@ for number in range({rounds}):
     print("printed", file=sys.stderr)
     write_to_log(b'{{"event": "request"}}\\n')
     warnings.warn(f"warned {{number}}")
-print("done", lost_lines())
+print("done", count_lost_lines())
 """
 
 

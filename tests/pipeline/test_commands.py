@@ -74,7 +74,7 @@ def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "named"),
-    [("CATALOG_OVERRIDES", "nowhere: no such file"), ("CATALOG_RULES", "nowhere/taxonomy.yaml:1: cannot be read")],
+    [("CATALOG_OVERRIDES", "nowhere does not exist: set CATALOG_OVERRIDES"), ("CATALOG_RULES", "nowhere/taxonomy.yaml:1: cannot be read")],
 )
 def test_named_file_that_is_not_there_is_told_before_anything_is_read(tmp_path: Path, variable: str, named: str) -> None:
     (tmp_path / "store_a").mkdir()

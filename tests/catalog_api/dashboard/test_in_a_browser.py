@@ -227,7 +227,7 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
     page.fill("[name=from]", "2026-01-01")
     page.fill("[name=until]", "2026-12-31")
     visitor.click("main button", "report_refused")
-    assert visitor.reads("At most 92 days")
+    assert visitor.reads("Must span at most 92 days")
     visitor.go("/dashboard/streams/report", "report_again")
     visitor.click("main button", "report_made")
     with page.expect_download() as download:

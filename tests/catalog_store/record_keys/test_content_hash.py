@@ -33,6 +33,10 @@ OTHERWISE = {
     "isrcs": [],
     "duration_ms": None,
     "release_id": None,
+    "disc_number": 2,
+    "track_number": 1,
+    "heading": "Side B",
+    "repeats": "3",
     "traits": ["karaoke"],
 }
 

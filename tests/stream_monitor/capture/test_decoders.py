@@ -180,7 +180,7 @@ def test_decoder_that_takes_bytes_for_ever_and_gives_no_sound_is_ended() -> None
     thread = threading.Thread(target=take)
     thread.start()
     decoder = _Decoder(ours, os.open("/dev/null", os.O_RDONLY), 20.0)
-    with pytest.raises(DecoderError, match="gives no sound"):
+    with pytest.raises(DecoderError, match="gave no sound"):
         for _ in decoder.decode(Endless(bytes(32_000)), lambda _: None):  # type: ignore[arg-type]
             pass
     ours.close()
