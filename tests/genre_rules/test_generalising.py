@@ -169,3 +169,35 @@ def test_long_string_costs_time_linear_in_its_length(classifier: Classifier, str
 )
 def test_words_that_sell_a_collection_neither_hide_the_genre_nor_make_one(classifier: Classifier, string: str, expected: set[str]) -> None:
     assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("piano house soul", {"R&B"}),  # a genre of its own begins with the everyday word
+        ("solo house soul", set()),
+        ("piano soul", set()),
+        ("broken beat house", {"House"}),
+    ],
+)
+def test_everyday_word_before_a_head_hides_it_unless_it_begins_a_genre(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("cinematic rock", {"Rock"}),
+        ("cinematic german rock", {"Rock"}),
+        ("bumping german house", {"House"}),
+        ("rock cinematic", set()),
+        ("house bumping", set()),
+    ],
+)
+def test_everyday_word_describes_a_head_anywhere_behind_it(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+
+
+def test_sides_of_a_joint_are_read_without_it(classifier: Classifier) -> None:
+    path = classifier.classify("catalog_b", "jazz and soul", "").path
+    assert [step.partition(" exactly")[0] for step in path] == ["side 'jazz'", "side 'soul'"]
