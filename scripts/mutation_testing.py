@@ -70,7 +70,7 @@ TARGETS = {
         (
             *(
                 f"tests/pipeline/dumps/landing/test_{name}.py"
-                for name in ("landing_zone", "landing_steps", "landing_identity", "upstream", "checksums")
+                for name in ("landing_zone", "landing_steps", "landing_identity", "upstream", "transfer", "checksums")
             ),
             "tests/pipeline/dumps/intake/test_daily_dumps.py",
         ),
