@@ -1,8 +1,8 @@
 """Rewrites of folded titles that the title grammar would misread. They are few, so each is rewritten on its own.
 
 `(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`; `- live - may 1978` -> `- live
-may 1978`. Columns test `MAY_NEED_REPAIR` first: every title that `repair_title` changes must match it. The meaning of a note belongs in
-segments.py.
+may 1978`; `feat.x` -> `feat. x`; `(livever.)` -> `(live ver.)`. Columns test `MAY_NEED_REPAIR` first: every title that
+`repair_title` changes must match it. The meaning of a note belongs in segments.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,13 @@ _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
 """`E♭ Major`, `C# Minor`. Without this rule, dropping the signs would give E major and C minor."""
 _TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
 """`Sound of Silence, The (Live)`, as in lists sorted by title."""
-MAY_NEED_REPAIR = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
+_GLUED_GUEST = r"([ (-](?:feat|ft)\.)([^ ])"
+"""`Song feat.Someone`: Japanese credits leave the space out."""
+_GLUED_VERSION = rf"([a-z]+)ver\.( *[{CLOSING}~-])"
+"""`(TwinVer.)`, `(LiveVer.)`. Without the full stop it is a word of the title: `(Forever)`."""
+_WORDS_IN_VER = {"e", "ne", "o", "co", "fore", "fe", "ri", "sil", "lo", "clo", "disco", "deli", "dri", "li", "howe", "moreo", "reco", "ser"}
+"""Beginnings of words that end in `ver`."""
+MAY_NEED_REPAIR = rf"{_GLUED_GUEST}|{_GLUED_VERSION}|{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: HTML entities left in titles that were copied from web pages."""
 
@@ -62,6 +68,7 @@ _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
 _QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
 _FEET_RE, _ACCIDENTAL_RE, _TRAILING_THE_RE = re.compile(_FEET), re.compile(_ACCIDENTAL), re.compile(_TRAILING_THE)
+_GLUED_GUEST_RE, _GLUED_VERSION_RE = re.compile(_GLUED_GUEST), re.compile(_GLUED_VERSION)
 _MAY_NEED_REPAIR_RE = re.compile(MAY_NEED_REPAIR)
 
 
@@ -77,6 +84,8 @@ def repair_title(folded: str) -> str:
     if _STARS_RE.search(folded):
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
+    folded = _GLUED_GUEST_RE.sub(r"\1 \2", folded)
+    folded = _GLUED_VERSION_RE.sub(_separate_version, folded)
     folded = _FEET_RE.sub(_spell_feet, folded)
     folded = _ACCIDENTAL_RE.sub(_spell_accidental, folded)
     folded = _TRAILING_THE_RE.sub(r"the \1\2", folded)
@@ -88,6 +97,10 @@ def repair_title(folded: str) -> str:
     if _DATED_RE.search(folded):
         folded = _attach_dates(folded)
     return folded
+
+
+def _separate_version(match: re.Match[str]) -> str:
+    return match[0] if match[1] in _WORDS_IN_VER else f"{match[1]} ver.{match[2]}"
 
 
 def _spell_feet(match: re.Match[str]) -> str:
