@@ -195,6 +195,23 @@ def test_missing_and_unpublishable_tables_are_named(small: dict[str, Path], tmp_
         publish(tables, tmp_path, snapshot_id="a", next_ids={})
 
 
+@pytest.mark.parametrize(
+    ("removed", "added", "message"),
+    [
+        ("work", None, r"missing tables \['work'\], tables that are not published \[\]"),
+        (None, "source_recording", r"missing tables \[\], tables that are not published \['source_recording'\]"),
+        (None, "nonsense", r"missing tables \[\], tables that are not published \['nonsense'\]"),
+    ],
+)
+def test_one_missing_or_unpublishable_table_is_enough_to_refuse(
+    small: dict[str, Path], tmp_path: Path, removed: str | None, added: str | None, message: str
+) -> None:
+    tables = {name: folder for name, folder in small.items() if name != removed} | ({added: tmp_path} if added else {})
+    with pytest.raises(MissingTableError, match=message):
+        publish(tables, tmp_path / "root", snapshot_id="a", next_ids={})
+    assert not (tmp_path / "root").exists()
+
+
 def test_a_failed_publish_keeps_the_old_catalog_and_the_next_one_is_clean(
     small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path
 ) -> None:

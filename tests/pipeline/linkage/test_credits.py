@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.linkage.credits import build_name_table, find_cuts
+from pipeline.linkage.credits import build_name_table, find_cuts, list_credits
 
 KNOWN = [
     "Earth, Wind & Fire", "Mira", "Kask", "Tyler, The Creator", "Glenn Moor", "Simon & Garfunkel", "Crosby, Stills, Nash & Young",
@@ -60,3 +60,14 @@ def test_other_names_of_the_build_decide_in_any_order() -> None:
 
 def test_no_names_give_an_empty_table() -> None:
     assert build_name_table(pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})).is_empty()
+
+
+def test_record_without_artists_is_credited_to_its_display_string() -> None:
+    artist = pl.Struct({"artist_id": pl.String, "name": pl.String, "role": pl.String})
+    mira = {"artist_id": "7", "name": "Mira", "role": "featured"}
+    rows = [(0, "p", [mira], "Mira and more"), (1, "p", [], "Kask"), (2, "p", [], None), (3, "q", [mira, mira], None)]
+    schema = {"row": pl.UInt32, "platform": pl.String, "artists": pl.List(artist), "artist_credit": pl.String}
+    records = pl.DataFrame(rows, schema=schema, orient="row")
+    credited = [(0, "p", "7", "Mira", "featured"), (3, "q", "7", "Mira", "featured"), (3, "q", "7", "Mira", "featured")]
+    assert list_credits(records).rows() == [*credited, (1, "p", None, "Kask", "primary")]
+    assert list_credits(records.filter(pl.col("row") != 1)).rows() == credited

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.evaluation import evaluate, evaluate_entities, evaluate_fingerprints
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import write_table
+from pipeline.linkage.evaluation import evaluate, evaluate_build, evaluate_entities, evaluate_fingerprints
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -100,3 +106,33 @@ def test_fingerprint_is_right_when_most_records_of_its_recording_are_of_that_son
     }  # fmt: skip
     nothing = evaluate_fingerprints(chosen.clear(), member, truth, true.clear())
     assert (nothing["precision"], nothing["recall"]) == (1.0, 1.0)
+
+
+def write_truth(folder: Path, rows: pl.DataFrame) -> None:
+    folder.mkdir(parents=True)
+    rows.write_parquet(folder / "part-00000.parquet")
+
+
+@pytest.mark.parametrize("has_fingerprints", [True, False])
+def test_build_is_evaluated_by_its_tables_without_fingerprints_of_an_operator(tmp_path: Path, *, has_fingerprints: bool) -> None:
+    work, truth = tmp_path / "catalog" / "work", tmp_path / "world"
+    write_table(TABLES["recording_member"], work / "linkage" / "recording_member", one_platform("recording_id", 1, 1, 2))
+    write_truth(truth / "truth" / "recording", one_platform("true_recording_id", 1, 2, 2))
+    for kind, ids in (("artist", (1, 1)), ("release", (1, 2)), ("label", (1, 2))):
+        write_table(TABLES[f"{kind}_source"], work / "catalog" / f"{kind}_source", one_platform(f"{kind}_id", *ids))
+        write_truth(truth / "truth" / kind, one_platform(f"true_{kind}_id", 7, 7))
+    # One source sorts before `fingerprints` and one behind it.
+    rows = [(1, 0, "a station", 5), (1, 1, "fingerprints", 5), (2, 0, "zone", 6)]
+    frame = pl.DataFrame(rows, schema=["recording_id", "position", "source", "fingerprint_id"], orient="row")
+    rest = {"fingerprint_key": 0, "duration_seconds": 200, "submission_count": 1, "fingerprint_track_id": 0, "link_count": 1}
+    table = TABLES["recording_fingerprint"]
+    chosen = table.conform(frame.with_columns(pl.lit(value).alias(name) for name, value in rest.items()))
+    write_table(table, work / "catalog" / table.name, chosen)
+    if has_fingerprints:
+        write_truth(truth / "truth" / "fingerprint", pl.DataFrame({"fingerprint_id": [5, 6], "true_recording_id": [1, 2]}))
+    figures = evaluate_build(tmp_path / "catalog", truth)
+    assert (figures["records"], figures["right_pairs"], figures["mixed_clusters"]) == (3, 0, 1)
+    assert [figures[kind]["right_pairs"] for kind in ("artists", "releases", "labels")] == [1, 0, 0]  # type: ignore[index]
+    assert ("fingerprints" in figures) is has_fingerprints
+    if has_fingerprints:
+        assert (figures["fingerprints"]["fingerprints"], figures["fingerprints"]["recordings"]) == (1, 2)  # type: ignore[index]
