@@ -17,7 +17,7 @@ from catalog_store.tables.recordings import RECORDING_TABLES
 from catalog_store.tables.releases import RELEASE_TABLES
 from catalog_store.tables.spec import Column, Table
 from catalog_store.tables.staging import INTAKE, REJECT, STAGING_TABLES
-from catalog_store.tables.tracks import TRACK
+from catalog_store.tables.track import TRACK
 from catalog_store.tables.works import WORK_TABLES
 
 CATALOG_TABLES = (
