@@ -27,6 +27,8 @@ PAIRS = Path(__file__).parent / "golden" / "pairs.yaml"
 _LINE = "__line__"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _STAGED = TABLES["source_recording"]
+_PLACES = {"release": str, "disc": int, "track": int, "heading": str}
+"""Optional keys of a record that say where it stands on its release."""
 
 
 class GoldenPairError(ValueError):
@@ -130,7 +132,7 @@ def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
 def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     where = f"{file}:{row[_LINE]}"
     lists = {"artists", "featured", "remixers", "traits"}
-    _require_keys(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *lists})
+    _require_keys(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *_PLACES, *lists})
     if row["platform"] not in CATALOG_PLATFORMS:
         raise GoldenPairError(f"{where}: {row['platform']!r} is not a platform: use one of {', '.join(CATALOG_PLATFORMS)}")
     for name in sorted(lists & set(row)):
@@ -143,6 +145,11 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     code = row.get("isrc")
     if code is not None and normalise_isrc(str(code)) != code:
         raise GoldenPairError(f"{where}: isrc {code!r} is not an ISRC of twelve characters")
+    for name, kind in _PLACES.items():
+        if not isinstance(row.get(name, kind()), kind):
+            raise GoldenPairError(
+                f"{where}: {name} is {row[name]!r}: write {'a whole number' if kind is int else 'text, in quotation marks'}"
+            )
     return {
         "platform": row["platform"],
         "title": row["title"],
@@ -151,6 +158,10 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
         "artist_credit": ", ".join(row["artists"]),
         "isrcs": [code] if code else [],
         "duration_ms": round(row["seconds"] * 1000) if "seconds" in row else None,
+        "release_id": row.get("release"),
+        "disc_number": row.get("disc"),
+        "track_number": row.get("track"),
+        "heading": row.get("heading"),
         "is_video": False,
         "traits": row.get("traits", []),
     }

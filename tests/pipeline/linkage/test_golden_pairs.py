@@ -89,6 +89,8 @@ def test_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
         ("seconds: 200", "seconds: -1", 8, "above 0"),
         ("title: Song, artists: [Artist], seconds: 200", "title: 1999, artists: [Artist], seconds: 200", 8, "quotation marks"),
         ("seconds: 201", "lenght: 201", 9, "lenght"),
+        ("seconds: 201", "seconds: 201, release: 99", 9, "release is 99: write text"),
+        ("seconds: 201", "seconds: 201, track: first", 9, "track is 'first': write a whole number"),
         ("GBABC2100001", "GBABC21", 9, "GBABC21"),
     ],
 )
