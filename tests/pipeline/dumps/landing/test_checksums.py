@@ -88,3 +88,10 @@ def test_md5_is_computed_on_a_system_that_refuses_it_for_security(tmp_path: Path
     monkeypatch.setattr(hashlib, "new", refuse)
     (tmp_path / "a.csv").write_bytes(b"x")
     assert hash_file(tmp_path / "a.csv", "md5") == plain("md5", b"x").hexdigest()
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+def test_algorithm_follows_from_the_length_of_the_hash(algorithm: str) -> None:
+    digest = hashlib.new(algorithm, b"x").hexdigest()
+    assert read_checksums("CHECKSUM.txt", f"{digest}  a.csv\n") == {"a.csv": {algorithm: digest}}
+    assert read_checksums(f"a.csv.{algorithm}", f"{digest}\n") == {"a.csv": {algorithm: digest}}

@@ -210,6 +210,20 @@ def test_linked_file_changed_in_place_is_reported_and_lands_anew(tmp_path: Path,
     assert content(second) == b"two"
 
 
+def test_linked_dump_of_known_content_is_known_by_its_listing_the_next_night(tmp_path: Path, zone: Path) -> None:
+    up = tmp_path / "up"
+    up.mkdir()
+    (up / "a.csv").write_bytes(b"one")
+    assert local(up, zone, link=True).status == "new"
+    # Another time of change: the content is compared, and links that are made for that change the files' inodes once more.
+    os.utime(up / "a.csv", (1, 1))
+    assert local(up, zone, link=True).status == "unchanged"
+    (note,) = zone.glob("*.landed.json")
+    before = note.stat().st_mtime_ns
+    assert local(up, zone, link=True).status == "unchanged"
+    assert note.stat().st_mtime_ns == before, "landed and compared again"
+
+
 def test_link_to_a_folder_is_no_dump_file_and_a_pipe_is_reported(tmp_path: Path, zone: Path) -> None:
     folder = tmp_path / "up" / "2026-09-01"
     folder.mkdir(parents=True)
