@@ -38,12 +38,14 @@ _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
 """`E♭ Major`, `C# Minor`. Without this rule, dropping the signs would give E major and C minor."""
 _TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
 """`Sound of Silence, The (Live)`, as in lists sorted by title."""
-_GLUED_GUEST = r"([ (-](?:feat|ft)\.)([^ ])"
+_GLUED_GUEST = rf"((?:[ {OPENING}-]feat|[{OPENING}]ft)\.)([^ ])"
 """`Song feat.Someone`: Japanese credits leave the space out."""
-_GLUED_VERSION = rf"([a-z]+)ver\.( *[{CLOSING}~-])"
-"""`(TwinVer.)`, `(LiveVer.)`. Without the full stop it is a word of the title: `(Forever)`."""
-_WORDS_IN_VER = {"e", "ne", "o", "co", "fore", "fe", "ri", "sil", "lo", "clo", "disco", "deli", "dri", "li", "howe", "moreo", "reco", "ser"}
-"""Beginnings of words that end in `ver`."""
+_GLUED_VERSION = (
+    r"(live|acoustic|piano|guitar|strings|orchestra|band|album|single|radio|studio|original|instrumental|inst|vocal|karaoke|remix|club|dance"
+    r"|movie|tv|anime|short|long|full|solo|twin|male|female|duet|rock|ballad|jazz|unplugged|demo|english|japanese|korean|chinese|reprise)"
+    rf"ver\.( *[{CLOSING}~-])"
+)
+"""`(TwinVer.)`, `(LiveVer.)`. Only known versions: many words end in `ver`."""
 MAY_NEED_REPAIR = rf"{_GLUED_GUEST}|{_GLUED_VERSION}|{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: HTML entities left in titles that were copied from web pages."""
@@ -85,7 +87,7 @@ def repair_title(folded: str) -> str:
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
     folded = _GLUED_GUEST_RE.sub(r"\1 \2", folded)
-    folded = _GLUED_VERSION_RE.sub(_separate_version, folded)
+    folded = _GLUED_VERSION_RE.sub(r"\1 ver.\2", folded)
     folded = _FEET_RE.sub(_spell_feet, folded)
     folded = _ACCIDENTAL_RE.sub(_spell_accidental, folded)
     folded = _TRAILING_THE_RE.sub(r"the \1\2", folded)
@@ -97,10 +99,6 @@ def repair_title(folded: str) -> str:
     if _DATED_RE.search(folded):
         folded = _attach_dates(folded)
     return folded
-
-
-def _separate_version(match: re.Match[str]) -> str:
-    return match[0] if match[1] in _WORDS_IN_VER else f"{match[1]} ver.{match[2]}"
 
 
 def _spell_feet(match: re.Match[str]) -> str:

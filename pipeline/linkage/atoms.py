@@ -30,8 +30,8 @@ from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, so
 
 GAP_MS = 4_000
 """Encoder delay, trailing silence and whole seconds: platforms differ by up to 3 s in real quadruples, 4 with jitter."""
-GENERIC_GAP_MS = 1_000
-"""For titles that an artist has many times (`Intro`, `Allegro`): a platform that gives whole seconds is up to one away."""
+GENERIC_GAP_MS = 2_000
+"""For titles that an artist has many times (`Intro`, `Allegro`): whole seconds and encoder delay, but no trailing silence."""
 SPAN_MS = 10_000
 DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
@@ -78,11 +78,11 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
 
 def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
-    # Namesakes first, reviewed decisions after: a decision overrules whatever the rules say.
     placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
-    placed = part_release_mates(placed, records)
+    # A reviewed decision overrules the rules before it. Tracks of one release come last: the record that joined them may have left.
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
+    placed = part_release_mates(placed, records)
     placed = _name_atoms(placed)
     order = placed["row"].to_numpy()
     # `placed` is in the order of atoms; scattering the ids back by row avoids a join.

@@ -17,19 +17,32 @@ _MOVEMENTS = (
     r"chorale?|chor|chorus|ciaccona|coro|courante|corrente|finale|fug[ae]|fugue|furiant|gavott[ae]|gavotte|gigue|giga|grave|interme[dz]+o|"
     r"introduzione|largh?etto|largo|lento|maestoso|marcia|mazurka|menuett?o?|minuett?o?|moderato|musette|ouverture|overture|passacaglia|"
     r"passepied|pastorale|polonaise|pr[ae]+ludium|preludio|prelude|prestissimo|presto|promenade|recitativ[eo]?|recitative|rezitativ|"
-    r"rigaudon|rondeau|rondo|saraband[ae]?|scherzando|scherzo|siciliana|siciliano|sinfonia|tarantella|them[ae]|toccata|trio|variations?|"
+    r"rigaudon|rondeau|rondo|saraband[ae]?|scherzando|scherzo|siciliana|siciliano|sinfonia|tarantella|thema|toccata|trio|variations?|"
     r"variation(?:en)?|vivacissimo|vivace|аллегро|адажио|анданте|ларго|менуэт|престо|рондо|скерцо|финал|увертюра|прелюдия|фуга"
 )
 _STAND_INS = (
-    r"untitled|notitle|unknowntitle|unknown|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|無題|"
+    r"untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|無題|"
     r"bonustrack|hiddentrack|ghosttrack|track|titel|piste|"
     r"intro|introduction|outro|interlude|interludio|skit|segue|interview|dialogue|reprise|prologue|epilogue"
 )
 _FILLERS = (
     r"[0-9]+|[ivx]+|[abcd]|al|alla|assai|brio|cantabile|con|dance|dei|della|dell|di|dolce|dolente|dur|ed|energico|espressivo|et|fuoco|"
     r"giocoso|giusto|grazioso|grazia|in|ma|maggiore|major|meno|minor|minore|moll|molto|mosso|moto|no|non|nr|part|piu|poco|pomposo|pt|"
-    r"quasi|satz|semplice|side|sostenuto|spirito|spiritoso|teil|tempo|the|tranquillo|troppo|un|und|and|e|de|scherzoso|sempre"
+    r"quasi|satz|semplice|sostenuto|spirito|spiritoso|teil|tempo|the|tranquillo|troppo|un|und|and|e|de|scherzoso|sempre"
 )
+
+
+_WORKS = (
+    r"(?i)concert|konzert|концерт|symphon|sinfoni|симфон|sonat|сонат|suite|сюита|partita|quartet|квартет|quintet|sextet|oct?et|\btrio\b|"
+    r"requiem|\bmass\b|messe|missa|oratori|cantata|kantate|кантата|ouvert[uü]r|overture|увертюра|divertiment|serenad|rhapsod|fantasi|"
+    r"passion|ballet|oper[ae]?\b|\bop(?:us|\.)|соч\.|"
+    r"\b(?:bwv|kv?|rv|hob|hwv|twv|woo|wq|d)\.? ?[0-9ivx]|pictures at|\b(?:major|minor|dur|moll)\b"
+)
+
+
+def names_work(heading: pl.Expr) -> pl.Expr:
+    """Return whether a heading is the title of a composition, and not of a side, a medium or a section (`CD 2`, `Bonus Tracks`)."""
+    return heading.str.contains(_WORKS)
 
 
 def is_movement_title(title_key: pl.Expr) -> pl.Expr:

@@ -25,8 +25,8 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
-    # Several of one key may be tracks of one release, and a generic title has many recordings: the key decides nothing about them.
-    untimed = untimed.filter(~pl.struct(KEY).is_duplicated(), ~is_generic_title(pl.col("title_key")))
+    # A generic title has many recordings: the key decides nothing about them.
+    untimed = untimed.filter(~is_generic_title(pl.col("title_key")))
     # Keys as numbers reduce the timed atoms to a few; the join on the texts then decides.
     waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
@@ -40,6 +40,8 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
     share = (pl.col("records") / pl.col("records").sum()).over(KEY)
     chosen = held.filter(share >= DOMINANCE).select(*KEY, "nearest", target="cluster_id")
     pairs = _add_clusters(untimed, components).join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
+    # Several clusters of one key that wait may be tracks of one release: at most one of them is the recording, and nothing says which.
+    pairs = pairs.filter(pl.col("cluster_id").n_unique().over(KEY) == 1)
     ends = (pl.min_horizontal("atom_id", "nearest"), pl.max_horizontal("atom_id", "nearest"))
     described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
     return TABLES["edge"].conform(

@@ -75,7 +75,12 @@ def find_mate_pairs(listed: pl.DataFrame, read_codes: Callable[[pl.Series], pl.D
     rows = listed.unique().join(components, on="atom_id")
     # Few releases have two atoms of one component: only their rows are worth a join.
     rows = rows.filter(rows.select("cluster_id", "release").is_duplicated())
-    codes = read_codes(rows["atom_id"].unique()).explode("isrcs", empty_as_null=False).drop_nulls()
+    codes = read_codes(rows["atom_id"].unique()).explode("isrcs", empty_as_null=False).drop_nulls().unique()
+    # One code on all atoms of a release parts none of them. Without this, a code on a whole release would give all pairs.
+    held = rows.join(codes, on=["atom_id", "release"]).group_by("cluster_id", "release", "isrcs").len("holders")
+    held = held.group_by("cluster_id", "release").agg(pl.col("holders").max())
+    rows = rows.join(held, on=["cluster_id", "release"], how="left").with_columns(listed=pl.len().over("cluster_id", "release"))
+    rows = rows.filter(pl.col("holders").fill_null(0) < pl.col("listed"), pl.col("listed") <= MOST_COMPARED).drop("holders", "listed")
     one, other = rows.rename({"atom_id": "atom_id_a"}), rows.rename({"atom_id": "atom_id_b"})
     pairs = one.join(other, on=["cluster_id", "release"]).filter(pl.col("atom_id_a") < pl.col("atom_id_b")).drop("cluster_id")
     on_one, on_other = codes.rename({"atom_id": "atom_id_a"}), codes.rename({"atom_id": "atom_id_b"})
@@ -131,7 +136,7 @@ def _find_leaving_tracks(records: list[_Record]) -> list[_Track]:
         leaving += [track for track in tracks[release] if track is not stays]
     if len(leaving) > MOST_COMPARED:
         return leaving
-    # The order decides which tracks meet where two of one release could join a third. It follows from the content.
+    # The order decides which tracks meet where two of one release could join a third. Ids decide only between equal tracks.
     return _join_tracks(sorted(leaving, key=_sort_key))
 
 
@@ -164,17 +169,24 @@ def _filter_nearest(tracks: list[_Track], duration_ms: int) -> list[_Track]:
 
 def _join_records(records: list[_Record]) -> list[_Track]:
     """Return the tracks of one release: its records, joined where they share a code or one repeats the other."""
-    track_of: dict[str, _Track] = {}
-    for record in records:
+    root = list(range(len(records)))
+
+    def find(place: int) -> int:
+        while root[place] != place:
+            root[place] = root[root[place]]
+            place = root[place]
+        return place
+
+    holder: dict[str, int] = {}
+    for place, record in enumerate(records):
         # A code and an id never look alike: ids stand behind a colon.
-        keys = {*record.codes, f":{record.external_id}"} | ({f":{record.repeats}"} if record.repeats else set())
-        joined: _Track = [record]
-        for track in {id(track_of[key]): track_of[key] for key in keys if key in track_of}.values():
-            joined += track
-        for member in joined:
-            track_of.update(dict.fromkeys((*member.codes, f":{member.external_id}"), joined))
-        track_of.update(dict.fromkeys(keys, joined))
-    return list({id(track): track for track in track_of.values()}.values())
+        for key in (*record.codes, f":{record.external_id}", *([f":{record.repeats}"] if record.repeats else [])):
+            low, high = sorted((find(place), find(holder.setdefault(key, place))))
+            root[high] = low
+    tracks: dict[int, _Track] = {}
+    for place, record in enumerate(records):
+        tracks.setdefault(find(place), []).append(record)
+    return list(tracks.values())
 
 
 def _join_tracks(tracks: list[_Track]) -> list[_Track]:

@@ -16,13 +16,15 @@ _ISO_SHAPE = r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$
 # Months and years have no fixed length and do not occur.
 _ISO_UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
 # Beside an hour, minutes and seconds end at 59. Alone, minutes may be more: `101:30` is a DJ mix.
-_CLOCK_SHAPE = r"^\(?\s*(?:(?:(\d{1,3}):([0-5]?\d))|(\d{1,3}))[:'\u2032]\s*([0-5]\d(?:[.,]\d+)?)\s*(?:\"|''|\u2033)?\s*\)?$"
+_CLOCK_SHAPE = r"^\(?\s*(?:(?:(\d{1,3}):([0-5]?\d))|(\d{1,3}))[:'\u2019\u2032]\s*([0-5]\d(?:[.,]\d+)?)\s*(?:\"|''|\u201d|\u2033)?\s*\)?$"
 _CLOCK_UNITS_MS = (3_600_000, 60_000, 60_000, 1000)
 _WORDS_SHAPE = (
     r"(?i)^(?:(\d+) ?(?:h|hrs?|hours?|std)\.?)?[ ,]*(?:(\d+(?:[.,]\d+)?) ?(?:m|mins?|minutes?)\.?)?[ ,]*"
-    r"(?:(\d+(?:[.,]\d+)?) ?(?:s|secs?|seconds?|sek)\.?)?$"
+    r"(?:(\d+(?:[.,]\d+)?) ?(?:s|secs?|seconds?|sek)\.?)?[ ,]*(?:(\d+(?:[.,]\d+)?) ?(?:ms|msecs?|milliseconds?)\.?)?$"
 )
-_WORDS_UNITS_MS = (3_600_000, 60_000, 1000)
+_WORDS_UNITS_MS = (3_600_000, 60_000, 1000, 1)
+# Shorter ones, `4,080`, have a decimal comma.
+_THOUSANDS_SHAPE = r"^\d{2,3}(?:,\d{3})+$"
 _NUMBER_SHAPE = r"^\d+(?:[.,]\d+)?$"
 
 LONGEST_MS = 2**31 - 1
@@ -51,6 +53,7 @@ def parse_duration_ms(value: pl.Expr, number: Unit | None = None) -> pl.Expr:
 
 
 def _parse_number_ms(text: pl.Expr, unit: Unit | None) -> pl.Expr:
+    text = pl.when(text.str.contains(_THOUSANDS_SHAPE)).then(text.str.replace_all(",", "", literal=True)).otherwise(text)
     bare = pl.when(text.str.contains(_NUMBER_SHAPE)).then(text.str.replace(",", ".", literal=True)).cast(pl.Float64, strict=False)
     is_whole = bare == bare.floor()
     is_minutes = ~is_whole & (bare < LONGEST_AS_MINUTES)

@@ -71,6 +71,8 @@ def test_misleading_writing_is_spelled_out(folded: str, repaired: str) -> None:
         "song (clean) (1) x",
         "song (1)",
         "song (forever.)",
+        "song (whatever.)",
+        "live at ft.worth",
         "song (livever)",
         "forever.",
         "soft.machine",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -10,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.linkage import link, release_mates
+from pipeline.linkage.overrides import load_overrides
 from pipeline.linkage.release_mates import find_mate_pairs, part_release_mates
 from tests.pipeline.linkage.worlds import Records, partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CODE, OTHER = "USAAA2000001", "DEBBB2000002"
 
@@ -48,6 +53,49 @@ def test_records_of_a_release_join_through_a_third_in_any_order() -> None:
         for number, codes in enumerate(order):
             records.add(str(number), "Blue", release="r", isrcs=list(codes))
         assert records.linked() == names("012")
+
+
+def test_repetition_and_code_join_in_any_order() -> None:
+    for order in permutations((("r-1", (), None), ("r-2", (CODE,), "r-1"), ("r-3", (CODE,), None))):
+        records = Records()
+        for name, codes, repeats in order:
+            records.add(name, "Blue", platform="catalog_a", release="r", isrcs=list(codes), repeats=repeats)
+        assert records.linked() == {frozenset({"r-1", "r-2", "r-3"})}
+
+
+def test_repetition_of_an_absent_record_joins_nothing() -> None:
+    records = (
+        Records().add("a", "Blue", platform="catalog_a", release="r", repeats="gone").add("b", "Blue", platform="catalog_a", release="r")
+    )
+    assert records.linked() == names("a", "b")
+
+
+def test_record_that_joined_two_tracks_leaves_them_apart_by_a_decision(tmp_path: Path) -> None:
+    records = Records().add("a", "Blue", release="r", isrcs=CODE).add("b", "Blue", release="r", isrcs=OTHER)
+    records.add("m", "Blue", release="r", isrcs=[CODE, OTHER])
+    review = "\n  why: heard\n  by: m\n  on: 2026-03-01\n"
+    cannot = f"- cannot_link: [streamsvc_a:a, streamsvc_a:m]{review}"
+    for text, expected in (
+        (cannot, names("a", "bm")),
+        (f"{cannot}- must_link: [streamsvc_a:a, streamsvc_a:b]{review}", names("ab", "m")),
+    ):
+        file = tmp_path / "overrides.yaml"
+        file.write_text(text)
+        assert partition(link(records.frame(), overrides=load_overrides(file))) == expected
+
+
+@pytest.mark.parametrize("heading", ["Side A", "CD 2", "Act I", "Bonus Tracks", "Vinyl"])
+def test_heading_of_a_medium_or_section_is_no_work(heading: str) -> None:
+    records = Records().add("a", "Overture", platform="catalog_a", release="r", heading=heading).add("b", "Overture")
+    assert records.linked() == names("ab")
+
+
+def test_untimed_track_joins_by_its_key_beside_another_that_has_joined_by_a_code() -> None:
+    records = Records()
+    for number, seconds in enumerate((200, 203.5, 207, 210.5)):
+        records.add(f"t{number}", "Blue", platform="streamsvc_b", isrcs=CODE, seconds=seconds)
+    records.add("u1", "Blue", platform="catalog_b", isrcs=CODE, seconds=None).add("u2", "Blue", platform="catalog_a", seconds=None)
+    assert len(records.linked()) == 1
 
 
 def test_thousands_of_tracks_of_one_title_are_parted() -> None:

@@ -23,7 +23,8 @@ def parse(text: str | None, number: Unit | None = None) -> int | None:
 @pytest.mark.parametrize(
     "text",
     ["4:05", "04:05", "0:04:05", "00:04:05", "(4:05)", "[4:05]", " 4:05 ", "4:05.0", "4m 5sec", "4m5s", "4 min 5 sec", "4 min. 05 s",
-     "4 minutes, 5 seconds", "245 sec", "245s", "4'05", "4'05\"", "4\u203205\u2033", "PT4M5S", "pt245s", "0h 4m 5s", "4Min 5Sek"],
+     "4 minutes, 5 seconds", "245 sec", "245s", "4'05", "4'05\"", "4\u203205\u2033", "PT4M5S", "pt245s",
+     "4\u201905\u201d", "245000ms", "0h 4m 5s", "4Min 5Sek"],
 )  # fmt: skip
 def test_one_duration_is_read_in_every_notation(text: str) -> None:
     for number in ("ms", "s", None):
@@ -36,6 +37,7 @@ def test_one_duration_is_read_in_every_notation(text: str) -> None:
         ("245000", "ms", 245_000),
         ("245000", "s", 245_000),
         ("245000", None, 245_000),
+        ("245,000", "ms", 245_000),
         ("245", "s", 245_000),
         ("245", None, 245_000),
         ("245", "ms", 245),
