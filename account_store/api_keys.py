@@ -191,7 +191,7 @@ class ApiKeys:
 
         def finish(lookup: asyncio.Future[Caller | None]) -> None:
             self._pending.pop(digest, None)
-            # Those who wait get the error. An early look-up has nobody who waits: asyncio would log its error as never
+            # Waiting callers get the error. Nobody waits for an early look-up: asyncio would log its error as never
             # retrieved.
             if not lookup.cancelled():
                 lookup.exception()

@@ -50,7 +50,7 @@ class Settings:
     largest_shrink: Share = 0.2
     """Share of the live catalog's recordings that a new build may lack before its publication is refused; 1 switches the check off."""
     lowest_precision: Share = 0.98
-    """Of the golden pairs, and of a simulated world: a build below is not published."""
+    """Precision over the golden pairs and over a simulated world. A build below it is not published."""
     lowest_recall: Share = 0.93
     """The same for recall."""
     largest_fall: Share = 0.002

@@ -67,7 +67,7 @@ class Spool:
         for start in np.flatnonzero(np.diff(bounds) > 1):
             rows = range(bounds[start], bounds[start + 1])
             # Fingerprints of one recording are ordered by content, so the order of batches does not change the index.
-            # Of equal ones the first stays: the one whose audio lasts longest.
+            # The first of equal ones stays: the one whose audio lasts longest.
             members = sorted((self._read(slice(at, at + 1)).tobytes(), -int(self.seconds[at]), at) for at in rows)
             order[bounds[start] : bounds[start + 1]] = [at for _, _, at in members]
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]

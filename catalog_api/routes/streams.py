@@ -76,7 +76,7 @@ def create_stream(_values: ParameterValues, members: Members) -> Question:
             stream.unresolved = unresolved
         return encode_answer(stream)
 
-    # Of price 0: only this kind of question answers a repeat under an idempotency key.
+    # The price is 0: only this kind of question answers a repeat under an idempotency key.
     return PrepaidQuestion(0, work, body=members.document)
 
 

@@ -229,7 +229,7 @@ def _compare_lists(query: QueryNames, names: Artists, primary: str) -> _Likeness
         found.append((_ONE_OF_SEVERAL * _find_closest(each, names.primary), "one_of_artists"))
     if query.guests:
         found.append((_GUEST_ALONE * _find_closest(query.guests, (*names.primary, *names.featured)), "featured_artist"))
-    # Of equal values the reason last in the alphabet wins, so the answer does not depend on the order above.
+    # The last reason of the alphabet wins among equal values, so the answer does not depend on the order above.
     return max(found)
 
 

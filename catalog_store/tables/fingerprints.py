@@ -16,7 +16,7 @@ from catalog_store.tables.staging import DATE_PATTERN, ISRC_PATTERN, LARGEST_COU
 ITEMS = pa.list_(pa.uint32())
 UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MOST_ITEMS = 1 << 20
-"""Of one fingerprint: 36 hours."""
+"""The longest fingerprint lasts 36 hours."""
 LONGEST_SECONDS = 7 * 24 * 3_600
 """A week, as for durations."""
 ROWS_PER_GROUP = 1_000

@@ -93,7 +93,7 @@ FROM weighed w LEFT JOIN won o ON o.source = w.source AND o.track = w.track
 WHERE o.recording_id IS DISTINCT FROM w.recording_id
 """
 
-# Of a track the fingerprint that most users sent, nearest to the usual length. `ORDER BY source` puts an operator's own files first,
+# A track has the fingerprint that most users sent, nearest to the usual length. `ORDER BY source` puts an operator's own files first,
 # because 'audio' sorts before 'fingerprints'.
 _CHOSEN = f"""
 WITH best AS (

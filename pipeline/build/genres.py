@@ -116,7 +116,7 @@ WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.t
 """
 """The opinion of each platform, taken from its most direct level."""
 
-# What an artist mostly plays says little about one recording, so it ranks behind every platform's opinion about recording or release. As a
+# The usual genre of an artist says little about one recording, so it ranks behind every platform's opinion about recording or release. As a
 # last vote it still gave .008 over leaving it out.
 _RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
 """Rank of a platform in the chain. Facts known of artists only rank behind the whole chain, in the same order."""

@@ -270,7 +270,7 @@ def _judge_codes(codes: Sequence[CodeLoss], limits: Limits) -> Verdict:
 def _judge_moves(drift: IdDrift | None, limits: Limits) -> Verdict:
     if drift is None:
         return Verdict("ids_stay", passed=True, message="nothing is published yet")
-    # Of a small catalog two percent are a handful of records: SLACK lets those pass.
+    # Two percent of a small catalog are a handful of records: SLACK lets those pass.
     counts = f"{drift.moved:,} of {drift.records:,} records under another id ({drift.merged:,} ids merged, {drift.split:,} split off)"
     if drift.moved <= max(SLACK, limits.move * drift.records):
         return Verdict("ids_stay", passed=True, message=counts)

@@ -133,7 +133,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
             release_date_precision=date.struct.field("precision"),
             # A word that we do not know is still a type: `other`, and null only where none was delivered.
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
-            # What the layout says goes before what the type or the credit suggests.
+            # A statement of the layout counts more than a hint of the type or the credit.
             is_compilation=pl.coalesce(
                 "is_compilation", (kind == "compilation") | list_credit_names().list.contains(VARIOUS_ARTISTS)
             ).fill_null(value=False),

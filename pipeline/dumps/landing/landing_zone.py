@@ -339,7 +339,7 @@ def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> No
     if source.link:
         return
     places = (place for file in files for place in (incoming / file.name, _name_partial(incoming / file.name)))
-    # What a killed run has fetched needs no more room.
+    # Files that a killed run has fetched need no more room.
     here = sum(place.stat().st_size for place in places if place.is_file())
     needed, free = sum(file.size or 0 for file in files) - here, shutil.disk_usage(incoming).free
     if needed > free:

@@ -45,7 +45,7 @@ class Lookups:
         monkeypatch.setattr(stream_sheets, "_NAMES", track_names.NameCache())
 
     async def of(self, snapshot_id: str, count: int) -> set[int]:
-        """Those of a snapshot, once there are so many."""
+        """Return the names of a snapshot, once there are so many."""
 
         def found() -> set[int]:
             return {number for name, number in self.made if name == snapshot_id}

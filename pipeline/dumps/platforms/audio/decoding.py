@@ -58,7 +58,7 @@ def fingerprint_file(path: Path) -> Decoded:
         for piece in decode(path):
             samples += len(piece)
             pieces.append(phase.feed(piece))
-    # What the file is worth is an answer. Any other error is a bug and must be seen.
+    # A verdict on the file is an answer. Any other error is a bug and must be seen.
     except (UnsupportedAudioError, UndecodableAudioError, OSError) as error:
         return Decoded(_NOTHING, 0, f"{type(error).__name__}: {error}")
     items, seconds = np.concatenate(pieces), round(samples / SAMPLE_RATE)

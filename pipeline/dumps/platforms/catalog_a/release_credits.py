@@ -37,7 +37,7 @@ def read_credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
     is_last = pl.col("owner") != pl.col("owner").shift(-1)
     return rows.with_columns(
         role=pl.when(guest_joins_before > 0).then(pl.lit("featured")).otherwise(pl.lit("primary")),
-        # What joins an artist to the next one has no place behind the last.
+        # A join word has no place behind the last artist.
         glue=pl.when(is_last.fill_null(value=True)).then(pl.lit("")).otherwise(_build_glue(pl.col("join"))),
     ).select(*CREDITED, "glue")
 

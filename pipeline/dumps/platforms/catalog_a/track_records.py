@@ -31,7 +31,7 @@ TRACK_VALUES = ("kind", "position", "title", "duration", "artists", "extras")
 """Columns of the stylesheet's track section; `kind` is `index`, `sub` or empty."""
 
 _MEDIUM = r"^(.*?)[-. ]?\d*$"
-"""What stands before the number: `LP-A`, `CD`, `B`, `MP3`."""
+"""The letters before the number: `LP-A`, `CD`, `B`, `MP3`."""
 _ABOVE = ("index", "heading")
 FEWEST_REPEATED = 2
 """Tracks that a release lists twice at one length before the second list counts as a repetition. One alone may be a mono mix."""
@@ -134,7 +134,7 @@ def _mark_repeats(tracks: pl.DataFrame) -> pl.DataFrame:
     same = ["release", "title", "artist_credit", "duration_ms"]
     twice = tracks.filter(pl.col("duration_ms").is_not_null() & pl.struct(same).is_duplicated())
     medium = pl.col("position").str.extract(_MEDIUM).str.to_lowercase()
-    # Of three media the second and the third list repeat the first, each in its order.
+    # The second and the third of three media repeat the first, each in its order.
     again = twice.select(
         *same, "row", first_row=pl.col("row").first().over(same), first=pl.col("external_id").first().over(same),
         list=pl.int_range(pl.len()).over(same), is_on_other_media=medium.n_unique().over(same) == pl.len().over(same),

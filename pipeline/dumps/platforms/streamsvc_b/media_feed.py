@@ -315,7 +315,7 @@ def _add_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
     )
     rows = rows.filter(pl.col("name").str.strip_chars() != "").sort("position", maintain_order=True)
     rows = rows.with_columns(kind=pl.col("role") == "remixer")
-    # Whoever is primary and featured counts once, as primary: `keep="first"` after the order above.
+    # An artist who is primary and featured counts once, as primary: `keep="first"` after the order above.
     rows = rows.unique(["position", "artist_id", "name", "kind"], keep="first", maintain_order=True)
     shown = nest_rows(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
     return block.with_columns(

@@ -141,7 +141,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             ],
         )
     )
-    # Of 200 real songs 36 % are on albums whose name ends in ` - Single`, 7.5 % in ` - EP`.
+    # 36 % of 200 real songs are on albums whose name ends in ` - Single`, 7.5 % in ` - EP`.
     suffix_type = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
     bare = pl.col("name").str.replace(TYPE_SUFFIX, "")
     various = (list_credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
