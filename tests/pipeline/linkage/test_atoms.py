@@ -27,7 +27,7 @@ def make(records: Records) -> Atoms:
 @settings(deadline=None, max_examples=25)
 @given(
     rows=st.lists(
-        st.tuples(st.integers(0, 1), st.sampled_from([0, 1000, 1001, 3999, 4000, 4001, 8000, 9999, 10_000, 10_001, 14_000, 20_000])),
+        st.tuples(st.integers(0, 1), st.sampled_from([0, 2000, 2001, 3999, 4000, 4001, 8000, 9999, 10_000, 10_001, 14_000, 20_000])),
         max_size=9,
     ),
     is_generic=st.booleans(),
@@ -35,7 +35,7 @@ def make(records: Records) -> Atoms:
 def test_durations_are_cut_behind_gaps_and_after_each_span(rows: list[tuple[int, int]], is_generic: bool) -> None:  # noqa: FBT001
     rows = sorted(rows)
     frame = pl.DataFrame(rows, schema={"key": pl.UInt64, "duration_ms": pl.Int64}, orient="row")
-    gap = 1_000 if is_generic else 4_000
+    gap = 2_000 if is_generic else 4_000
     expected, part, chain, slot = [], 0, 0, 0
     for number, (key, duration) in enumerate(rows):
         if number == 0 or key != rows[number - 1][0] or duration - rows[number - 1][1] > gap:
