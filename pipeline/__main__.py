@@ -1,4 +1,4 @@
-"""`python -m pipeline`: build a catalog, reclassify it, roll it back, verify it, list snapshots, simulate dumps, evaluate, explain linkage.
+"""`python -m pipeline`: build a catalog, reclassify it, roll it back, verify it, list snapshots, simulate dumps, judge and explain linkage.
 
 Progress goes to standard error, answers to standard output. Exit code 1: the command failed, and its message gives the reason.
 """
@@ -129,6 +129,16 @@ def evaluate(options: argparse.Namespace) -> int:
     from pipeline.linkage.evaluation import evaluate_build  # noqa: PLC0415
 
     print(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))
+    return 0
+
+
+def judge_golden_pairs(_: argparse.Namespace) -> int:
+    """Link the golden pairs and print precision, recall and the wrong pairs, by part."""
+    from pipeline.linkage.golden_pairs import judge, load_golden_pairs  # noqa: PLC0415
+
+    result = judge(load_golden_pairs())
+    rates = {name: f"precision {part.precision:.4f}, recall {part.recall:.4f}, {part.pairs} pairs" for name, part in result.parts.items()}
+    print(json.dumps({**rates, "wrong": {name: part.wrong for name, part in result.parts.items()}}, indent=1))
     return 0
 
 
@@ -309,6 +319,9 @@ def _build_parser() -> argparse.ArgumentParser:
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built from the world")
     command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
     command.set_defaults(run=evaluate)
+
+    command = commands.add_parser("golden", help="judge linkage by the golden pairs", description=judge_golden_pairs.__doc__)
+    command.set_defaults(run=judge_golden_pairs)
 
     command = commands.add_parser(
         "explain", help="print why records are one recording, and the source of each field", description=explain_recording.__doc__

@@ -1,14 +1,16 @@
 """Golden pairs: pairs of real records that a person has judged, and the answers of a linkage.
 
-`golden/pairs.yaml` is reviewed data; its head says what a pair is and where each came from. All records of all pairs are linked at once,
-because in a catalog every pair has other records around it. What must not live here: limits that stop a build (pipeline/quality/gate.py).
+The files of `golden/` are reviewed data, one a theme; docs/design/linkage.md says how to write a pair. All records of all pairs are linked
+at once, because in a catalog every pair has other records around it. A hash of its name puts each pair into one of two parts: look at the
+wrong pairs of `development` to mend linkage, and let the rates of `test` say whether that helps elsewhere. What must not live here: limits
+that stop a build (pipeline/quality/gate.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +25,25 @@ from yaml_documents import DocumentError, Node, read_document
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-PAIRS = Path(__file__).parent / "golden" / "pairs.yaml"
+PAIRS = Path(__file__).parent / "golden"
+PARTS = ("development", "test")
 _LINE = "__line__"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_STAGED = TABLES["source_recording"]
-_PLACES = {"release": str, "disc": int, "track": int, "heading": str}
-"""Optional keys of a record that say where it stands on its release."""
+_OPTIONAL = {"release": str, "disc": int, "track": int, "heading": str, "album": str, "year": int, "explicit": bool}
+"""Optional keys of a record and their types: its place on its release, title and year of that release, the flag for explicit lyrics."""
+_FORMS = {str: "text, in quotation marks", int: "a whole number", bool: "true or false"}
 
 
 class GoldenPairError(ValueError):
-    """The file cannot be used: the message names file, line and remedy."""
+    """A file cannot be used: the message names file, line and remedy."""
 
 
 @dataclass(frozen=True)
 class GoldenPair:
-    """Two records (rows of `source_recording`) and whether they are one recording; `source` is a key of the file's `sources`."""
+    """Two records (rows of `source_recording`) and whether they are one recording; `source` is a key of its file's `sources`.
+
+    `albums`: titles of the releases that hold the records, None where unknown.
+    """
 
     name: str
     is_same: bool
@@ -45,44 +51,57 @@ class GoldenPair:
     source: str
     licence: str
     records: tuple[dict[str, Any], dict[str, Any]]
+    albums: tuple[str | None, str | None]
+    place: str
+
+    @property
+    def part(self) -> str:
+        """Return `test` for about a third of all names, else `development`."""
+        return PARTS[zlib.crc32(self.name.encode()) % 3 == 0]
 
 
 @dataclass(frozen=True)
 class GoldenResult:
-    """Counts and rates over the pairs; `wrong` maps the name of each wrong pair to the kind of error."""
+    """Counts and rates over the pairs; `wrong` maps the name of each wrong pair to the kind of error.
+
+    `parts` has the same for each of PARTS; it is empty in a part's own result.
+    """
 
     pairs: int
     precision: float
     recall: float
     wrong: dict[str, str]
+    parts: dict[str, GoldenResult] = field(default_factory=dict)
 
 
-def load_golden_pairs(path: Path = PAIRS) -> tuple[GoldenPair, ...]:
-    """Return the pairs in the order of the file. GoldenPairError for anything that the head of the file does not allow."""
-    try:
-        document = _add_lines(read_document(path, path.name))
-    except DocumentError as error:
-        raise GoldenPairError(str(error)) from error
-    if not isinstance(document, dict) or not {"sources", "pairs"} <= set(document):
-        raise GoldenPairError(f"{path.name}: needs `sources` and `pairs`")
-    pairs = tuple(_read_pair(path.name, row, document["sources"]) for row in document["pairs"])
-    for name, count in Counter(pair.name for pair in pairs).items():
-        if count > 1:
-            line = [row[_LINE] for row in document["pairs"] if row["name"] == name][-1]
-            raise GoldenPairError(f"{path.name}:{line}: the name {name!r} is taken: give this pair a name of its own")
-    return pairs
+def load_golden_pairs(folder: Path = PAIRS) -> tuple[GoldenPair, ...]:
+    """Return the pairs of all files of the folder, files by name. GoldenPairError names file and line of an entry that cannot be read."""
+    pairs: dict[str, GoldenPair] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        for pair in _read_file(path):
+            if pair.name in pairs:
+                raise GoldenPairError(
+                    f"{pair.place}: the name {pair.name!r} is taken by {pairs[pair.name].place}: give this pair a name of its own"
+                )
+            pairs[pair.name] = pair
+    return tuple(pairs.values())
 
 
-def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataFrame] = link) -> GoldenResult:
-    """Link all records of the pairs at once with `linker` and compare the answer with the judgements."""
+def judge(pairs: Iterable[GoldenPair], linker: Callable[..., pl.DataFrame] = link) -> GoldenResult:
+    """Link all records of the pairs at once with `linker` (called as `link`) and compare the answer with the judgements."""
     pairs = list(pairs)
-    found = linker(build_golden_records(pairs)).select("external_id", "recording_id").iter_rows()
-    recording = dict(found)
+    found = linker(build_golden_records(pairs), releases=build_golden_releases(pairs)).select("external_id", "recording_id")
+    recording = dict(found.iter_rows())
     joined = {pair.name: recording[f"{pair.name}/a"] == recording[f"{pair.name}/b"] for pair in pairs}
+    result = _compare(pairs, joined)
+    return replace(result, parts={part: _compare([pair for pair in pairs if pair.part == part], joined) for part in PARTS})
+
+
+def _compare(pairs: list[GoldenPair], joined: dict[str, bool]) -> GoldenResult:
     right = sum(pair.is_same and joined[pair.name] for pair in pairs)
     return GoldenResult(
         pairs=len(pairs),
-        precision=_divide(right, sum(joined.values())),
+        precision=_divide(right, sum(joined[pair.name] for pair in pairs)),
         recall=_divide(right, sum(pair.is_same for pair in pairs)),
         wrong={
             pair.name: "is one recording, was kept apart" if pair.is_same else "is two recordings, was joined"
@@ -94,12 +113,42 @@ def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataF
 
 def build_golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
     """Return rows of `source_recording`: two for each pair, external ids `<pair>/a` and `<pair>/b`."""
+    return _build_frame(
+        "source_recording",
+        [
+            {**record, "external_id": key, "link_id": key, "release_id": _choose_release(key, record, album)}
+            for key, record, album in _iterate_sides(pairs)
+        ],
+    )
+
+
+def build_golden_releases(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
+    """Return rows of `source_release`, one for each release with a known title."""
+    dated = ("platform", "artists", "artist_credit", "release_date", "release_date_precision")
     rows = [
-        {**record, "external_id": f"{pair.name}/{side}", "link_id": f"{pair.name}/{side}"}
-        for pair in pairs
-        for side, record in zip("ab", pair.records, strict=True)
+        {**{name: record[name] for name in dated}, "release_id": _choose_release(key, record, album), "title": album}
+        for key, record, album in _iterate_sides(pairs)
+        if album
     ]
-    return _STAGED.conform(pl.DataFrame(rows, schema={name: _STAGED.polars_schema[name] for name in rows[0]}))
+    titled = _build_frame("source_release", [{**row, "is_compilation": False, "is_official": True} for row in rows])
+    return titled.unique(["platform", "release_id"], keep="first", maintain_order=True)
+
+
+def _iterate_sides(pairs: Iterable[GoldenPair]) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+    for pair in pairs:
+        for side, record, album in zip("ab", pair.records, pair.albums, strict=True):
+            yield f"{pair.name}/{side}", record, album
+
+
+def _choose_release(key: str, record: dict[str, Any], album: str | None) -> str | None:
+    """Return the record's release id; without one a title makes a release that holds this record alone."""
+    named: str | None = record["release_id"]
+    return named or (key if album else None)
+
+
+def _build_frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    table = TABLES[name]
+    return table.conform(pl.DataFrame(rows, schema={key: table.polars_schema[key] for key in rows[0]})) if rows else table.empty()
 
 
 def _divide(part: int, whole: int) -> float:
@@ -110,6 +159,17 @@ def _add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape un
     if node.entries is not None:
         return {**{key: _add_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
     return [_add_lines(item) for item in node.items] if node.items is not None else node.plain()
+
+
+def _read_file(path: Path) -> Iterator[GoldenPair]:
+    try:
+        document = _add_lines(read_document(path, path.name))
+    except DocumentError as error:
+        raise GoldenPairError(str(error)) from error
+    if not isinstance(document, dict) or not {"sources", "pairs"} <= set(document):
+        raise GoldenPairError(f"{path.name}: needs `sources` and `pairs`")
+    for row in document["pairs"]:
+        yield _read_pair(path.name, row, document["sources"])
 
 
 def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
@@ -125,14 +185,24 @@ def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
         raise GoldenPairError(f"{where}: source {row['source']!r} is not described, with file and licence, under `sources`")
     if not row["why"]:
         raise GoldenPairError(f"{where}: why is empty: write one line that says why the pair is judged so")
-    records = (_read_record(file, row["a"]), _read_record(file, row["b"]))
-    return GoldenPair(row["name"], row["same"], row["why"], row["source"], sources[row["source"]]["licence"], records)
+    return GoldenPair(
+        name=row["name"],
+        is_same=row["same"],
+        why=row["why"],
+        source=row["source"],
+        licence=sources[row["source"]]["licence"],
+        records=(_read_record(file, row["a"]), _read_record(file, row["b"])),
+        albums=(row["a"].get("album"), row["b"].get("album")),
+        place=where,
+    )
 
 
 def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     where = f"{file}:{row[_LINE]}"
     lists = {"artists", "featured", "remixers", "traits"}
-    _require_keys(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *_PLACES, *lists})
+    _require_keys(
+        where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *_OPTIONAL, *lists}
+    )
     if row["platform"] not in CATALOG_PLATFORMS:
         raise GoldenPairError(f"{where}: {row['platform']!r} is not a platform: use one of {', '.join(CATALOG_PLATFORMS)}")
     for name in sorted(lists & set(row)):
@@ -145,11 +215,9 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     code = row.get("isrc")
     if code is not None and normalise_isrc(str(code)) != code:
         raise GoldenPairError(f"{where}: isrc {code!r} is not an ISRC of twelve characters")
-    for name, kind in _PLACES.items():
-        if not isinstance(row.get(name, kind()), kind):
-            raise GoldenPairError(
-                f"{where}: {name} is {row[name]!r}: write {'a whole number' if kind is int else 'text, in quotation marks'}"
-            )
+    for name, kind in _OPTIONAL.items():
+        if type(row.get(name, kind())) is not kind:
+            raise GoldenPairError(f"{where}: {name} is {row[name]!r}: write {_FORMS[kind]}")
     return {
         "platform": row["platform"],
         "title": row["title"],
@@ -162,6 +230,9 @@ def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
         "disc_number": row.get("disc"),
         "track_number": row.get("track"),
         "heading": row.get("heading"),
+        "release_date": f"{row['year']:04}-01-01" if "year" in row else None,
+        "release_date_precision": "year" if "year" in row else None,
+        "is_explicit": row.get("explicit"),
         "is_video": False,
         "traits": row.get("traits", []),
     }

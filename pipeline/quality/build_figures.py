@@ -84,6 +84,9 @@ def _iterate_golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], flo
     yield ("golden", "pairs"), float(result.pairs)
     yield ("golden", "precision"), result.precision
     yield ("golden", "recall"), result.recall
+    for name, part in result.parts.items():
+        yield ("golden", f"{name} precision"), part.precision
+        yield ("golden", f"{name} recall"), part.recall
     for pair in load_golden_pairs():
         yield ("golden_pair", pair.name), float(pair.name not in result.wrong)
 

@@ -123,7 +123,7 @@ def _judge_golden_pairs(now: Figures, before: Figures, limits: Limits) -> Verdic
         "golden_pairs_hold",
         passed=False,
         message=f"{'; '.join(falls)}. All wrong pairs: {', '.join(wrong) or 'none'}. The dumps cannot cause this: undo the change of keys, "
-        "guards or pairs; if a pair is judged wrongly, correct pipeline/linkage/golden/pairs.yaml; to publish anyway, build once with "
+        "guards or pairs; if a pair is judged wrongly, correct it in pipeline/linkage/golden; to publish anyway, build once with "
         "CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or CATALOG_LOWEST_RECALL)",
     )
 

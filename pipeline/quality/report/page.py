@@ -34,6 +34,8 @@ HEADLINES = (
 RATES = (
     ("golden", "precision"),
     ("golden", "recall"),
+    ("golden", "test precision"),
+    ("golden", "test recall"),
     ("truth", "precision"),
     ("truth", "recall"),
     *(("truth", f"{kind} {name}") for kind in ("artists", "releases") for name in ("precision", "recall")),
