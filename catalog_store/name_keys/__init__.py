@@ -1,6 +1,7 @@
 """The normal form of titles and artist names, for linkage (columns, at build time) and search (single strings).
 
-- `folding`: characters (case, marks, widths, apostrophes, dashes, "&"); `character_table` does the same for whole columns
+- `folding`: characters (case, marks, widths, apostrophes, dashes, "&"); `character_table` does the same for whole columns, and
+  `character_variants` knows the variant forms of Chinese characters
 - `version_words`: the meaning of version words, credits and DJ-pool tags. Data only; add a word there, with a line in the test
 - `version_notes`: the words of a version note -> its tags; `spelling_correction` corrects misspelled ones
 - `segments`: one bracket or dash segment of a title -> tags, credit, notes, or part of the title

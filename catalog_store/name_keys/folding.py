@@ -5,7 +5,7 @@ letters, digits and single spaces. Every step exists as a Polars expression and 
 use only syntax that Rust and Python read alike: no look-around, and no `\w`, `\s`, `\b`, whose Unicode tables differ.
 
 Combining marks are stripped by range: accents, Hebrew points, Arabic vowel signs. Marks with meaning (kana voicing, Indic and Thai vowels)
-stay, because different words would become equal without them.
+stay, because different words would become equal without them. Chinese characters take one form (`character_variants`).
 """
 
 # ruff: noqa: RUF001 - look-alike letters are what this file is about
@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys.character_table import HARD, SPACED, STYLED, CharacterTable
+from catalog_store.name_keys.character_variants import load_character_variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,9 @@ _MARKS = (
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
 _INVISIBLE = r"[\u00ad\u2120\u2122\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
-_DASHES = r"[\u2010-\u2015\u2212\u2e3a\u2e3b\u301c\u3030]"
+_DASHES = r"[\u2010-\u2015\u2212\u2e3a\u2e3b]"
+_WAVES = r"[\u301c\u3030]"
+"""Japanese keyboards write one dash as `〜` or `～`; NFKD makes a tilde of the second one only."""
 _ODD_SPACES = r"\x00-\x1f\x7f-\x9f\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACES = f"[{_ODD_SPACES}][ {_ODD_SPACES}]*| [ {_ODD_SPACES}]+"
 """Single plain spaces, nearly all of them, do not match: replacing each by itself costs a third of folding."""
@@ -46,6 +49,7 @@ _LETTERS = {
 }  # fmt: skip
 """Letters that NFKD does not decompose; final sigma, because lower-casing depends on context; Arabic letters that keyboards exchange, and
 the stroke that only stretches a word."""
+_REPLACED = _LETTERS | load_character_variants()
 _STYLED = ((r"\$([0-9])", r" ${1}"), (r"\$", "s"), (r"([a-z])!([a-z])", r"${1}i${2}"), (r"([a-z])!([a-z])", r"${1}i${2}"))
 """`A$AP`, `A$$`, `$ign`, `P!nk`. A sum of dollars (`$100`) is a number. The last rule is listed twice because its matches overlap."""
 
@@ -63,8 +67,8 @@ NOT_WORDS = rf"[{_SIGNS}]|  |^ | $| n "
 """Folded text that does not match equals its own `extract_words`."""
 _AMPERSANDS = r"&(?:amp;)+"
 
-_APOSTROPHES_RE, _INVISIBLE_RE, _DASHES_RE, _SPACES_RE, _SEPARATORS_RE, _AND_RE = (
-    re.compile(pattern) for pattern in (_APOSTROPHES, _INVISIBLE, _DASHES, _SPACES, _SEPARATORS, _AND)
+_INVISIBLE_RE, _DASHES_RE, _WAVES_RE, _SPACES_RE, _SEPARATORS_RE, _AND_RE = (
+    re.compile(pattern) for pattern in (_INVISIBLE, _DASHES, _WAVES, _SPACES, _SEPARATORS, _AND)
 )
 _ROCK_N_ROLL_RE, _AMPERSANDS_RE, _SIGN_RE = re.compile(_ROCK_N_ROLL), re.compile(_AMPERSANDS), re.compile(f"[{_SIGNS}]")
 _LEFT_OUT_RE = re.compile(f"{_APOSTROPHES}|{_INVISIBLE}")
@@ -72,10 +76,10 @@ _FIRST_PLANE = "".join(map(chr, range(1 << 16)))
 _DECOMPOSED_TABLE = str.maketrans(
     {
         character: into
-        for pattern, into in ((_APOSTROPHES, ""), (_MARKS, ""), (_DASHES, "-"), (_QUOTES, '"'))
+        for pattern, into in ((_APOSTROPHES, ""), (_MARKS, ""), (_DASHES, "-"), (_WAVES, "~"), (_QUOTES, '"'))
         for character in re.findall(pattern, _FIRST_PLANE)
     }
-    | _LETTERS
+    | _REPLACED
 )
 """One table lookup per character replaces five patterns, whose characters are all in the first plane."""
 _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _STYLED)
@@ -113,8 +117,8 @@ def fold_expr(text: pl.Expr) -> pl.Expr:
     # Apostrophes go before NFKD (U+00B4 becomes a space and a mark) and after it (full-width ones become plain).
     text = text.str.replace_all(_INVISIBLE, "").str.replace_all(_APOSTROPHES, "").str.normalize("NFKD")
     text = text.str.replace_all(_APOSTROPHES, "").str.to_lowercase().str.replace_all(_MARKS, "")
-    text = text.str.replace_many(list(_LETTERS), list(_LETTERS.values()))
-    text = text.str.replace_all(_DASHES, "-").str.replace_all(_QUOTES, '"')
+    text = text.str.replace_many(list(_REPLACED), list(_REPLACED.values()))
+    text = text.str.replace_all(_DASHES, "-").str.replace_all(_WAVES, "~").str.replace_all(_QUOTES, '"')
     text = text.str.replace_all(_AMPERSANDS, "&")
     for pattern, into in _STYLED:
         text = text.str.replace_all(pattern, into)
@@ -167,13 +171,14 @@ def _change_where(texts: pl.Series, selected: npt.NDArray[np.bool_], change: Cal
 
 def normalize_display(text: str) -> str:
     """Return the text for display: one kind of dash and space, no wide letters; case, accents and punctuation are kept."""
-    return _SPACES_RE.sub(" ", _DASHES_RE.sub("-", unicodedata.normalize("NFKC", _INVISIBLE_RE.sub("", text)))).strip(" ")
+    text = _DASHES_RE.sub("-", unicodedata.normalize("NFKC", _INVISIBLE_RE.sub("", text)))
+    return _SPACES_RE.sub(" ", _WAVES_RE.sub("~", text)).strip(" ")
 
 
 def normalize_display_expr(text: pl.Expr) -> pl.Expr:
     """Return the column form of `normalize_display`."""
     text = text.str.replace_all(_INVISIBLE, "").str.normalize("NFKC")
-    return text.str.replace_all(_DASHES, "-").str.replace_all(_SPACES, " ").str.strip_chars(" ")
+    return text.str.replace_all(_DASHES, "-").str.replace_all(_WAVES, "~").str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
 def is_bare(folded: str) -> bool:

@@ -39,7 +39,7 @@ from __future__ import annotations
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 FORMAT_FILE = "format.json"
 
 # Three quarters of the 2^16 values of a unit are ranks. The other 2^14 values lead a second unit: 2^14 * 2^16 long ranks.

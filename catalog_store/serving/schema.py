@@ -47,7 +47,7 @@ FILE_NAME = "serving.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 # Popularity takes 23 bits (lists/dates.py: LEAST_HEARD), so 40 bits of id leave one of the 64 free.
 WORK_ID_BITS = 40

