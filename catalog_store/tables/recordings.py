@@ -6,8 +6,11 @@ whole track at once.
 
 from __future__ import annotations
 
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, Column, Table
 from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
+
+ALIAS_KINDS = ("name", "alias", "sort_name", "credit")
 
 _RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
 
@@ -102,4 +105,22 @@ ARTIST_SOURCE = Table(
     primary_key=("platform", "external_id"),
 )
 
-RECORDING_TABLES = (RECORDING, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE)
+ARTIST_ALIAS = Table(
+    "artist_alias",
+    "catalog",
+    "Names of an artist besides `artist.name`: one row per name, kind and platform.",
+    (
+        Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
+        Column("alias", TEXT, "The other name, without numeric suffixes."),
+        Column(
+            "kind",
+            TEXT,
+            "`name`: the platform calls the artist so; `alias`: it lists the name as another one; `sort_name`; `credit`: records print it.",
+            values=ALIAS_KINDS,
+        ),
+        Column("platform", TEXT, "Platform that gives the name.", values=CATALOG_PLATFORMS),
+    ),
+    primary_key=("artist_id", "alias", "kind", "platform"),
+)
+
+RECORDING_TABLES = (RECORDING, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE, ARTIST_ALIAS)

@@ -1,7 +1,7 @@
 """Artists: one canonical artist per group of platform artists, and every credit of every source record resolved to one.
 
-`build_artists` writes source_credit, artist_source and artist. `count_artist_works` fills the counts of `artist` once releases and
-recordings exist. identity.py decides which platform artists are one.
+`build_artists` writes source_credit, artist_source, artist and artist_alias. `count_artist_works` fills the counts of `artist` once
+releases and recordings exist. identity.py decides which platform artists are one, artist_names.py which name is shown.
 
 A name without an id is an entity of its own (`name:<key>`). It joins the artist of that name if there is only one. On a recording it joins
 the artist of that name who is credited there by id.
@@ -15,6 +15,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A
 from pipeline.build.artist_evidence import group_artists
+from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
@@ -26,12 +27,6 @@ from pipeline.linkage.id_rules import assign_ids
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
-NAME_ONLY = "name"
-"""`platform` of nodes that are known by name only."""
-UNKNOWN_ARTIST = "Unknown Artist"
-"""Artist of a record without a name: a track always has a primary artist (contract B6)."""
-VARIOUS_ARTISTS = "Various Artists"
-"""Artist of a release without a name whose tracks have different artists."""
 VARIOUS_KEY = "variousartists"
 VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
@@ -58,7 +53,7 @@ UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
 
 
 def build_artists(paths: BuildPaths) -> dict[str, int]:
-    """Write source_credit, artist_source and artist (counts still 0), and return row counts."""
+    """Write source_credit, artist_source, artist (counts still 0) and artist_alias, and return row counts."""
     with open_workbench(paths, "artists") as bench:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
@@ -91,7 +86,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         facts = {
             "source_credits": bench.write("source_credit", _SOURCE_CREDIT),
             "artist_sources": bench.write("artist_source", _ARTIST_SOURCE),
-            "artists": bench.write("artist", _ARTIST),
+            **write_artist_names(bench),
         }
         save_assignment(paths, "artist", assignment)
     return facts
@@ -267,32 +262,6 @@ UNION ALL
 SELECT s.platform, s.external_id, a.artist_id
 FROM (FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name_source USING (platform, external_id)) s
 JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
-"""
-
-# Three ranks of names: a platform's own list of artists, then its credits (the most frequent name), then credits of releases. Within the
-# first two the chain decides.
-_ARTIST = f"""
-WITH named AS (
-    SELECT a.artist_id, {rank_sql(ARTIST_NAME, "n.platform")} AS rank, s.sort_name, s.popularity,
-        {shown_name_sql("s.name", "n.platform")} AS name
-    FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
-    UNION ALL
-    SELECT artist_id, {len(ARTIST_NAME)} + {rank_sql(ARTIST_NAME)}, NULL, NULL, arg_min(name, struct_pack(a := -credits, b := name))
-    FROM (
-        SELECT a.artist_id, n.platform, {shown_name_sql("c.name", "c.platform")} AS name, count(*) AS credits
-        FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
-    ) GROUP BY artist_id, platform
-    UNION ALL
-    SELECT a.artist_id, {3 * len(ARTIST_NAME)}, NULL, NULL, min({shown_name_sql("c.name", "c.platform")})
-    FROM release_credit c JOIN name_key k USING (name)
-    JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
-        AND n.artist_id = coalesce(c.artist_id, k.key)
-    JOIN node_artist a USING (node) GROUP BY a.artist_id
-)
-SELECT artist_id, arg_min(name, struct_pack(a := rank, b := name)) AS name,
-    arg_min(sort_name, struct_pack(a := rank, b := sort_name)) AS sort_name,
-    0 AS release_count, 0 AS recording_count, coalesce(max(popularity), 0) AS popularity
-FROM named GROUP BY artist_id
 """
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
+from pipeline.build.artist_names import VARIOUS_ARTISTS
+from pipeline.build.artists import VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.credited_names import OTHER_NAME, load_other_names
 from pipeline.build.identity import find_components
 from pipeline.build.labels import count_label_releases

@@ -20,7 +20,13 @@ GROUP = "identity"
 def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     return [
-        TableStep("artists", find_tables("source_credit", "artist_source"), table_keys("recording_member"), build_artists, group=GROUP),
+        TableStep(
+            "artists",
+            find_tables("source_credit", "artist_source", "artist_alias"),
+            table_keys("recording_member"),
+            build_artists,
+            group=GROUP,
+        ),
         TableStep("labels", find_tables("label_source"), table_keys("recording_member", "source_credit"), build_labels, group=GROUP),
         TableStep(
             "releases",
