@@ -99,6 +99,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
                 "shrink": settings.largest_shrink,
                 "precision": settings.lowest_precision,
                 "recall": settings.lowest_recall,
+                "golden_precision": settings.lowest_golden_precision,
+                "golden_recall": settings.lowest_golden_recall,
                 "fall": settings.largest_fall,
                 "jump": settings.largest_jump,
                 "move": settings.largest_move,
