@@ -39,6 +39,12 @@ CREDIT_NAME = Table(
             "The artists it is read as: it begins with one that has an id and is none as a whole; several parts may be one artist.",
             nullable=True,
         ),
+        Column(
+            "owner_keys",
+            TEXT_LIST,
+            "The artists of whom it, or an artist it is read as, is another name: the platforms list it with no one else.",
+            nullable=True,
+        ),
         Column("has_id", BOOL, "Some platform gives an artist of this name an id."),
     ),
     primary_key=("name",),

@@ -49,7 +49,14 @@ def list_credits(records: pl.DataFrame) -> pl.DataFrame:
 
 
 NAME_SCHEMA = pl.Schema(
-    {"name": pl.String(), "name_key": pl.String(), "parts": pl.List(pl.String), "part_keys": pl.List(pl.String), "has_id": pl.Boolean()}
+    {
+        "name": pl.String(),
+        "name_key": pl.String(),
+        "parts": pl.List(pl.String),
+        "part_keys": pl.List(pl.String),
+        "owner_keys": pl.List(pl.String),
+        "has_id": pl.Boolean(),
+    }
 )
 
 
@@ -61,7 +68,8 @@ def build_name_table(names: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         NAME_SCHEMA, sorted by name: name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), parts (keys
-        of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), has_id.
+        of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), owner_keys (null;
+        `alias_owners.add_owner_keys` fills it), has_id.
     """
     distinct = merge_names(names)
     return add_part_keys(distinct.join(derive_name_forms(distinct["name"]), on="name"))
@@ -76,7 +84,8 @@ def add_part_keys(table: pl.DataFrame) -> pl.DataFrame:
     """Return NAME_SCHEMA, sorted by name. `table`: name (distinct), name_key, parts, has_id."""
     table = table.sort("name")
     part_keys = find_cuts(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
-    return table.join(part_keys, on="name", how="left", maintain_order="left").select(NAME_SCHEMA.names())
+    found = table.join(part_keys, on="name", how="left", maintain_order="left")
+    return found.with_columns(owner_keys=pl.lit(None, NAME_SCHEMA["owner_keys"])).select(NAME_SCHEMA.names())
 
 
 def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
@@ -197,8 +206,8 @@ def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.D
 
     Returns:
         CREDITED_SCHEMA: row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none),
-        names (list of keys, sorted, distinct), credit_names and credit_artists (the credits as in `number_credits`, the leading one
-        first), remixer_key (remixers joined; null: none).
+        names (list of keys with those of owners, sorted, distinct), credit_names and credit_artists (the credits as in `number_credits`,
+        the leading one first), remixer_key (remixers joined; null: none).
     """
     if credits_.is_empty():
         return CREDITED_SCHEMA.to_frame()
@@ -243,11 +252,11 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     `read_lead_artists`.
     """
     # Keys are numbered in their order, so that from here on only numbers are compared and sorted.
-    keys = pl.concat([names["name_key"], names["part_keys"].explode(empty_as_null=False).drop_nulls()]).unique().sort()
+    further = [names[listed].explode(empty_as_null=False).drop_nulls() for listed in ("part_keys", "owner_keys")]
+    keys = pl.concat([names["name_key"], *further]).unique().sort()
     number = pl.DataFrame({"name_key": keys}).with_row_index("number")
     key_of = names.select("name_key").join(number, on="name_key", how="left", maintain_order="left")["number"].to_numpy().astype(np.int64)
-    parts = names.select("part_keys").with_row_index("place").drop_nulls().explode("part_keys", empty_as_null=False)
-    parts = parts.join(number, left_on="part_keys", right_on="name_key", how="left", maintain_order="left")
+    parts, owners = (_number_listed_keys(names, listed, number) for listed in ("part_keys", "owner_keys"))
     first_part = np.full(names.height, _NONE)
     # NumPy keeps the last of several values for one place. In reverse order that is the first part.
     first_part[parts["place"].to_numpy()[::-1]] = parts["number"].to_numpy()[::-1]
@@ -260,10 +269,13 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     starts = find_run_starts(rows)
     run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
 
-    joined = pl.DataFrame({"run": run, "place": place.astype(np.uint32)}).join(parts.select("place", "number"), on="place")
     others = own_key != _NONE
     listed = [run << _NUMBER_BITS | key, run[others] << _NUMBER_BITS | own_key[others]]
-    everyone = np.sort(np.concatenate([*listed, joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]))
+    listed += _pack_listed(run, place, parts)
+    # An owner is one more name of the record, and never its lead: the key of an atom rests on names as delivered.
+    if owners.height:
+        listed += [*_pack_listed(run, place, owners), *_pack_listed(run[others], own[others], owners)]
+    everyone = np.sort(np.concatenate(listed))
     everyone = everyone[find_run_starts(everyone)]  # numpy.unique hashes, which takes ten times as long
     # Keys are sorted, so the empty key of placeholders can only be number 0. It names nobody.
     if len(keys) and keys[0] == "":
@@ -271,6 +283,19 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
     gathered = build_lists(offsets, keys.gather(everyone & _NUMBER))
     return pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[starts]), "names": gathered})
+
+
+def _number_listed_keys(names: pl.DataFrame, listed: str, number: pl.DataFrame) -> pl.DataFrame:
+    """Return place (row of `names`), number of the keys in a list of keys, in order."""
+    keys = names.select(listed).with_row_index("place").drop_nulls().explode(listed, empty_as_null=False)
+    keyed = keys.join(number, left_on=listed, right_on="name_key", how="left", maintain_order="left")
+    return keyed.select("place", "number")
+
+
+def _pack_listed(run: Places, place: Places, listed: pl.DataFrame) -> list[Places]:
+    """Return run and key number, packed, of the listed keys of credits in these rows of the name table."""
+    joined = pl.DataFrame({"run": run, "place": place.astype(np.uint32)}).join(listed, on="place")
+    return [joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]
 
 
 def _find_name_places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:

@@ -10,6 +10,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
+from pipeline.linkage.alias_owners import add_owner_keys, list_aliases
 from pipeline.linkage.atoms import Atoms, build_source_key, make_atoms
 from pipeline.linkage.clusters import build_clusters, find_components
 from pipeline.linkage.credits import build_name_table
@@ -47,7 +48,7 @@ def link(
 
     Args:
         records: rows of `source_recording` of any platforms; columns besides REQUIRED may be missing and count as unknown.
-        artists: rows of `source_artist` (platform, artist_id, name): the platforms' own names of credited artists.
+        artists: rows of `source_artist` (platform, artist_id, name; also aliases, sort_name): the platforms' own names of credited artists.
         links: rows of `source_link`: records that name records of other platforms.
         releases: rows of `source_release`, used with `tracks`: the barcodes.
         tracks: rows of `source_release_track`: the position of each record on a release.
@@ -65,7 +66,8 @@ def link(
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
     # All names first: where a joined name is cut depends on every other name, so slices would disagree.
-    normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
+    names = add_owner_keys(build_name_table(collect_names(records, artists)), artists, list_aliases(artists))
+    normal = normalise(records, names, artists)
     grouped = cluster_records(
         _make_atoms(normal, overrides, buckets), normal, links=links, releases=releases, tracks=tracks, overrides=overrides
     )

@@ -17,6 +17,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.engine.local import map_ordered
 from pipeline.linkage import staged_records
+from pipeline.linkage.alias_owners import add_owner_keys
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names
 
@@ -44,6 +45,7 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     found += map_ordered(partial(_collect_names, folder), slices, pool=pool)
     artists = staged_records.read_artist_names(paths).sort(TABLES["artist_name"].order)
     names = build_name_table(pl.concat([*found, artists.select("name", has_id=pl.lit(value=True))]))
+    names = add_owner_keys(names, artists, staged_records.read_aliases(paths))
     write_name_tables(paths, artists, names)
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):

@@ -15,6 +15,7 @@ from catalog_store.record_keys.new_records import read_new_records
 from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, parts, scan_table
+from pipeline.linkage.alias_owners import list_aliases
 from pipeline.linkage.release_positions import PLATFORM
 
 if TYPE_CHECKING:
@@ -109,6 +110,15 @@ def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
     return pl.concat([TABLES["artist_name"].empty(), *found])
+
+
+def read_aliases(paths: BuildPaths) -> pl.DataFrame:
+    """Return the other names that platforms list with their artists, as `alias_owners.list_aliases` does."""
+    folders = paths.staged("source_artist", CATALOG_PLATFORMS)
+    columns = ("platform", "artist_id", "name", "sort_name", "aliases", "is_placeholder")
+    has_other = (pl.col("aliases").list.len() > 0) | (pl.col("sort_name") != pl.col("name"))
+    found = [scan_table(TABLES["source_artist"], folder).select(columns).filter(has_other).collect() for folder in folders]
+    return list_aliases(pl.concat([TABLES["source_artist"].empty().select(columns), *found]))
 
 
 def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:

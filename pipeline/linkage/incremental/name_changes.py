@@ -12,6 +12,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage import staged_records
+from pipeline.linkage.alias_owners import add_owner_keys
 from pipeline.linkage.credits import (
     NO_ARTIST,
     add_part_keys,
@@ -67,11 +68,13 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     in_doubt = known.select(number_name()).to_series().is_in(doubtful.implode())
     own = artists.filter(number_name().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
     used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, collect_names(fresh)]
-    names = change_names(known, in_doubt, pl.concat(used))
+    names = add_owner_keys(change_names(known, in_doubt, pl.concat(used)), artists, staged_records.read_aliases(paths))
     write_name_tables(paths, artists, names)
-    # Only the cuts of a name can change: its own key depends on its text alone.
-    both = known.select("name", before="part_keys").join(names, on="name")
-    changed = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(number_name()).to_series()
+    # Only the cuts and the owners of a name can change: its own key depends on its text alone.
+    meaning = ("part_keys", "owner_keys")
+    both = known.select("name", *meaning).join(names.select("name", *meaning), on="name", suffix="_now")
+    is_other = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in meaning)
+    changed = both.filter(is_other).select(number_name()).to_series()
     reached = _find_atoms_crediting(night, changed, renamed.select(number_artist()).to_series())
     return Names(names, artists), lost["atom_id"].unique(), reached
 

@@ -59,6 +59,8 @@ class Days:
         self.codes = {release: f"0{4000000000000 + number % 5}" for number, release in enumerate(releases)}
         self.withdrawn: set[tuple[str, str]] = set()
         self.unlisted: set[str] = set()
+        self.listed = np.random.default_rng(seed)
+        self.aliases = {f"rare{number}": self._owner() for number in range(RARE)}
 
     def _any(self, values: tuple[object, ...]) -> object:
         return values[int(self.rng.integers(len(values)))]
@@ -103,6 +105,7 @@ class Days:
         self.names[f"id{int(self.rng.integers(len(ARTISTS)))}"] = str(self._any(ARTISTS))
         # An artist whom records credit leaves the platforms' own lists, or returns to them.
         self.unlisted ^= {f"id{int(self.rng.integers(len(ARTISTS)))}"}
+        self.aliases[f"rare{int(self.listed.integers(RARE))}"] = self._owner()
         self.places[str(self._any(tuple(self.places)))] = self._place()
         # Another barcode on the same tracks; a release that vanishes with its tracks, or returns; others of its barcode stay as they are.
         self.codes[self._release()] = f"0{4000000000000 + int(self.rng.integers(5))}"
@@ -147,7 +150,12 @@ class Days:
         return {"platform": LINKING, "entity_kind": "recording", **ends, "target_kind": "recording", "url": "https://example.org"}
 
     def _artist(self, platform: str, artist_id: str, name: str) -> dict[str, object]:
-        return {"platform": platform, "artist_id": artist_id, "name": name, "aliases": [], "is_placeholder": False}
+        aliases = [other for other, owner in self.aliases.items() if owner == (platform, artist_id)]
+        return {"platform": platform, "artist_id": artist_id, "name": name, "aliases": aliases, "is_placeholder": False}
+
+    def _owner(self) -> tuple[str, str]:
+        """Draw the artist with whom a platform lists a name; from draws of their own, so that the records stay as they are."""
+        return LINKING, f"id{int(self.listed.integers(len(ARTISTS)))}"
 
     def _write(self, paths: BuildPaths, platform: str, table: str, rows: list[dict[str, object]]) -> None:
         frame = pl.DataFrame(rows, schema=TABLES[table].polars_schema, orient="row")
@@ -204,7 +212,7 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
     paths.overrides.write_text(DECISIONS.format(sense="cannot_link"))
     link_in_stages(paths)
     publish(paths, "night-0")
-    retired, kinds = 0, set[str]()
+    retired, kinds, owned = 0, set[str](), False
     for number in range(1, 4):
         days.pass_by()
         days.stage(paths)
@@ -215,9 +223,11 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         assert content(paths) == content(other)
         kinds |= set(read_table(TABLES["edge"], paths.table("edge"))["kind"])
         assert bool(count_rows(paths.table("atom_gone"))) == (seed % 2 == 0)
+        owned |= bool(read_table(TABLES["credit_name"], paths.table("credit_name"))["owner_keys"].drop_nulls().len())
         retired += read_table(TABLES["redirect"], paths.table("redirect")).height
         publish(paths, f"night-{number}")
     assert retired > 0
+    assert owned
     assert kinds >= {"override", "link", "typo"}
     assert kinds & {"isrc", "position"}
 

@@ -1,0 +1,94 @@
+"""Names that are another name of exactly one artist: aliases, former names and sort names that platforms list.
+
+`Ye` is listed with `Kanye West` and with nobody else. So a record that credits `Ye` also counts as one of Kanye West where guards and edges
+ask for a common name (credits.py). The name of its lead stays what it is. What must not live here: memberships, because a member is not the
+group.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.linkage.credits import derive_name_forms
+
+LISTED_SCHEMA = pl.Schema({"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "alias": pl.String()})
+OWNER_SCHEMA = pl.Schema({"alias_key": pl.String(), "owner_key": pl.String()})
+MOST_OWNERS = 8
+"""Artists that list one name; a name with more of them is a plain word."""
+LEAST_CHARACTERS = 2
+"""Characters of the key of an alias: a single letter is an abbreviation."""
+_TURNED = r"^([^,]+), ([^,]+)$"
+
+
+def list_aliases(artists: pl.DataFrame) -> pl.DataFrame:
+    """Return LISTED_SCHEMA: the other names of artists, each sort name as it is and with its parts in speaking order.
+
+    `artists`: platform, artist_id, name; sort_name, aliases (a list) and is_placeholder may be missing.
+    """
+    columns = {"sort_name": pl.String(), "aliases": pl.List(pl.String()), "is_placeholder": pl.Boolean()}
+    known = artists.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in artists.columns)
+    known = known.filter(~pl.col("is_placeholder").fill_null(value=False))
+    owner = ("platform", "artist_id", "name")
+    listed = known.select(*owner, alias="aliases").explode("alias", empty_as_null=False)
+    turned = known.select(*owner, alias=pl.col("sort_name").str.replace(_TURNED, "${2} ${1}"))
+    found = pl.concat([listed, known.select(*owner, alias="sort_name"), turned.filter(pl.col("alias") != pl.col("name"))])
+    return found.drop_nulls().filter(pl.col("alias") != pl.col("name")).select(LISTED_SCHEMA.names())
+
+
+def add_owner_keys(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    """Return a name table with `owner_keys`: the artists of whom each name, or each artist it is read as, is another name.
+
+    Args:
+        names: as `credits.build_name_table` returns, over all names of the build and of `artists`.
+        artists: platform, artist_id, name of all artists.
+        listed: as `list_aliases` returns.
+    """
+    owners = find_alias_owners(names, artists, listed)
+    if owners.is_empty():
+        return names
+    # Few names have an owner, so only their rows are looked at as lists.
+    parts = names.select("name", alias_key="part_keys").drop_nulls().explode("alias_key", empty_as_null=False)
+    owned = pl.concat([names.select("name", alias_key="name_key"), parts]).join(owners, on="alias_key")
+    read = pl.concat(
+        [names.select("name", owner_key="name_key").join(owned, on="name", how="semi"), parts.rename({"alias_key": "owner_key"})]
+    )
+    found = owned.join(read, on=["name", "owner_key"], how="anti").group_by("name").agg(owner_keys=pl.col("owner_key").unique().sort())
+    return names.drop("owner_keys").join(found, on="name", how="left", maintain_order="left").select(names.columns)
+
+
+def find_alias_owners(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    """Return OWNER_SCHEMA: the keys of names, and the key of the one artist whose other name each is. Arguments as for `add_owner_keys`.
+
+    A name proves nothing if a platform gives it to two artists, as their own or as another name. Artists that list it under different
+    names count as one if all the others' names are listed with one of them (`Puff Daddy`, `P. Diddy` and `Diddy`).
+    """
+    keys = names.select("name", "name_key")
+    new = listed.select(name="alias").unique().join(keys, on="name", how="anti")
+    alias_keys = pl.concat([keys, derive_name_forms(new["name"]).select("name", "name_key")])
+    pairs = (
+        listed.join(alias_keys.rename({"name": "alias", "name_key": "alias_key"}), on="alias")
+        .join(keys.rename({"name_key": "owner_key"}), on="name")
+        .filter(
+            pl.col("alias_key") != pl.col("owner_key"),
+            pl.col("owner_key") != "",
+            pl.col("alias_key").str.len_chars() >= LEAST_CHARACTERS,
+        )
+        .select("platform", "artist_id", "alias_key", "owner_key")
+        .unique()
+    )
+    named = artists.join(keys, on="name").select("platform", "artist_id", alias_key="name_key")
+    bearers = pl.concat([pairs.select(named.columns), named.join(pairs, on="alias_key", how="semi")]).unique()
+    shared = bearers.filter(pl.struct("platform", "alias_key").is_duplicated())
+    return _choose_owners(pairs.join(shared, on="alias_key", how="anti").select("alias_key", "owner_key").unique())
+
+
+def _choose_owners(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs alias_key, owner_key (distinct) of the names that have one owner, or one that lists all their other owners."""
+    counted = pairs.with_columns(others=pl.len().over("alias_key") - 1).filter(pl.col("others") < MOST_OWNERS)
+    several = counted.filter(pl.col("others") > 0)
+    both = several.join(several.select("alias_key", other="owner_key"), on="alias_key").filter(pl.col("owner_key") != pl.col("other"))
+    listing = both.join(pairs, left_on=["other", "owner_key"], right_on=["alias_key", "owner_key"], how="semi")
+    heads = listing.group_by("alias_key", "owner_key").agg(pl.len(), pl.col("others").first()).filter(pl.col("len") == pl.col("others"))
+    # Two artists may list each other; either name then serves, and the smaller one does not depend on the order of the rows.
+    chosen = heads.group_by("alias_key").agg(pl.col("owner_key").min())
+    return pl.concat([counted.filter(pl.col("others") == 0).select(OWNER_SCHEMA.names()), chosen])
