@@ -117,9 +117,11 @@ def require_usable(settings: Settings) -> None:
 def simulate(options: argparse.Namespace) -> int:
     """Write a simulated world as dumps, with its truth."""
     from pipeline.engine.local import map_ordered  # noqa: PLC0415
-    from simulator import SimulationSettings, write_world  # noqa: PLC0415
+    from simulator import SimulationSettings, draw_harsh_settings, write_world  # noqa: PLC0415
 
     settings = SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints)
+    if options.world == "harsh":
+        settings = draw_harsh_settings(settings)
     write_world(settings.make_dirtier(options.dirt), options.out, log.info, map_blocks=map_ordered)
     return 0
 
@@ -304,6 +306,9 @@ def _build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("simulate", help="write a simulated world as dumps", description=simulate.__doc__)
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
     command.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the world (default %(default)s)")
+    command.add_argument(
+        "--world", choices=["plain", "harsh"], default="plain", help="harsh: regimes of dirt per platform, drawn from the seed"
+    )
     command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor for all error rates (default %(default)s)")
     command.add_argument(
         "--fingerprints",

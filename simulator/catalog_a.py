@@ -15,7 +15,8 @@ from catalog_store.platforms import CATALOG_A
 from simulator.cast import list_artists, list_other_names, make_cast, spell_labels
 from simulator.files import insert_broken_lines
 from simulator.genre_words import CATALOG_A as GENRES
-from simulator.nested import draw_main_strings, format_clock_duration
+from simulator.mixed_fields import list_strays
+from simulator.nested import draw_main_strings, format_clock_duration, format_written_duration
 from simulator.randomness import draw_flags, make_base62_ids, make_generator
 from simulator.rows import CREDITS, build_label_truth, build_platform_rows, spell_artists
 from simulator.songs import NOBODY
@@ -110,7 +111,10 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     )
     releases = releases.with_columns(_number_names(settings, releases, "artist"))
     rows = rows.join(
-        releases.select("release", "is_vinyl", pl.col("kind").alias("release_kind")), on="release", how="left", maintain_order="left"
+        releases.select("release", "is_vinyl", pl.col("kind").alias("release_kind"), pl.col("artist").alias("release_artist")),
+        on="release",
+        how="left",
+        maintain_order="left",
     ).with_columns(draw=pl.Series(rng.random(len(rows))), anv_draw=pl.Series(rng.random(len(rows))))
     out = Part(truth=build_truth(rows.select(pl.concat_str("id", "n", separator="-")).to_series(), rows))
     strings, positions = draw_main_strings(releases["main"].to_numpy(), GENRES, rng, settings, always=True)
@@ -146,13 +150,15 @@ def number_label_names(settings: SimulationSettings) -> pl.Series:
 def _number_names(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
     """Return `Name (2)` for the second artist of a name; the printed name has no number."""
     # Nobody is -1: clipping makes the lookup valid, and the branch below leaves those names alone.
-    numbers = pl.Series(make_cast(settings).numbers).gather(frame[credit].clip(lower_bound=0))
+    known = make_cast(settings).numbers
+    numbers = pl.Series(known).gather(frame[credit].clip(0, len(known) - 1))
     name = pl.col(f"{credit}_name")
     return (
         frame.select(f"{credit}_name")
         .with_columns(n=numbers, who=frame[credit])
         .select(
-            pl.when((pl.col("n") > 1) & (pl.col("who") != NOBODY))
+            # Strays have numbers above those of the cast, and a name of their own.
+            pl.when((pl.col("n") > 1) & (pl.col("who") != NOBODY) & (pl.col("who") < len(known)))
             .then(pl.concat_str(name, pl.lit(" ("), "n", pl.lit(")")))
             .otherwise(name)
             .alias(f"{credit}_name")
@@ -169,7 +175,7 @@ def _build_files(
         build_file_name(settings, "releases"): insert_broken_lines(
             records, broken, make_generator(settings.seed, "catalog_a broken", block)
         ),
-        build_file_name(settings, "artists"): join_records(_build_artist_records(settings, block, old=old)),
+        build_file_name(settings, "artists"): join_records(_build_artist_records(settings, block, list_strays(settings, rows), old=old)),
         build_file_name(settings, "masters"): join_records(_build_master_records(releases)),
     }
     # Labels belong to no block, so the first one writes them all.
@@ -227,7 +233,9 @@ def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
         pl.when(has_second).then(_build_artist("second_artist", pl.when(joins).then(pl.lit("Featuring")), old=old)).otherwise(pl.lit("")),
         pl.when(joins).then(_build_artist("guest", none, old=old)).otherwise(pl.lit("")),
     )
-    shows_people = (pl.col("release_kind") == "compilation") | has_second | joins | (pl.col("anv_draw") < PRINTED_OTHERWISE)
+    # In the harsh world a track may have another artist than its release.
+    differs = (pl.col("artist") != pl.col("release_artist")) & (pl.col("artist") != NOBODY)
+    shows_people = differs | (pl.col("release_kind") == "compilation") | has_second | joins | (pl.col("anv_draw") < PRINTED_OTHERWISE)
     extra = pl.concat_str(
         pl.when((pl.col("remixer") != NOBODY) & (pl.col("kind") == "remix") & (pl.col("draw") < REMIX_CREDITS))
         .then(_build_artist("remixer", none, old=old, role="Remix"))
@@ -241,7 +249,7 @@ def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
         pl.lit("<track>"),
         build_element("position", position, always=old),
         build_element("title", escape_text(pl.col("title"))),
-        build_element("duration", format_clock_duration(pl.col("duration_ms")), always=old),
+        build_element("duration", _write_duration(rows), always=old),
         pl.when(shows_people).then(pl.concat_str(pl.lit("<artists>"), people, pl.lit("</artists>"))).otherwise(pl.lit("")),
         pl.when(extra != "").then(pl.concat_str(pl.lit("<extraartists>"), extra, pl.lit("</extraartists>"))).otherwise(pl.lit("")),
         pl.lit("</track>"),
@@ -275,6 +283,12 @@ def _build_track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     )
 
 
+def _write_duration(rows: pl.DataFrame) -> pl.Expr:
+    usual = format_clock_duration(pl.col("duration_ms"))
+    # Only rows of the harsh world have a notation.
+    return format_written_duration(pl.col("duration_ms"), pl.col("notation"), usual) if "notation" in rows.columns else usual
+
+
 def _build_release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -> pl.Series:
     year, month, day = (pl.col(name).cast(pl.String) for name in ("year", "month", "day"))
     exact = pl.concat_str(year.str.zfill(4), month.str.zfill(2), day.str.zfill(2), separator="-")
@@ -283,6 +297,8 @@ def _build_release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: b
     released = (
         pl.when("is_bogus")
         .then(pl.lit("0197"))
+        .when(pl.col("year") == 0)
+        .then(pl.lit(None, dtype=pl.String))
         .when(draw < nothing)
         .then(pl.lit(None, dtype=pl.String))
         .when(draw < only_year)
@@ -370,10 +386,10 @@ def _build_release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: b
     return releases.join(_build_track_elements(rows, old=old), on="release", how="inner", maintain_order="left").select(record).to_series()
 
 
-def _build_artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
+def _build_artist_records(settings: SimulationSettings, block: int, strays: pl.DataFrame, *, old: bool) -> pl.Series:
     numbers = list_artists(settings, CATALOG_A, block)
     frame = pl.DataFrame({"artist": numbers, "artist_name": spell_artists(settings, CATALOG_A, pl.Series(numbers))})
-    frame = frame.with_columns(_number_names(settings, frame, "artist"))
+    frame = pl.concat([frame.with_columns(_number_names(settings, frame, "artist")), strays.rename({"name": "artist_name"})])
     printed = pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. ")
     others = list_other_names(settings, CATALOG_A, numbers).group_by("artist", maintain_order=True).agg("other")
     frame = frame.join(others, on="artist", how="left", maintain_order="left")

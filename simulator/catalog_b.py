@@ -19,6 +19,7 @@ from simulator.catalog_b_links import build_links
 from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, name_member
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
+from simulator.mixed_fields import list_strays
 from simulator.nested import draw_main_strings
 from simulator.randomness import draw_flags, make_generator, make_uuids
 from simulator.rows import build_label_truth, build_platform_rows, make_block, spell_artists
@@ -98,7 +99,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     groups = [
         _build_recording_tables(settings, source, entities, first),
         _build_release_tables(source, releases, rows, first),
-        _build_artist_tables(settings, block),
+        _build_artist_tables(settings, block, list_strays(settings, recordings)),
         _build_work_tables(settings, block, good, source),
         _build_tag_tables(settings, source, good, releases),
         build_links(settings, block, good, releases, rng),
@@ -131,7 +132,8 @@ def _build_titles(settings: SimulationSettings, source: PlatformRows) -> pl.Data
 def _choose_credit(shared: pl.Expr) -> pl.Expr:
     """Return the row id of the artist credit: the artist's own, or a shared one with the number of its recording."""
     several = (pl.col("second_artist") != NOBODY) | (pl.col("guest") != NOBODY)
-    return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
+    alone = pl.when(pl.col("artist") == NOBODY).then(VARIOUS_ID).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
+    return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(alone)
 
 
 def _build_releases(source: PlatformRows, first: int) -> pl.DataFrame:
@@ -308,7 +310,7 @@ def _build_release_tables(source: PlatformRows, releases: pl.DataFrame, rows: pl
     }
 
 
-def _build_artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
+def _build_artist_tables(settings: SimulationSettings, block: int, strays: pl.DataFrame) -> dict[str, bytes]:
     """Return every artist of the block with its own credit; Various Artists is in the first block."""
     numbers = list_artists(settings, CATALOG_B, block)
     own = pl.DataFrame(
@@ -318,6 +320,8 @@ def _build_artist_tables(settings: SimulationSettings, block: int) -> dict[str, 
             "name": spell_artists(settings, CATALOG_B, pl.Series(numbers)),
         }
     )
+    stray_gids = make_uuids(strays["artist"].to_numpy(), "catalog_b artist")
+    own = pl.concat([own, strays.select(id=pl.col("artist") + FIRST_ARTIST_ID, gid=stray_gids, name="name")])
     if block == 0:
         own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "gid": [VARIOUS_GID], "name": ["Various Artists"]}), own])
     sort_name = pl.col("name").str.replace(r"^(The) (.+)$", "$2, $1")

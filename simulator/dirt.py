@@ -28,7 +28,7 @@ _FULL_WIDTH = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
 _NEIGHBOURS = "esairtonlducmpghvfbqjxyzkw"
 
 
-def _mistype(text: str, kind: int, place: float, letter: int) -> str:
+def mistype(text: str, kind: int, place: float, letter: int) -> str:
     """Apply one edit: 0 substitutes, 1 deletes, 2 inserts, 3 transposes; other scripts get a letter of their own."""
     position = 1 + int(place * (len(text) - 2))
     other = _NEIGHBOURS[letter % len(_NEIGHBOURS)] if text.isascii() else text[letter % len(text)]
@@ -46,7 +46,7 @@ def _add_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.S
     rows = np.nonzero(hit)[0]
     kinds, places, letters = rng.integers(0, 4, len(rows)), rng.random(len(rows)), rng.integers(0, 997, len(rows))
     edited = [
-        _mistype(text, kind, place, letter)
+        mistype(text, kind, place, letter)
         for text, kind, place, letter in zip(texts.gather(rows).to_list(), kinds.tolist(), places.tolist(), letters.tolist(), strict=True)
     ]
     # `scatter` writes into the series it is called on: without the clone the clean names would be lost for all who come later.

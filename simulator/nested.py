@@ -78,6 +78,25 @@ def format_clock_duration(milliseconds: pl.Expr) -> pl.Expr:
     )
 
 
+def format_written_duration(milliseconds: pl.Expr, notation: pl.Expr, usual: pl.Expr) -> pl.Expr:
+    """Return a duration as people type it: `notation` 0 is `usual`, then `4m 5sec`, `245000`, `4.08` (minutes), `04:05`, `245`, `4'05"`."""
+    seconds = (milliseconds / 1000).round().cast(pl.Int64)
+    minutes, rest = (seconds // 60).cast(pl.String), seconds % 60
+    two = rest.cast(pl.String).str.zfill(2)
+    written = (
+        pl.concat_str(minutes, pl.lit("m "), rest.cast(pl.String), pl.lit("sec")),
+        milliseconds.cast(pl.String),
+        (milliseconds / 60_000).round(2).cast(pl.String),
+        pl.concat_str(minutes.str.zfill(2), two, separator=":"),
+        seconds.cast(pl.String),
+        pl.concat_str(minutes, pl.lit("'"), two, pl.lit('"')),
+    )
+    out = usual
+    for number, text in enumerate(written, 1):
+        out = pl.when(notation == number).then(text).otherwise(out)
+    return out
+
+
 def build_slug(text: pl.Expr) -> pl.Expr:
     """Return lower-case words joined by hyphens; `-` when no Latin letter remains."""
     plain = (

@@ -15,7 +15,8 @@ from simulator import codes
 from simulator.cast import make_cast
 from simulator.names import draw_titles
 from simulator.randomness import draw_flags, make_generator
-from simulator.songs import KINDS, LAST_YEAR, NOBODY
+from simulator.regimes import draw_repertoire
+from simulator.songs import FIRST_SHOW, KINDS, LAST_YEAR, NOBODY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +33,7 @@ REMASTER_AFTER_YEARS = 14
 RELEASES_PER_RECORDING = 2
 """Bound on releases per recording of a block: spaces the running numbers of the blocks."""
 TITLE_SONG = 0.35
-LIVE = KINDS.index("live")
+LIVE, MIX_CUT = KINDS.index("live"), KINDS.index("mix_cut")
 BONUS = [KINDS.index(kind) for kind in ("acoustic", "demo", "instrumental")]
 """Kinds of tracks that a deluxe edition adds to the album."""
 DELUXE_WORDS = (" (Deluxe Edition)", " (Deluxe)", " (Deluxe Version)", " (Expanded Edition)")
@@ -56,8 +57,9 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     rng = make_generator(settings.seed, "releases", block)
     songs, recordings = made.songs, made.recordings
     artist, song, variant = songs["artist"].to_numpy(), recordings["song"].to_numpy(), recordings["variant"].to_numpy()
-    originals, live = np.nonzero(variant == 0)[0], np.nonzero(variant == LIVE)[0]
-    mixes = np.nonzero((variant > 0) & (variant != LIVE))[0]
+    is_live = (variant == LIVE) | (variant >= FIRST_SHOW)
+    originals, live, cuts = np.nonzero(variant == 0)[0], np.nonzero(is_live)[0], np.nonzero(variant == MIX_CUT)[0]
+    mixes = np.nonzero((variant > 0) & ~is_live & (variant != MIX_CUT))[0]
     layers = _Layers()
     group, kind = _group_songs(rng, artist)
     leaders = np.unique(group, return_index=True)[1]
@@ -70,8 +72,10 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     on_extra = originals[extra[song[originals]]]
     singles = layers.add(np.nonzero(extra)[0], SINGLE, extra_number[song[on_extra]], on_extra, is_home=False)
     layers.place(np.where(extra, singles + extra_number, group)[song[mixes]], mixes, is_home=True)
-    _, live_first, live_release = np.unique(artist[song[live]], return_index=True, return_inverse=True)
-    layers.add(song[live][live_first], LIVE_ALBUM, live_release, live, is_home=True)
+    # A show of a tour is an album of its own; the other live takes of an artist stand on one.
+    nights = artist[song[live]] * len(KINDS) + variant[live]
+    _, live_first, live_release = np.unique(nights, return_index=True, return_inverse=True)
+    first_live = layers.add(song[live][live_first], LIVE_ALBUM, live_release, live, is_home=True)
     reissued = (kind == ALBUM)[leaders] & (songs["year"].to_numpy()[leaders] <= LAST_YEAR - REMASTER_AFTER_YEARS)
     reissued &= draw_flags(rng, len(leaders), settings.remaster_editions)
     remastered = originals[reissued[group[song[originals]]]]
@@ -81,14 +85,24 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     enlarged &= np.isin(np.arange(len(leaders)), group[song[bonus]])
     deluxe = np.concatenate([tracks[enlarged[group[song[tracks]]]] for tracks in (originals, bonus)])
     layers.add(leaders[enlarged], DELUXE, (np.cumsum(enlarged) - 1)[group[song[deluxe]]], deluxe, is_home=False)
-    compiled, compilation = _draw_compilations(rng, originals, songs["main"].to_numpy()[song[originals]])
+    share = draw_repertoire(settings.seed).compilations if settings.is_harsh else COMPILED_SHARE
+    compiled, compilation = _draw_compilations(rng, originals, songs["main"].to_numpy()[song[originals]], share)
     firsts = np.unique(compilation, return_index=True)[1]
     layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
+    if len(cuts):
+        # A cut stands on its DJ mix alone.
+        cuts = rng.permutation(cuts)
+        layers.add(song[cuts[::COMPILATION_LENGTH]], COMPILATION, np.arange(len(cuts)) // COMPILATION_LENGTH, cuts, is_home=True)
     heads, kinds, placements = layers.build_columns()
     named_after = np.arange(len(heads))
     # Editions have the title of their album.
     named_after[kinds == EDITION], named_after[kinds == DELUXE] = np.nonzero(reissued)[0], np.nonzero(enlarged)[0]
-    return Releases(_build_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
+    releases = _build_release_columns(settings, block, made, rng, heads, kinds, named_after)
+    if settings.is_harsh:
+        shows = pl.lit("Live at ") + recordings["place"].gather(live[live_first])
+        titles = releases["title"].scatter(first_live + np.arange(len(live_first)), pl.select(shows).to_series())
+        releases = releases.with_columns(titles)
+    return Releases(releases, placements)
 
 
 def _group_songs(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -143,10 +157,10 @@ class _Layers:
 
 
 def _draw_compilations(
-    rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64]
+    rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64], share: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return recordings and their compilation (from 0): hits of one main genre, no recording twice on one compilation."""
-    count = int(len(originals) * COMPILED_SHARE / COMPILATION_LENGTH)
+    count = int(len(originals) * share / COMPILATION_LENGTH)
     by_main = {int(main): originals[mains == main] for main in np.unique(mains)}
     wanted = rng.choice(mains, count) if count else mains[:0]
     chosen_rows: list[npt.NDArray[np.int64]] = []

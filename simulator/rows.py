@@ -16,8 +16,10 @@ from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
 from simulator.cast import find_platform_bit, make_cast, spell_platform_names
 from simulator.dirt import corrupt_dates, corrupt_durations, corrupt_gtins, corrupt_isrcs
 from simulator.randomness import draw_flags, make_generator
+from simulator.regimes import draw_regime
 from simulator.releases import Releases, make_releases
 from simulator.songs import NOBODY, Songs, make_songs
+from simulator.spoilt_values import spoil_codes, spoil_lengths, spoil_releases, swap_tracks
 from simulator.world_part import build_entity_truth
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class PlatformRows:
     second_guest, remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
     rng: np.random.Generator
     """The generator for whatever the platform's own form draws."""
+    platform: str
+    block: int
 
 
 @lru_cache(maxsize=2)
@@ -107,6 +111,9 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     if platform == CATALOG_B:
         # Only recordings whose first release is carried count here, as in `sizes` above.
         kept = kept.filter(pl.col("is_home").any().over("recording"))
+    if settings.is_harsh:
+        regime, harsh = draw_regime(settings.seed, platform), make_generator(settings.seed, f"spoilt/{platform}", block)
+        kept = swap_tracks(kept, regime, harsh)
     rows = _join_row_columns(world, kept)
     # Some platforms list a guest as a second primary artist.
     promoted = (
@@ -140,7 +147,12 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     releases = releases.join(counts, on="release", how="inner", maintain_order="left")
     dates = corrupt_dates(releases.select("year", "month", "day"), rng, settings)
     releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=corrupt_gtins(releases["gtin"], rng, settings))
-    return PlatformRows(releases, rows, rng)
+    if settings.is_harsh:
+        # The half without codes carries none, whatever single errors put there.
+        rows = rows.with_columns(isrc=pl.when("has_codes").then("isrc"))
+        rows = spoil_lengths(spoil_codes(rows, regime, harsh), regime, harsh)
+        releases = spoil_releases(releases, regime, harsh)
+    return PlatformRows(releases, rows, rng, platform, block)
 
 
 def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.uint8], bit: int) -> pl.Series:
@@ -159,11 +171,13 @@ def _join_row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
     recording = placements["recording"].to_numpy()
     recordings = world.made.recordings[recording]
     songs = world.made.songs[recordings["song"].to_numpy()]
+    # Absent in a plain world.
+    further = [name for name in ("composer", "movement") if name in songs.columns]
     return pl.concat(
         [
             placements,
             recordings.drop("variant"),
-            songs.select("title", "artist", "second_artist", "guest", "second_guest", "main", "work"),
+            songs.select("title", "artist", "second_artist", "guest", "second_guest", "main", "work", *further),
             world.laid.releases[placements["release"].to_numpy()].select("remaster_year"),
         ],
         how="horizontal",

@@ -93,6 +93,7 @@ class SimulationSettings:
     recordings_per_block: int = 40_000
     dump_date: date = date(2026, 11, 1)
     alternative_forms: bool = False
+    is_harsh: bool = False
 
     streamsvc_a: PlatformRates = PlatformRates(0.85, 0.02, 0.002, 300, 0.6, 1.0)
     streamsvc_b: PlatformRates = PlatformRates(0.55, 0.05, 0.003, 300, 0.8, 0.15)

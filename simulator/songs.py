@@ -16,6 +16,7 @@ from simulator.cast import list_block_artists, make_cast
 from simulator.genre_words import MAINS
 from simulator.names import draw_places, draw_titles
 from simulator.randomness import draw_flags, draw_weighted, make_generator
+from simulator.repertoire import SHOWS, draw_further_variants, extend_songs, has_codes, name_shows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,11 +59,23 @@ VARIANTS = (
     Variant("sped_up", 0.01, 0.01, 0.84, (("Sped Up", "", 1),)),
     Variant("karaoke", 0.0, 0.003, 1.0, (("Karaoke Version", "", 1),)),
 )
+FURTHER_VARIANTS = (
+    Variant("clean", 0, 0, 1.0, (("Clean", "", 0.5), ("Clean Version", "", 0.3), ("Edited", "", 0.2))),
+    Variant("rerecorded", 0, 0, 1.03, (("Re-Recorded", "", 0.4), ("Re-Recorded Version", "", 0.4), ("New Recording", "", 0.2))),
+    Variant("slowed", 0, 0, 1.2, (("Slowed", "", 0.5), ("Slowed + Reverb", "", 0.5))),
+    Variant("mix_cut", 0, 0, 0.65, (("Mixed", "", 0.7), ("DJ Mix", "", 0.3))),
+    *(Variant("live", 0, 0, 1.08, (("Live", "", 0.5), ("Live at ", "", 0.35), ("Live in ", "", 0.15)), "place") for _ in range(SHOWS)),
+)
+"""Kinds of the harsh world, whose shares `regimes.Repertoire` draws; a tour has a slot for each show."""
+ALL_VARIANTS = VARIANTS + FURTHER_VARIANTS
+CLEAN = len(VARIANTS)
+CLEAN_SPREAD = 0.05
+FIRST_SHOW = len(ALL_VARIANTS) - SHOWS
 SECOND_REMIX = tuple(
-    int(kind.needs == "remixer" and kind.dance_share < VARIANTS[position - 1].dance_share) for position, kind in enumerate(VARIANTS)
+    int(kind.needs == "remixer" and kind.dance_share < ALL_VARIANTS[position - 1].dance_share) for position, kind in enumerate(ALL_VARIANTS)
 )
 """1 for the second of the two remix slots."""
-KINDS = tuple(variant.kind for variant in VARIANTS)
+KINDS = tuple(variant.kind for variant in ALL_VARIANTS)
 GUESTS = {"Hip-Hop": 0.32, "R&B": 0.25, "Pop": 0.2, "Latin": 0.25}
 DANCE_GUESTS, OTHER_GUESTS = 0.14, 0.04
 SECOND_GUEST, SECOND_PRIMARY = 0.12, 0.06
@@ -124,6 +137,8 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     # Every artist has one song before the weights decide about the rest.
     artists = np.concatenate([own, own[draw_weighted(rng, cast.weights[own], wanted - len(own))]])
     has = _draw_variants(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)
+    if settings.is_harsh:
+        has = np.hstack([has, draw_further_variants(settings, block, artists)])
     # Songs are drawn until their recordings reach the wanted number; the last song loses the surplus.
     last = int(np.searchsorted(np.cumsum(has.sum(axis=1)), wanted))
     artists, has = artists[: last + 1], has[: last + 1]
@@ -133,6 +148,8 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     order = np.argsort(artists, kind="stable")
     artists, has = artists[order], has[order]
     songs = _build_song_columns(settings, block, cast, artists)
+    if settings.is_harsh:
+        songs = extend_songs(settings, block, songs)
     song, variant = np.nonzero(has)
     return Songs(songs, _build_recording_columns(settings, block, cast, songs, song, variant, first))
 
@@ -212,13 +229,17 @@ def _build_recording_columns(
     # Twins may lie in different blocks, so their common length comes from a stream without a block.
     alike = make_generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
     song_ms = np.where(twins == NOBODY, song_ms, alike + make_generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
-    length = np.array([kind.length for kind in VARIANTS])[variant]
+    if settings.is_harsh:
+        song_ms = song_ms[songs["model"].to_numpy()] * songs["tempo"].to_numpy()
+    length = np.array([kind.length for kind in ALL_VARIANTS])[variant]
     # The original has the length of the song; every other variant varies around its factor.
     own = np.where(variant == 0, 0, rng.normal(0, SAME_SONG_SPREAD, count))
+    # A clean edit replaces words and nothing else.
+    own = np.where(variant == CLEAN, own * CLEAN_SPREAD, own)
     milliseconds = (song_ms[song] * length * np.exp(own)).clip(min=45_000).astype(np.int64)
     before, after = _draw_wordings(rng, variant)
     remixers = _draw_remixers(rng, cast, artist, slot=np.array(SECOND_REMIX)[variant])
-    is_remix = np.array([kind.needs == "remixer" for kind in VARIANTS])[variant]
+    is_remix = np.array([kind.needs == "remixer" for kind in ALL_VARIANTS])[variant]
     numbers = (first + np.arange(count)) * NUMBERS_PER_RECORDING
     years = songs["year"].to_numpy()[song] + np.where(draw_flags(rng, count, 0.27), rng.integers(5, 25, count), 0)
     countries = cast.countries[artist]
@@ -229,7 +250,7 @@ def _build_recording_columns(
     shared = np.where(draw_flags(rng, count, settings.shared_isrc), sibling, np.arange(count))
     second = codes.build_isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
     fame = cast.popularity[artist]
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         {
             "true_id": first + 1 + np.arange(count),
             "song": song,
@@ -248,6 +269,13 @@ def _build_recording_columns(
             "popularity": (fame * rng.beta(2, 3, count) * np.where(variant == 0, 1, 0.6)).round(4),
         }
     )
+    if not settings.is_harsh:
+        return frame
+    coded, shows = pl.Series(has_codes(settings, artist)), np.nonzero(variant >= FIRST_SHOW)[0]
+    places = frame["place"].clone().scatter(shows, name_shows(settings, artist[shows], variant[shows]))
+    return frame.with_columns([pl.when(coded).then(name).alias(name) for name in ("isrc", "second_isrc", "edition_isrc")]).with_columns(
+        place=places, has_codes=coded
+    )
 
 
 def _draw_remixers(
@@ -265,7 +293,7 @@ def _draw_wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> 
     # Objects and not fixed-width text, which would cut longer wordings.
     before = np.full(len(variant), "", dtype=object)
     after = np.full(len(variant), "", dtype=object)
-    for number, kind in enumerate(VARIANTS):
+    for number, kind in enumerate(ALL_VARIANTS):
         rows = np.nonzero(variant == number)[0]
         drawn = draw_weighted(rng, [weight for _, _, weight in kind.wordings], len(rows))
         before[rows] = np.array([text for text, _, _ in kind.wordings], dtype=object)[drawn]

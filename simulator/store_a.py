@@ -14,6 +14,7 @@ from catalog_store.platforms import STORE_A
 from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STORE_A as GENRES
+from simulator.mixed_fields import list_strays
 from simulator.nested import build_credit_list, build_slug, draw_main_strings, format_clock_duration
 from simulator.randomness import draw_flags
 from simulator.rows import build_label_truth, build_platform_rows, spell_artists
@@ -281,6 +282,8 @@ def _build_csv_tables(
         cast = make_cast(settings)
         everyone = pl.Series(np.arange(len(cast.names)))
         artists = pl.DataFrame({"artist_id": everyone + FIRST_ARTIST_ID, "artist_name": spell_artists(settings, STORE_A, everyone)})
+        strays = list_strays(settings, tracks).select(artist_id=pl.col("artist") + FIRST_ARTIST_ID, artist_name="name")
+        artists = pl.concat([artists, strays])
         labels = pl.DataFrame(
             {"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": spell_labels(settings, STORE_A)}
         )

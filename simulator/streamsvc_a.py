@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_A
-from simulator.cast import list_artists, make_cast, spell_labels, spell_platform_names
+from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_A as GENRES
+from simulator.mixed_fields import list_strays
 from simulator.nested import build_credit_list, draw_main_strings
 from simulator.randomness import draw_flags, make_base62_ids, make_generator
 from simulator.rows import CREDITS, build_platform_rows, spell_artists
@@ -89,7 +90,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     out.files = {
         "tracks.parquet": pl.concat([tracks, broken]),
         "albums.parquet": albums,
-        "artists.parquet": _build_artists(settings, block),
+        "artists.parquet": _build_artists(settings, block, list_strays(settings, rows)),
         "track_artists.parquet": _build_track_artists(rows),
         "artist_albums.parquet": _build_artist_albums(albums, source, rows),
         "artist_genres.parquet": _build_artist_genres(settings, block),
@@ -172,7 +173,7 @@ def _build_broken_tracks(settings: SimulationSettings, source: PlatformRows, tra
     )
 
 
-def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
+def _build_artists(settings: SimulationSettings, block: int, strays: pl.DataFrame) -> pl.DataFrame:
     numbers = list_artists(settings, STREAMSVC_A, block)
     popularity = make_cast(settings).popularity[numbers]
     own = pl.DataFrame(
@@ -185,6 +186,8 @@ def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
             "popularity": (popularity * 100).round().astype(np.int64),
         }
     )
+    if len(strays):
+        own = pl.concat([own, _build_stray_artists(strays)])
     # Various Artists belongs to no block and is written once.
     if block:
         return own
@@ -197,6 +200,17 @@ def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
         "popularity": 0,
     }
     return pl.concat([pl.DataFrame(various, schema=own.schema), own])
+
+
+def _build_stray_artists(strays: pl.DataFrame) -> pl.DataFrame:
+    return strays.select(
+        rowid=pl.col("artist") + FIRST_ARTIST_ROWID,
+        id=make_base62_ids(strays["artist"].to_numpy(), "streamsvc_a artist"),
+        fetched_at=FETCHED_MS + pl.col("artist"),
+        name="name",
+        followers_total=pl.lit(0, dtype=pl.Int64),
+        popularity=pl.lit(0, dtype=pl.Int64),
+    )
 
 
 def _build_track_artists(rows: pl.DataFrame) -> pl.DataFrame:
@@ -249,9 +263,9 @@ def _build_artist_genres(settings: SimulationSettings, block: int) -> pl.DataFra
 
 def _encode_track_objects(settings: SimulationSettings, source: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
     """Return track objects of the web interface; a few lines are broken, a few are local files without id."""
-    # Ids of all artists at once: credits name artists of every block.
-    ids = make_base62_ids(np.arange(len(spell_platform_names(settings, STREAMSVC_A))), "streamsvc_a artist")
-    with_ids = rows.with_columns(ids.gather(rows[credit].clip(lower_bound=0)).alias(f"{credit}_id") for credit in CREDITS)
+    with_ids = rows.with_columns(
+        make_base62_ids(rows[credit].clip(lower_bound=0).to_numpy(), "streamsvc_a artist").alias(f"{credit}_id") for credit in CREDITS
+    )
     album = albums.select(
         "rowid",
         pl.struct(

@@ -15,6 +15,7 @@ from catalog_store.platforms import STREAMSVC_B
 from simulator import epf
 from simulator.cast import list_artists, spell_labels
 from simulator.genre_words import STREAMSVC_B as GENRES
+from simulator.mixed_fields import list_strays
 from simulator.nested import build_credit_list, draw_main_strings
 from simulator.randomness import make_uuids
 from simulator.rows import build_platform_rows, spell_artists
@@ -113,7 +114,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     out.files = {
         build_export_path(settings, "song"): _add_maps(_build_songs(pl.concat([songs, broken]))),
         build_export_path(settings, "album"): _add_maps(_build_albums(albums, songs)),
-        build_export_path(settings, "artist"): _add_maps(_build_artists(settings, block)),
+        build_export_path(settings, "artist"): _add_maps(_build_artists(settings, block, list_strays(settings, rows))),
     }
     artists = pl.Series(list_artists(settings, STREAMSVC_B, block))
     out.entities = {
@@ -121,7 +122,9 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         "release": build_entity_truth("release", albums["id"], albums["number"]),
     }
     if settings.alternative_forms:
-        out.alternative = epf.build_files(settings, block, albums, songs, _build_artists(settings, block), source)
+        out.alternative = epf.build_files(
+            settings, block, albums, songs, _build_artists(settings, block, list_strays(settings, rows)), source
+        )
     return out
 
 
@@ -155,10 +158,12 @@ def _build_person(credit: str) -> pl.Expr:
 def _build_songs(songs: pl.DataFrame) -> pl.DataFrame:
     trait = pl.col("kind").replace_strict(TRAITS, default=None, return_dtype=pl.String)
     compiled = pl.when(pl.col("album_kind") == "compilation").then(pl.lit("compilation"))
-    role = pl.struct(
-        pl.concat_str(pl.col("artist") + FIRST_ARTIST_ID).alias("artistId"),
-        pl.col("artist_name").alias("artistName"),
-        pl.lit("Performer").alias("roleName"),
+    role = pl.when(pl.col("artist") != NOBODY).then(
+        pl.struct(
+            pl.concat_str(pl.col("artist") + FIRST_ARTIST_ID).alias("artistId"),
+            pl.col("artist_name").alias("artistName"),
+            pl.lit("Performer").alias("roleName"),
+        )
     )
     return songs.select(
         "id",
@@ -167,7 +172,7 @@ def _build_songs(songs: pl.DataFrame) -> pl.DataFrame:
         titleVersion="version",
         primaryArtists=build_credit_list(("artist", "second_artist", "remixer"), _build_person),
         featuredArtists=build_credit_list(("guest", "second_guest"), _build_person),
-        artistRoles=pl.concat_list(role),
+        artistRoles=pl.concat_list(role).list.drop_nulls(),
         album=pl.struct(pl.col("album_id").alias("id"), pl.col("album_title").alias("name")),
         genres=_build_genres(pl.col("path")),
         durationInMillis="duration_ms",
@@ -206,7 +211,7 @@ def _build_albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
+def _build_artists(settings: SimulationSettings, block: int, strays: pl.DataFrame) -> pl.DataFrame:
     numbers = list_artists(settings, STREAMSVC_B, block)
     own = pl.DataFrame(
         {
@@ -214,6 +219,7 @@ def _build_artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
             "nameDefault": spell_artists(settings, STREAMSVC_B, pl.Series(numbers)),
         }
     )
+    own = pl.concat([own, strays.select(id=(pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String), nameDefault="name")])
     if block == 0:
         own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "nameDefault": ["Various Artists"]}), own])
     return own.with_columns(

@@ -14,6 +14,7 @@ from catalog_store.platforms import STREAMSVC_C
 from simulator.cast import list_artists, make_cast, spell_labels
 from simulator.files import break_lines, insert_broken_lines
 from simulator.genre_words import STREAMSVC_C as GENRES
+from simulator.mixed_fields import list_strays
 from simulator.nested import build_credit_list, draw_main_strings, format_iso_duration
 from simulator.randomness import draw_flags
 from simulator.rows import CREDITS, build_platform_rows, spell_artists
@@ -110,7 +111,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
             lines.head(len(tracks)), break_lines(lines.tail(count).to_list() if count else [], rng), rng
         ),
         "albums.ndjson.gz": _encode_lines(_build_album_resources(albums, tracks)),
-        "artists.ndjson.gz": _encode_lines(_build_artist_resources(settings, block)),
+        "artists.ndjson.gz": _encode_lines(_build_artist_resources(settings, block, list_strays(settings, rows))),
     }
     artists = pl.Series(list_artists(settings, STREAMSVC_C, block))
     out.entities = {
@@ -214,7 +215,7 @@ def _build_album_resources(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.Dat
     )
 
 
-def _build_artist_resources(settings: SimulationSettings, block: int) -> pl.DataFrame:
+def _build_artist_resources(settings: SimulationSettings, block: int, strays: pl.DataFrame) -> pl.DataFrame:
     numbers = list_artists(settings, STREAMSVC_C, block)
     own = pl.DataFrame(
         {
@@ -223,6 +224,7 @@ def _build_artist_resources(settings: SimulationSettings, block: int) -> pl.Data
             "popularity": make_cast(settings).popularity[numbers].round(6),
         }
     )
+    own = pl.concat([own, strays.select(id=(pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String), name="name", popularity=pl.lit(0.0))])
     if block == 0:
         own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "name": ["Various Artists"], "popularity": [0.0]}), own])
     return own.select("id", type=pl.lit("artists"), attributes=pl.struct("name", "popularity"))
@@ -253,7 +255,7 @@ def _encode_flat_tracks(tracks: pl.DataFrame) -> pl.Series:
         pl.col("text").alias("release_date"),
         pl.col("explicit").alias("explicit_lyrics"),
         pl.concat_list(
-            build_person("artist"),
+            pl.when(pl.col("artist") != NOBODY).then(build_person("artist")),
             *(
                 pl.when(pl.col(credit) != NOBODY).then(build_person(credit, "Featured" if "guest" in credit else "Main"))
                 for credit in CREDITS[1:]

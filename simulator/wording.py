@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from simulator.dirt import corrupt_titles
-from simulator.randomness import draw_flags
+from simulator.mixed_fields import damage_rows
+from simulator.randomness import draw_flags, make_generator
+from simulator.regimes import draw_regime
 from simulator.rows import spell_artists
 
 if TYPE_CHECKING:
@@ -33,6 +35,20 @@ ALIASES = {
 FEATURED_FORMS = (" (feat. {})", " feat. {}", " (ft. {})", " (featuring {})", " (with {})", " [feat. {}]")
 FEATURED_WEIGHTS = (0.72, 0.88, 0.93, 0.96, 0.98, 1.0)
 """Cumulated shares of the forms."""
+FOREIGN_WORDS = {
+    "Live": ("En Vivo", "Ao Vivo", "En Directo", "Dal Vivo", "En public"),
+    "Live Version": ("Versión En Vivo", "Versão Ao Vivo", "Liveversion", "Version Live", "Versione Live"),
+    "Radio Edit": ("Radioversion", "Versión Radio", "Version Radio", "Edição Rádio", "Radio Versie"),
+    "Extended Mix": ("Maxiversion", "Versión Extendida", "Version Longue", "Versão Estendida", "Versione Estesa"),
+    "Acoustic": ("Akustisch", "Acústico", "Acoustique", "Acústica", "Versione Acustica"),
+    "Acoustic Version": ("Akustikversion", "Versión Acústica", "Version Acoustique", "Versão Acústica", "Versione Acustica"),
+    "Instrumental": ("Instrumentalversion", "Versión Instrumental", "Version Instrumentale", "Versão Instrumental", "Strumentale"),
+    "Instrumental Version": ("Instrumentalversion", "Versión Instrumental", "Version Instrumentale", "Versão Instrumental", "Strumentale"),
+    "Demo": ("Demoversion", "Maqueta", "Démo", "Demonstração", "Provino"),
+    "Karaoke Version": ("Karaokeversion", "Versión Karaoke", "Version Karaoké", "Versão Karaokê", "Versione Karaoke"),
+    "Remastered": ("Remasterisé", "Remasterizado", "Remasterizada", "Rimasterizzato", "Neu gemastert"),
+}
+"""Version words in the languages of distributors; each platform row takes one of the five."""
 COSMETIC = ("Album Version", "Original Version", "Bonus Track")
 COSMETIC_SHARE = 0.015
 
@@ -90,6 +106,31 @@ def add_versions(settings: SimulationSettings, platform: str, source: PlatformRo
             .then(pl.col("cosmetic"))
         )
         .drop("cosmetic", "is_cosmetic", "wording", "takes_alias")
+        .pipe(lambda frame: reword_versions(settings, source, frame) if settings.is_harsh else frame)
+    )
+
+
+def reword_versions(settings: SimulationSettings, source: PlatformRows, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of the harsh world with version words in another language, or without any, each in a share."""
+    regime, rng = draw_regime(settings.seed, source.platform), make_generator(settings.seed, f"versions/{source.platform}", source.block)
+    count, version = len(rows), pl.col("version")
+    language = pl.Series(rng.integers(0, 5, count))
+    foreign = version
+    for word, others in FOREIGN_WORDS.items():
+        said = pl.lit(list(others)).list.get(pl.col("language"))
+        foreign = pl.when(version == word).then(said).when(version.str.starts_with(f"{word} at ")).then(
+            pl.concat_str(said, pl.lit(" "), version.str.slice(len(word) + 4))
+        ).otherwise(foreign)  # fmt: skip
+    is_said = version.is_not_null() & (pl.col("kind") != "original")
+    return (
+        rows.with_columns(language=language, speaks=pl.Series(draw_flags(rng, count, regime.foreign_versions)))
+        .with_columns(
+            foreign=foreign,
+            dirt_missing_version=is_said & pl.Series(draw_flags(rng, count, regime.missing_versions)),
+        )
+        .with_columns(dirt_foreign_version=pl.col("speaks") & ~pl.col("dirt_missing_version") & (pl.col("foreign") != version))
+        .with_columns(version=pl.when("dirt_missing_version").then(None).when("dirt_foreign_version").then("foreign").otherwise("version"))
+        .drop("language", "speaks", "foreign")
     )
 
 
@@ -129,7 +170,8 @@ def compose_titles(
     guests = pl.when("shows_guests").then(pl.col("featured")).fill_null("")
     version = pl.when("shows_version").then(pl.concat_str(pl.lit(lead), "version", pl.lit(tail))).fill_null("")
     title = rows.select(pl.concat_str("title", guests, version)).to_series()
-    return rows.with_columns(
+    rows = rows.with_columns(
         title=corrupt_titles(title, source.rng, settings),
         version=pl.when(~pl.col("shows_version")).then("version"),
     ).drop("featured", "shows_guests", "shows_version")
+    return damage_rows(settings, source, rows) if settings.is_harsh else rows

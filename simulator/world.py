@@ -3,7 +3,7 @@
 <out>/<platform>/<date>/            the dump in the platform's primary form
 <out>/alternative/<platform>/<date>/  the same rows in its other form, when `alternative_forms` is set
 <out>/fingerprints/<year>/<month>/  fingerprints day by day, when `fingerprint_coverage` is set
-<out>/truth/{recording,artist,release,label,work,genre,fingerprint}/part-0.parquet
+<out>/truth/{recording,artist,release,label,work,genre,fingerprint}/part-0.parquet, and dirt in the harsh world
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from simulator.files import Dump, Written, compute_digests, pack_tar
 from simulator.fingerprints import build_fingerprints
 from simulator.genre_words import MAINS
 from simulator.rows import make_block
+from simulator.world_part import DIRT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,6 +59,8 @@ def make_block_output(settings: SimulationSettings, block: int) -> Block:
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
     )
+    dirt = {"dirt": recording.select("platform", "external_id", *DIRT_COLUMNS)} if settings.is_harsh else {}
+    recording = recording.drop(DIRT_COLUMNS, strict=False)
     world = make_block(settings, block).made
     songs = world.songs[world.recordings["song"].to_numpy()]
     codes = pl.concat(
@@ -67,7 +70,7 @@ def make_block_output(settings: SimulationSettings, block: int) -> Block:
     mains = pl.Series([main for main, _ in MAINS]).gather(songs["main"])
     genre = pl.DataFrame({"true_recording_id": world.recordings["true_id"], "main": mains})
     entities = {kind: _collect_entities(kind, made) for kind in ENTITIES}
-    truth = {"recording": recording, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
+    truth = {"recording": recording, **dirt, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
     if not settings.fingerprint_coverage:
         return made, truth, {}
     printed = build_fingerprints(settings, block, made[CATALOG_B])

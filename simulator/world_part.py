@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from simulator.files import Content
     from simulator.settings import SimulationSettings
 
+DIRT_MARK = "dirt_"
+"""Prefix of the boolean columns that say which dirt a row got."""
+DIRT_COLUMNS = ("has_codes", "is_decidable", "dirt")
+"""Truth of the harsh world: half of the record, whether its information suffices (decidability.py), and the names of its dirt."""
 ROWS_PER_RECORDING = 4
 """Bound on a platform's rows per recording of a block, broken ones included: spaces the running numbers of the blocks."""
 
@@ -33,8 +37,13 @@ class Part:
 
 
 def build_truth(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the truth of rows, in their order: external_id, true_recording_id, variant."""
-    return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
+    """Return the truth of rows, in their order: external_id, true_recording_id, variant; in the harsh world also their `DIRT_COLUMNS`."""
+    truth = pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
+    marks = [name for name in rows.columns if name.startswith(DIRT_MARK)]
+    if not marks:
+        return truth
+    named = pl.concat_list(pl.when(name).then(pl.lit(name.removeprefix(DIRT_MARK))) for name in marks).list.drop_nulls()
+    return pl.concat([truth, rows.select("has_codes", "is_decidable", dirt=named)], how="horizontal")
 
 
 def build_entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:

@@ -36,9 +36,9 @@ def evaluate(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
         `platforms[key]` with records, recall and precision of the pairs that have a record there.
     """
     both = member.select(*_SOURCE, "recording_id").join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
-    cells = _count_cells(both, "recording")
+    cells = count_cells(both, "recording")
     return {
-        **_count_all(cells, "recording"),
+        **count_figures(cells, "recording"),
         "records": both.height,
         "recordings": cells["recording_id"].n_unique(),
         "true_recordings": cells["true_recording_id"].n_unique(),
@@ -64,9 +64,9 @@ def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[st
     """
     (kind,) = (name.removeprefix("true_").removesuffix("_id") for name in truth.columns if name.startswith("true_"))
     both = source_rows.select(*_SOURCE, f"{kind}_id").join(truth.select(*_SOURCE, f"true_{kind}_id"), on=_SOURCE)
-    cells = _count_cells(both, kind)
+    cells = count_cells(both, kind)
     return {
-        **_count_all(cells, kind),
+        **count_figures(cells, kind),
         "source_rows": both.height,
         "entities": cells[f"{kind}_id"].n_unique(),
         "true_entities": cells[f"true_{kind}_id"].n_unique(),
@@ -80,7 +80,7 @@ def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     """Return the figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
 
     These are the figures of `evaluate`, of `evaluate_entities` under `artists`, `releases` and `labels`, and of `evaluate_fingerprints`
-    under `fingerprints` if the world has fingerprints.
+    under `fingerprints` if the world has fingerprints, and those of `dirt_figures.evaluate_dirt` under `dirt` if its truth names the dirt.
     """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
     true_records = pl.read_parquet(parts(truth / "truth" / "recording"))
@@ -88,6 +88,10 @@ def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     for kind in ENTITY_KINDS:
         rows = scan_table(TABLES[f"{kind}_source"], catalog / "work" / "catalog" / f"{kind}_source").collect()
         figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(parts(truth / "truth" / kind)))
+    if (true_dirt := truth / "truth" / "dirt").is_dir():
+        from pipeline.linkage.dirt_figures import evaluate_dirt  # noqa: PLC0415 - it counts with the functions of this module
+
+        figures["dirt"] = evaluate_dirt(member, true_records, pl.read_parquet(parts(true_dirt)))
     if (true_fingerprints := truth / "truth" / "fingerprint").is_dir():
         table = TABLES["recording_fingerprint"]
         chosen = scan_table(table, catalog / "work" / "catalog" / table.name).filter(pl.col("source") == FINGERPRINTS).collect()
@@ -130,11 +134,13 @@ def evaluate_fingerprints(
     }
 
 
-def _count_cells(both: pl.DataFrame, kind: str) -> pl.DataFrame:
+def count_cells(both: pl.DataFrame, kind: str = "recording") -> pl.DataFrame:
+    """Return the contingency table: `<kind>_id`, `true_<kind>_id`, n."""
     return both.group_by(f"{kind}_id", f"true_{kind}_id").agg(n=pl.len().cast(pl.Int64))
 
 
-def _count_all(cells: pl.DataFrame, kind: str) -> dict[str, object]:
+def count_figures(cells: pl.DataFrame, kind: str = "recording") -> dict[str, float]:
+    """Return precision, recall, f1, true_pairs, linked_pairs and right_pairs of a contingency table."""
     right, linked, true = (_count_pairs(frame) for frame in (cells, _sum_cells(cells, f"{kind}_id"), _sum_cells(cells, f"true_{kind}_id")))
     return {**_compute_rates(right, linked, true), "true_pairs": true, "linked_pairs": linked, "right_pairs": right}
 
@@ -153,18 +159,22 @@ def _count_pairs(counts: pl.DataFrame) -> int:
     return int((n * (n - 1) // 2).sum())
 
 
-def _compute_rates(right: int, linked: int, true: int) -> dict[str, object]:
+def _compute_rates(right: int, linked: int, true: int) -> dict[str, float]:
     precision = right / linked if linked else 1.0
     recall = right / true if true else 1.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return {"precision": round(precision, 7), "recall": round(recall, 7), "f1": round(f1, 7)}
 
 
+def count_rest_figures(cells: pl.DataFrame, rest: pl.DataFrame) -> dict[str, float]:
+    """Return the figures of the pairs in `cells` that are not in `rest`, the contingency table of some of the records."""
+    all_pairs, others = count_figures(cells), count_figures(rest)
+    right, linked, true = (int(all_pairs[name] - others[name]) for name in ("right_pairs", "linked_pairs", "true_pairs"))
+    return {**_compute_rates(right, linked, true), "true_pairs": true, "linked_pairs": linked, "right_pairs": right}
+
+
 def _evaluate_platform(both: pl.DataFrame, cells: pl.DataFrame, platform: str) -> dict[str, object]:
     """Return the figures of pairs with a record on `platform`: all pairs less those among the other platforms."""
     others = both.filter(pl.col("platform") != platform)
-    rest = _count_cells(others, "recording")
-    right = _count_pairs(cells) - _count_pairs(rest)
-    linked = _count_pairs(_sum_cells(cells, "recording_id")) - _count_pairs(_sum_cells(rest, "recording_id"))
-    true = _count_pairs(_sum_cells(cells, "true_recording_id")) - _count_pairs(_sum_cells(rest, "true_recording_id"))
-    return {"records": both.height - others.height, **_compute_rates(right, linked, true)}
+    found = count_rest_figures(cells, count_cells(others))
+    return {"records": both.height - others.height, **{name: found[name] for name in ("precision", "recall", "f1")}}
