@@ -8,7 +8,7 @@
 - `title_repair`: rewrites of titles before they are cut; `bare_notes`: notes without brackets; `part_numbers`: numbers
 - `title_grammar`: a title -> core, stem, variant, credits, notes
 - `artist_names`: an artist name -> key; `artist_separators`: signs and words that join several names in one string
-- `variants`: comparison of variants
+- `variants`: comparison of variants; `version_comments`: versions in comments beside a title
 
 docs/design/name_keys.md describes the grammar with examples. Each function has a Polars form for a column and a plain form for one string;
 tests compare the two. Only blank names give an empty key, and the key of a key is the key itself. Similarity scores, thresholds and
@@ -29,6 +29,7 @@ from catalog_store.name_keys.title_grammar import (
     split_title_segments_expr,
 )
 from catalog_store.name_keys.variants import EDIT_KINDS, are_variants_compatible, list_variant_kinds
+from catalog_store.name_keys.version_comments import select_version_comments
 
 __all__ = [
     "EDIT_KINDS",
@@ -47,6 +48,7 @@ __all__ = [
     "fold_expr",
     "fold_series",
     "list_variant_kinds",
+    "select_version_comments",
     "split_title_segments",
     "split_title_segments_expr",
 ]

@@ -1,4 +1,4 @@
-"""The key of an artist name: without leading or trailing "The", numeric suffix `(2)` or name-variation mark `*`; `Junior` is `Jr.`.
+"""The key of an artist name: without leading or trailing "The", numeric suffix `(2)`, name-variation mark `*` or singer `(CV:X)`.
 
 It takes one name at a time. Whether `Earth, Wind & Fire` is one name or three is decided in `pipeline/linkage/credits.py`.
 """
@@ -12,6 +12,8 @@ import polars as pl
 from catalog_store.name_keys.folding import compact, compact_expr, extract_words, extract_words_expr, fold, fold_expr
 
 _SUFFIX = r"(?:[ *]*\([0-9]{1,4}\))+[ *]*$|[ *]+$"
+_SINGER = r" ?[(\[]c\.?v\.?[:.][^)\]]*[)\]]?"
+"""`Character (CV:X)`: the singer behind a character. Platforms that credit the character alone have the same artist."""
 _TRAILING_THE = r"^(.*[^ ,])(?:, the| \(the\))$"
 _LEADING_THE = r"^(?:the )+"
 _JUNIOR = r"^([^ ]+ .*[^ ]) junior$"
@@ -21,8 +23,8 @@ _ORCHESTRA = r" orch$"
 _MAY_END_IN_MORE = (")", "*", " ", ", the")
 """The ends of all names that `_SUFFIX` or `_TRAILING_THE` match."""
 
-_SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
-    re.compile(pattern) for pattern in (_SUFFIX, _TRAILING_THE, _LEADING_THE, _JUNIOR, _ORCHESTRA)
+_SUFFIX_RE, _SINGER_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
+    re.compile(pattern) for pattern in (_SUFFIX, _SINGER, _TRAILING_THE, _LEADING_THE, _JUNIOR, _ORCHESTRA)
 )
 
 
@@ -37,6 +39,8 @@ def build_folded_name_key(folded: str) -> str:
     # Few names end in any of these, and each pattern costs as much as everything else here.
     if bare.endswith(_MAY_END_IN_MORE):
         bare = _TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", bare))
+    if "(c" in bare or "[c" in bare:
+        bare = _SINGER_RE.sub(" ", bare)
     key = extract_words(bare)
     if key.startswith("the "):
         key = _LEADING_THE_RE.sub("", key)
@@ -70,7 +74,7 @@ def build_name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
 
 def _build_key(folded: pl.Expr) -> pl.Expr:
     """Build the key; empty where the name has only symbols, or is `The`."""
-    bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}")
+    bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}").str.replace_all(_SINGER, " ")
     return extract_words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
 
 

@@ -11,18 +11,25 @@ from typing import NamedTuple
 
 from catalog_store.name_keys.folding import is_bare
 
-GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
+_DOTTED_GUEST = r"[ (\[]*feat\. ?|[ (\[]+ft\. ?"
+"""Japanese credits leave out the space behind `feat.`, and the one before it."""
+_CROSS = " ?[\u00d7\u2715\u2716] ?"
+"""Crosses join names without spaces, too."""
+GUEST_SEPARATOR = rf"{_DOTTED_GUEST}|[ (\[]+(?:feat|ft|featuring|with|starring) | w/ ?"
 """The text behind it is a guest."""
-_WORDS = r"and|x|\u00d7|vs\.?|versus|with|feat\.?|ft\.?|featuring"
-SEPARATOR = rf" ?[,;/&+\u3001] ?| (?:{_WORDS}) | w/ ?"
+_WORDS = r"and|x|vs\.?|versus|with|feat\.?|ft\.?|featuring|starring"
+SEPARATOR = rf" ?[,;/&+\u3001] ?|{_CROSS}| (?:{_WORDS}) | w/ ?"
 """Separators of a field that may hold several names."""
-NAME_GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring)\.? | w/ ?"
-NAME_SEPARATOR = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
+NAME_GUEST_SEPARATOR = rf"{_DOTTED_GUEST}|[ (\[]+(?:feat|ft|featuring|starring) | w/ ?"
+NAME_SEPARATOR = rf"[,;] | ?\u3001 ?| [/&+] |{_CROSS}| (?:and|x|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
 """Separators of a string that may be one name, once that is ruled out: before guests, and between others. Signs inside words (`AC/DC`,
 `W&W`) and numbers (`10,000`) stay."""
 
-TIGHT_COMMA = r"([^0-9 ]),([^0-9 ])"
-"""`A,B`, but not `10,000 Maniacs`. Add a space before splitting."""
+_NO_KATAKANA = r"[\u3041-\u3096\u3400-\u9fff]"
+TIGHT_SEPARATOR = rf"([^0-9 ]),([^0-9 ])|([^ -~])[/&+]([^ -~])|({_NO_KATAKANA})\u30fb({_NO_KATAKANA})"
+"""`A,B`, but not `10,000 Maniacs`; signs between letters of other scripts, but not `AC/DC`; the middle dot, but not between katakana, where
+it stands within the name of a foreigner. Write SPACED instead before splitting."""
+SPACED = "${1}${3}${5}, ${2}${4}${6}"
 
 ACCOMPANIMENT = (
     r"^(?:(?:his|her|their)(?:[a-z]*)(?:orch|orchestra|band|boys|girls|trio|quartet|quintet|sextet|combo|ensemble|chorus|choir|friends|musicians|group|stars)"
@@ -30,7 +37,7 @@ ACCOMPANIMENT = (
 )
 """Behind a separator these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Matched against keys without spaces."""
 
-_SEPARATOR_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring"})
+_SEPARATOR_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring", "starring"})
 """A field without signs and without one of these words has no separator."""
 _GUEST_SEPARATOR_RE, _SEPARATOR_RE = re.compile(GUEST_SEPARATOR), re.compile(SEPARATOR)
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from catalog_store.name_keys import version_words
-from catalog_store.name_keys.folding import compact, extract_words
+from catalog_store.name_keys.folding import compact, extract_words, fold
 from catalog_store.name_keys.part_numbers import is_numeral
 from catalog_store.name_keys.spelling_correction import KNOWN_WORDS, correct_unambiguous, correct_words
 from catalog_store.name_keys.version_notes import Tags, read_version
@@ -31,10 +31,14 @@ _TEMPI = re.compile(r"(?<![0-9])(?:[6-9][0-9]|1[0-9][0-9])(?: ?(?:-|to) ?(?:[6-9
 _PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)| - ")
 _SIZE = re.compile(r"(?<![0-9a-z])(7|10|12)(?:\"| ?-? ?in(?:ch(?:es)?)?(?![a-z]))")
 _SEVEN, _TWELVE = re.compile(r"(?<![a-z])seven[ -]?inch(?![a-z])"), re.compile(r"(?<![a-z])twelve[ -]?inch(?![a-z])")
-_SUFFIXED = re.compile(f"([^ -])({'|'.join(map(extract_words, version_words.SUFFIXES))})(?= |$)")
-_TAKE = re.compile(r"(?<![a-z])take ([0-9]{1,2})(?![0-9])")
+_SUFFIXED = re.compile(f"([^ -])({'|'.join(extract_words(fold(suffix)) for suffix in version_words.SUFFIXES)})(?= |$)")
+_GLUED_WORD = re.compile(r"([^ -~])(ver|version|mix|remix|edit|live)(?![a-z])")
+_SINGER = re.compile(r"(?:(?:cv|c\.v|vo|vocal)\.? ?:|(?:cv|c\.v|vo)\.) ?(?=[^ ])")
+"""`(CV:X)`, `(CV.X)`, `(Vo. X)`: the singer behind a character or a band."""
+_TAKE = re.compile(r"(?<![a-z])(?:(?:alternate|alternative|alt\.?) )?take ([0-9]{1,2})(?![0-9])")
 _MARKET = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(version_words.MARKETS))})(?![a-z])")
 _TRANSITION_WORDS = frozenset({"transition", "trans"})
+_LIVE_COMMA = re.compile("live[,:] ")
 _LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 
 
@@ -97,6 +101,8 @@ def _read_guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR09
     """Read guests from `feat. X`, `with X`, `con X`; None when the segment names none."""
     if text.startswith("& ") and len(tokens) > 1:
         return Segment(credit=" ".join(tokens[1:]))
+    if singer := _SINGER.match(text):
+        return Segment(credit=extract_words(text[singer.end() :]))
     if tokens[0] not in version_words.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
         return None
     plain = " ".join(tokens)
@@ -162,7 +168,7 @@ def _normalize_words(text: str) -> str:
     if "take" in text:
         text = _TAKE.sub(r"numberedtake \1", text)
     if not text.isascii():
-        text = _SUFFIXED.sub(r"\1 \2", text)
+        text = _GLUED_WORD.sub(r"\1 \2", _SUFFIXED.sub(r"\1 \2", text))
     return _TEMPI.sub(" ", text) if "trans" in text and not _TRANSITION_WORDS.isdisjoint(extract_words(text).split(" ")) else text
 
 
@@ -175,7 +181,9 @@ def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
         known = [tags for tags in read if tags is not None]
         if len(known) == len(read):
             return tuple(sorted({tag for tags in known for tag in tags}))
-    return read_version(tokens, is_set_off=True)
+    tags = read_version(tokens, is_set_off=True)
+    # `Live, Budokan` is `Live at Budokan` with a comma.
+    return read_version(["live", "at", *tokens[1:]], is_set_off=True) if tags is None and _LIVE_COMMA.match(text) else tags
 
 
 def _read_piece(piece: str) -> Tags | None:

@@ -28,6 +28,7 @@ from catalog_store.name_keys.folding import (
 from catalog_store.name_keys.part_numbers import COUNTING_WORDS, MAY_HAVE_PARTS, number_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
 from catalog_store.name_keys.title_repair import CLOSING, ENTITY, MAY_NEED_REPAIR, OPENING, decode_entities, repair_title
+from catalog_store.name_keys.variants import join_tags
 
 # Folding turns control characters into spaces, so a marker is never part of a title.
 _MARKER = "\x1f"
@@ -99,7 +100,7 @@ def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
     return TitleKeys(
         core=number_parts(core),
         stem=number_parts(stem),
-        variant="+".join(sorted({tag for part in (*read, *at_end) for tag in part.tags})),
+        variant=join_tags(tag for part in (*read, *at_end) for tag in part.tags),
         credits=" ".join(part.credit for part in read if part.credit),
         notes="+".join(sorted({note for part in (*read, *at_end) for note in part.notes})),
     )
@@ -218,7 +219,10 @@ def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
     several = meanings.filter(~is_only).group_by("row", maintain_order=True)
     joined = [pl.col(name).drop_nulls().str.join(" ") for name in ("kept", "stem_kept", "credits")]
     tags = [pl.col(name).drop_nulls().str.join("+") for name in ("variant", "notes")]
-    together = several.agg(*joined[:2], tags[0], joined[2], tags[1]).with_columns(_sort_tags("variant"), _sort_tags("notes"))
+    together = several.agg(*joined[:2], tags[0], joined[2], tags[1]).with_columns(_sort_tags("notes"))
+    variants = together["variant"].unique()
+    tidy = {variant: join_tags(variant.split("+")) if variant else variant for variant in variants.drop_nulls()}
+    together = together.with_columns(pl.col("variant").replace(tidy))
     return pl.concat([meanings.filter(is_only), together])
 
 

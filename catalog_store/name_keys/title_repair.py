@@ -1,8 +1,8 @@
 """Rewrites of folded titles that the title grammar would misread. They are few, so each is rewritten on its own.
 
 `(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`; `- live - may 1978` -> `- live
-may 1978`; `feat.x` -> `feat. x`; `(livever.)` -> `(live ver.)`. Columns test `MAY_NEED_REPAIR` first: every title that
-`repair_title` changes must match it. The meaning of a note belongs in segments.py.
+may 1978`; `feat.x` -> `feat. x`; `(livever.)` -> `(live ver.)`; `title~subtitle~` -> `title (subtitle)`. Columns test `MAY_NEED_REPAIR`
+first: every title that `repair_title` changes must match it. The meaning of a note belongs in segments.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from catalog_store.name_keys.folding import extract_words
 from catalog_store.name_keys.segments import BRACKET, DASH, Segment, read_segment
 from catalog_store.name_keys.version_notes import YEAR
-from catalog_store.name_keys.version_words import FUNCTION_WORDS, MONTHS
+from catalog_store.name_keys.version_words import ENDS_IN_VER, FUNCTION_WORDS, MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,15 +38,19 @@ _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
 """`E♭ Major`, `C# Minor`. Without this rule, dropping the signs would give E major and C minor."""
 _TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
 """`Sound of Silence, The (Live)`, as in lists sorted by title."""
-_GLUED_GUEST = rf"((?:[ {OPENING}-]feat|[{OPENING}]ft)\.)([^ ])"
+_GLUED_GUEST = rf"((?:[ {OPENING}-]feat|[ {OPENING}]ft)\.)([^ ])"
 """`Song feat.Someone`: Japanese credits leave the space out."""
-_GLUED_VERSION = (
-    r"(live|acoustic|piano|guitar|strings|orchestra|band|album|single|radio|studio|original|instrumental|inst|vocal|karaoke|remix|club|dance"
-    r"|movie|tv|anime|short|long|full|solo|twin|male|female|duet|rock|ballad|jazz|unplugged|demo|english|japanese|korean|chinese|reprise)"
-    rf"ver\.( *[{CLOSING}~-])"
-)
-"""`(TwinVer.)`, `(LiveVer.)`. Only known versions: many words end in `ver`."""
-MAY_NEED_REPAIR = rf"{_GLUED_GUEST}|{_GLUED_VERSION}|{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
+_FORTS = frozenset({"worth", "wayne", "lauderdale", "myers", "collins", "smith", "knox", "pierce", "bragg", "hood"})
+"""`Live at Ft.Worth` names a place."""
+_JOINED_GUEST = r"([^ -~])((?:feat|ft)\. ?)"
+"""`曲feat.X`: no word of another script ends in `feat.`."""
+_GLUED_VERSION = rf"([a-z]{{2,}})ver\.( *[{CLOSING}~-])"
+"""`(TwinVer.)`, `(LiveVer.)`; not `(Forever.)`."""
+_BEHIND = rf"( *$| *[{OPENING}])"
+_WAVED, _DASHED = rf" ?~ ?([^ ~][^~]*?) ?~{_BEHIND}", rf"([^-])-([^ -][^-]*)-{_BEHIND}"
+"""`Title ~Subtitle~`, `Title -TV size-`: two dashes set a subtitle or a version off, as brackets do."""
+_UNSPACED = f"{_GLUED_GUEST}|{_JOINED_GUEST}|{_GLUED_VERSION}|{_WAVED}|{_DASHED}"
+MAY_NEED_REPAIR = f"{_UNSPACED}|{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: HTML entities left in titles that were copied from web pages."""
 
@@ -70,7 +74,8 @@ _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
 _QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
 _FEET_RE, _ACCIDENTAL_RE, _TRAILING_THE_RE = re.compile(_FEET), re.compile(_ACCIDENTAL), re.compile(_TRAILING_THE)
-_GLUED_GUEST_RE, _GLUED_VERSION_RE = re.compile(_GLUED_GUEST), re.compile(_GLUED_VERSION)
+_GLUED_GUEST_RE, _JOINED_GUEST_RE, _GLUED_VERSION_RE = re.compile(_GLUED_GUEST), re.compile(_JOINED_GUEST), re.compile(_GLUED_VERSION)
+_WAVED_RE, _DASHED_RE = re.compile(_WAVED), re.compile(_DASHED)
 _MAY_NEED_REPAIR_RE = re.compile(MAY_NEED_REPAIR)
 
 
@@ -86,8 +91,10 @@ def repair_title(folded: str) -> str:
     if _STARS_RE.search(folded):
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
-    folded = _GLUED_GUEST_RE.sub(r"\1 \2", folded)
-    folded = _GLUED_VERSION_RE.sub(r"\1 ver.\2", folded)
+    folded = _JOINED_GUEST_RE.sub(r"\1 \2", folded)
+    folded = _GLUED_GUEST_RE.sub(_space_guest, folded)
+    folded = _GLUED_VERSION_RE.sub(_space_version, folded)
+    folded = _DASHED_RE.sub(_bracket_dashed, _WAVED_RE.sub(r" (\1)\2", folded))
     folded = _FEET_RE.sub(_spell_feet, folded)
     folded = _ACCIDENTAL_RE.sub(_spell_accidental, folded)
     folded = _TRAILING_THE_RE.sub(r"the \1\2", folded)
@@ -99,6 +106,21 @@ def repair_title(folded: str) -> str:
     if _DATED_RE.search(folded):
         folded = _attach_dates(folded)
     return folded
+
+
+def _space_guest(match: re.Match[str]) -> str:
+    place = re.match("[a-z]*", match.string[match.end(1) :])
+    return match[0] if place and place[0] in _FORTS else f"{match[1]} {match[2]}"
+
+
+def _space_version(match: re.Match[str]) -> str:
+    return match[0] if f"{match[1]}ver" in ENDS_IN_VER else f"{match[1]} ver.{match[2]}"
+
+
+def _bracket_dashed(match: re.Match[str]) -> str:
+    # `Spider-Man-`: behind a Latin letter the first dash is a hyphen, unless a version follows.
+    is_set_off = match[1] == " " or not match[1].isascii() or _is_note(match[2])
+    return f"{match[1]} ({match[2]}){match[3]}" if is_set_off else match[0]
 
 
 def _spell_feet(match: re.Match[str]) -> str:

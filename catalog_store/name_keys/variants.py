@@ -5,8 +5,20 @@ A variant is its tags joined by `+`, sorted: `extended+remix:tiesto`, `live:wemb
 
 from __future__ import annotations
 
-EDIT_KINDS = frozenset({"radio", "edit", "extended", "club", "clean", "intro", "outro", "short", "acap mix", "transition", "vocal"})
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EDIT_KINDS = frozenset(
+    {"radio", "edit", "extended", "club", "clean", "intro", "outro", "short", "acap mix", "transition", "vocal", "surround"}
+)
 """Kinds that are edits of the same performance. They are recordings of their own, but a search without a variant accepts them."""
+
+
+_RUNS = re.compile("[0-9]+|[^0-9]+")
+"""Words and numbers in the name of a kind, which has no spaces."""
 
 
 def list_variant_kinds(variant: str) -> frozenset[str]:
@@ -15,16 +27,35 @@ def list_variant_kinds(variant: str) -> frozenset[str]:
 
 
 def are_variants_compatible(one: str, other: str) -> bool:
-    """Return whether both can name one recording: the same kinds, and names that are equal, missing or contained in each other."""
+    """Return whether both can name one recording: the same kinds, and names that are equal, missing or contained in each other.
+
+    A place counts as contained if each of its words and numbers is.
+    """
     if one == other:
         return True
     names, others = _read_names(one), _read_names(other)
-    return names.keys() == others.keys() and all(_are_names_compatible(name, others[kind]) for kind, name in names.items())
+    if names.keys() != others.keys():
+        return False
+    return all(_are_names_compatible(name, others[kind], is_place=kind == "live") for kind, name in names.items())
+
+
+def join_tags(tags: Iterable[str]) -> str:
+    """Return the variant of these tags. A bare kind says nothing beside the same kind with a name: `Song (Live) - Live at Wembley`."""
+    distinct = set(tags)
+    named = {tag.partition(":")[0] for tag in distinct if ":" in tag}
+    return "+".join(sorted(distinct - named))
 
 
 def _read_names(variant: str) -> dict[str, str]:
     return {kind: name for kind, _, name in (tag.partition(":") for tag in variant.split("+") if tag)}
 
 
-def _are_names_compatible(one: str, other: str) -> bool:
-    return not one or not other or one in other or other in one
+def _are_names_compatible(one: str, other: str, *, is_place: bool) -> bool:
+    if not one or not other or one in other or other in one:
+        return True
+    # Platforms write place and date in any order: `Live at Budokan, 1999`, `live, 1999-05-01: Budokan, Tokyo`.
+    return is_place and (_holds_runs(one, other) or _holds_runs(other, one))
+
+
+def _holds_runs(outer: str, inner: str) -> bool:
+    return all(run in outer for run in _RUNS.findall(inner))

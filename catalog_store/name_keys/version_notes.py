@@ -56,9 +56,8 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     """
     if not version_words.REMASTER_WORDS.isdisjoint(tokens):
         return _read_remaster(tokens, is_set_off=is_set_off)
-    # A DJ-pool cut that begins and ends with the voice alone.
-    if tokens == ["in", "out"]:
-        return ("acap mix",)
+    if alone := version_words.WHOLE_NOTES.get(" ".join(tokens)):
+        return (alone,)
     words = _NoteWords([], [], [], [])
     index = 0
     while index < len(tokens):
@@ -182,6 +181,11 @@ def _read_words_behind(tokens: list[str], words: _NoteWords) -> Tags | None:
     return None
 
 
+def _name_language(name: list[str]) -> str | None:
+    words = [word for word in name if word not in version_words.LANGUAGE_JOINTS]
+    return version_words.LANGUAGES.get(words[0]) if len(words) == 1 else None
+
+
 def build_tags(kinds: list[str], name: list[str]) -> Tags:
     """Build the tags of some kinds with one name for them; sorted, distinct."""
     notes = {kind for kind in kinds if kind.startswith(COSMETIC) and kind != COSMETIC}
@@ -197,6 +201,7 @@ def build_tags(kinds: list[str], name: list[str]) -> Tags:
     if placed:
         tags |= {f"{kind}:{who}" for kind in placed}
     elif named:
+        who = _name_language(name) or who if named[-1] == "version" else who
         tags.add(f"{'remix' if named[-1] == 'mix' else named[-1]}:{who}")
     elif kinds and who.isdigit():
         tags = {*(kind for kind in tags if kind != kinds[-1]), f"{kinds[-1]}:{who}"}

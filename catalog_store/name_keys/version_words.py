@@ -11,7 +11,7 @@ from __future__ import annotations
 from catalog_store.name_keys.folding import extract_words, fold
 
 _COSMETIC = {
-    "": "original | original mix | original version | original album version | original recording | original single version | original studio version"
+    "": "完整 版 | 原 版 | 原曲 | 원곡 | original | original mix | original version | original album version | original recording | original single version | original studio version"
     " | album version | album mix | album | lp version | ep version | single version | single | digital single | single master | 7inch | 7inch version"
     " | 7inch mix | 7inch single | 7 version | 7 mix | 45 version | main mix | main version | main | standard version | regular version | studio version"
     " | full version | full song | official | official version | original verze | version originale | version original | versione originale | originalversion"
@@ -24,7 +24,7 @@ _COSMETIC = {
     " | digital bonus track | bonus cut | previously unreleased | unreleased | previously unreleased version",
     "edition": "deluxe | deluxe edition | deluxe version | deluxe mix | expanded edition | special edition | anniversary edition | anniversary version"
     " | anniversary | limited edition | super deluxe | super deluxe edition",
-    "video": "official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"
+    "video": "mv | m v | pv | official mv | official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"
     " | lyric video | lyrics | official visualizer | visualizer | clip officiel | video oficial | hd | hq | 4k",
     "soundtrack": "soundtrack | soundtrack version | original soundtrack | original motion picture soundtrack | motion picture soundtrack | original score"
     " | theme song version | ost | original soundtrack version | саундтрек | banda sonora | banda sonora original | colonna sonora | colonna sonora originale | bande originale",
@@ -51,8 +51,8 @@ _KINDS = {
     "club": "club mix | club version | club edit | club | original club mix | original club version | clubversion | clubmix",
     "vocal": "vocal mix | vocal version | vocal | main vocal mix",
     "dub": "dub | dub mix | dub version | dub edit | dubb | 12 dub",
-    "instrumental": "instrumental | inst | instrumental mix | instrumental version | instrumental edit | instr | instrumentals | off vocal | off vocal version"
-    " | off vocal ver | version instrumentale | versione strumentale | strumentale | instrumentale | versao instrumental | version instrumental"
+    "instrumental": "オフボーカル | オフヴォーカル | ボーカルオフ | 반주 | mr ver | mr version | inst mr | mr inst | without vocal | instrumental | inst | instrumental mix | instrumental version | instrumental edit | instr | instrumentals | off vocal | off vocal version"
+    " | off vocal ver | off vocal mix | version instrumentale | versione strumentale | strumentale | instrumentale | versao instrumental | version instrumental"
     " | instrumentalversion | instrumentalfassung | instrumentale versie | instrumentaal | instrumentalversjon | enstrumantal | enstrumantal versiyon | instrumentalna | wersja instrumentalna | instrumentalni | 12 instrumental"
     " | инструментал | инструментальная версия | инструментальная | אינסטרומנטלי | موسيقى فقط | インストゥルメンタル | インスト | 인스트루멘탈 | 纯音乐 | オリジナルカラオケ",
     "acapella": "acapella | a cappella | acappella | a capella | acap | accapella | acapella version | a cappella version | vocals only | акапелла",
@@ -60,8 +60,8 @@ _KINDS = {
     " | live recording | recorded live | recorded in concert | live lounge | radio 1 live lounge | bbc radio 1 live lounge | in the live lounge | live aid | recorded at | performance | live edit | live set | live mix | version en vivo | version live"
     " | versao ao vivo | versione live | liveversion | en concert | en public | im konzert | na zywo | canli | nazivo | концерт | концертная версия | живой концерт | живой звук | живое исполнение | лайв | koncertowa | wersja koncertowa | zive | zivo"
     " | live versie | liveversie | live versjon | livefassung | livemitschnitt | live mitschnitt | live aufnahme | liveaufnahme | konzertmitschnitt | canli performans"
-    " | ライブ | ライヴ | 라이브 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | לייב | הקלטה חיה | מהופעה חיה | مباشر | لايف | حفله | ζωντανη ηχογραφηση | ζωντανα | live ηχογραφηση | แสดงสด | บันทึกการแสดงสด",
-    "acoustic": "acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit"
+    " | ライブ | ライヴ | 라이브 | 演唱会 | 演唱会版 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | לייב | הקלטה חיה | מהופעה חיה | مباشر | لايف | حفله | ζωντανη ηχογραφηση | ζωντανα | live ηχογραφηση | แสดงสด | บันทึกการแสดงสด",
+    "acoustic": "弾き語り | アコギ | acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit"
     " | version acoustique | versione acustica | versao acustica | akustik | akustik version | akustisch | akustikversion | akustikfassung | akoestisch | akoestische versie | akustisk | akustisk version | akustisk versjon | akusticky | akusticka verze | versi akustik | אקוסטי | גרסה אקוסטית | ακουστικη εκτελεση | akustyczna | wersja akustyczna | акустика"
     " | акустическая версия | アコースティック | 어쿠스틱 | 不插电",
     "stripped": "stripped | stripped version | stripped down | stripped down version | stripped back",
@@ -93,6 +93,8 @@ _KINDS = {
     "acap mix": "acap in | acap out | acap in out | acap in and out | acap loop | clapapella | acapella in | acapella out | acapella loop",
     "blend": "blend | mash | mash up | mashup | segue | segway | word play | wordplay | redrum | perfect version",
     "transition": "transition | trans",
+    "surround": "surround | surround mix | surround sound | surround version | 5 1 | 5 1 mix | 5 1 surround | 5 1 surround mix | 5 1 surround sound mix"
+    " | 5 1 version | quad | quad mix | quadraphonic | quadraphonic mix | dolby atmos | dolby atmos mix | dolby atmos version | atmos mix | binaural mix",
     "medley": "medley",
     "commentary": "commentary | track by track | track by track commentary",
 }
@@ -111,12 +113,17 @@ _FOLLOWED = {
 """Phrases completed by the words behind them: `Live at Wembley`, `Remix by X`."""
 
 
+WHOLE_NOTES = {"in out": "acap mix", "mr": "instrumental"}
+"""Notes only if nothing stands beside them: a DJ-pool cut with the voice alone at both ends, and the Korean word for a backing track. `Mr.`
+also begins names."""
+
+
 def _split(text: str) -> list[str]:
     return text.split()
 
 
 def _read_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    return frozenset(fold(text).split())
 
 
 def _read_phrases(text: str) -> list[str]:
@@ -130,8 +137,26 @@ PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.i
 }
 FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _read_phrases(text)}
 
-SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "버전")
+SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "リマスター", "リマスタリング", "리믹스", "버전", "리마스터")
 """Version words attached to the word before them: `現場版`, `英語バージョン`."""
+
+_LANGUAGES = {
+    "english": "english eng 英語 英文 영어 inglese ingles inglesa anglais anglaise englisch englische английская",
+    "japanese": "japanese jpn jp 日本語 日語 日文 일본어 일어 giapponese japonesa japonais japonaise japanisch japanische японская",
+    "korean": "korean kor kr 韓国語 韓語 韓文 한국어 한글 coreana coreen koreanisch корейская",
+    "chinese": "chinese chn cn mandarin 中国語 中文 国語 国语 普通話 華語 중국어 cinese chinois chinoise chinesisch китайская",
+    "cantonese": "cantonese 粤語 広東語 廣東話",
+    "spanish": "spanish esp espanol espanola castellano castellana spagnolo spagnola espagnol espagnole spanisch spanische スペイン語 스페인어 西班牙語 испанская",
+    "french": "french francais francaise frances francesa francese franzosisch franzosische フランス語 프랑스어 法語 французская",
+    "german": "german deutsch deutsche aleman alemana allemand allemande tedesco tedesca ドイツ語 독일어 德語 немецкая",
+    "italian": "italian italiano italiana italien italienne italienisch italienische イタリア語 итальянская",
+    "portuguese": "portuguese portugues portuguesa portugais portugaise portoghese portugiesisch ポルトガル語",
+    "russian": "russian ruso rusa russe russo russa russisch russische русская ロシア語 俄語",
+}
+LANGUAGES = {word: language for language, words in _LANGUAGES.items() for word in fold(words).split()}
+"""Names of languages of a version: `English Ver.`, `英語版`, `Versión Inglesa` are one version."""
+LANGUAGE_JOINTS = frozenset({"in", "en", "em", "auf"})
+"""`Versión en Español`: words before a language that say nothing."""
 
 MARKETS = _read_set(
     "japan japanese uk us usa european europe german french canada canadian australian asian international itunes spotify amazon target tidal"
@@ -142,7 +167,7 @@ KARAOKE_WORDS = frozenset({"with", "no", "without"})
 """`Karaoke with Background Vocals`: words beside `Karaoke` make no other recording, unless they are words of a sentence."""
 REMASTER_WORDS = _read_set(
     "remaster remasters remastered remastering remastert remasterizado remasterizada remasterise remasterisee remasterise remasterizacao ремастер"
-    " ремастеринг"
+    " ремастеринг リマスター リマスタリング 리마스터 리마스터링 重製"
 )
 """Cosmetic whatever the words around them, unless those are a version: `Remastered at Abbey Road`, but `Remastered Remix`."""
 REMASTERING = _read_set("digital digitally newly 24 bit hd from the original tapes tape analog analogue new high resolution collection in")
@@ -176,8 +201,8 @@ PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "a
 SIZES = frozenset({"extended"})
 """Kinds that only give the length of a dub or an instrumental: `12" Dub` is `Dub`."""
 
-CREDIT_WORDS = _read_set("feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
-"""First words of a bracket that names guests. All but the first four also begin lyrics: see NOT_A_GUEST."""
+CREDIT_WORDS = _read_set("cv vo feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
+"""First words of a bracket that names guests. Most of them also begin lyrics: see NOT_A_GUEST."""
 CREDIT_PHRASES = (
     "in a duet with",
     "a duet with",
@@ -220,6 +245,14 @@ NOT_A_GUEST = _read_set(
     " paradeschlagen gesang klavier begleitung musik"
 )
 """After `(with`, `(con`, `(avec`, `(mit` these begin a line of lyrics or a way of playing, not a name."""
+ENDS_IN_VER = _read_set(
+    "ever never over cover river silver fever lover forever whatever however wherever whenever whoever discover recover undercover uncover"
+    " clever deliver oliver denver vancouver moreover hangover takeover makeover leftover crossover rollover pushover flyover rover clover"
+    " driver diver liver giver shiver quiver beaver saver waiver server observer believer achiever receiver reliever retriever sliver carver"
+    " weaver cleaver quaver maneuver solver resolver revolver survivor glover hoover gulliver popover pullover sever forgiver caregiver"
+    " lifesaver screensaver screwdriver layover turnover spillover changeover stopover handover"
+)
+"""Words that only end like a glued `Ver.`."""
 NOT_A_MUSICIAN = _read_set(
     "rap raps sax saxophone strings string orchestra lyrics vocals vocal chorus choir piano intro outro guitar band drums hook verse ending commentary"
     " dialogue applause fade count oboe brass backing"
@@ -285,7 +318,8 @@ TAIL_AMBIGUOUS = _read_set(
 BARE_TAILS = (
     "remix | rmx | radio edit | radio mix | radio version | extended mix | extended version | extended remix | original mix | original version | club mix"
     " | album version | karaoke version | instrumental version | acoustic version | live version | single version | dub mix | vip mix | sped up version"
-    " | remastered | bonus track | sped up | slowed reverb | slowed and reverb"
+    " | inst | off vocal | off vocal ver | tv size | tv size ver | english ver | english version | japanese ver | japanese version | korean ver"
+    " | korean version | chinese ver | chinese version | spanish version | remastered | bonus track | sped up | slowed reverb | slowed and reverb"
 )
 """Notes that are unmistakable at the end of a title without bracket or dash, as in `Loca Remix`; never the whole title."""
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import build_name_key_expr, build_name_key_series, compact_expr, fold_series
-from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
+from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, SPACED, TIGHT_SEPARATOR
 from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.sorted_runs import build_lists, find_run_starts
@@ -158,7 +158,7 @@ def _derive_forms(names: pl.Series) -> pl.DataFrame:
     keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": build_name_key_series(names, folded)})
     keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
-    spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_COMMA, "${1}, ${2}"))
+    spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_SEPARATOR, SPACED))
     joined = spaced.filter(pl.col("folded").str.contains(_JOINT))
     return keyed.select("name", "name_key").join(_split_parts(joined), on="name", how="left")
 

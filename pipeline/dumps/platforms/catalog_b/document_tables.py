@@ -20,7 +20,7 @@ CREATE MACRO date_part_of(date, nth) AS TRY_CAST(string_split(date, '-')[nth] AS
 DATE_SHAPE = r"([0-9]{4}|\?{4})(-([0-9]{2}|\?\?)(-([0-9]{2}|\?\?))?)?"
 """Format of dates in documents. An unknown part is left out or written as question marks."""
 
-_RECORDING_COLUMNS = 'id, title, video, length, isrcs, "artist-credit", tags, genres, relations'
+_RECORDING_COLUMNS = 'id, title, video, disambiguation, length, isrcs, "artist-credit", tags, genres, relations'
 _USED_TYPES = build_sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
 STEPS = {
     "disc": """
@@ -102,7 +102,8 @@ def _build_page_query(kind: str) -> str:
 
 TABLES = {
     "recording": """
-        SELECT n, is_part, id, id AS gid, title AS name, credit_id("artist-credit") AS artist_credit, length, video::BOOLEAN AS video
+        SELECT n, is_part, id, id AS gid, title AS name, credit_id("artist-credit") AS artist_credit, length,
+            disambiguation AS comment, video::BOOLEAN AS video
         FROM recording_document
     """,
     "isrc": "SELECT n, id AS recording, unnest(isrcs) AS isrc FROM recording_document WHERE id IS NOT NULL",

@@ -55,7 +55,7 @@ _RELATION = _struct(
     url=_struct(**_texts("id", "resource")),
 )
 _RECORDING = {
-    **_texts("id", "title", "video"),
+    **_texts("id", "title", "video", "disambiguation"),
     "length": "INTEGER",
     "isrcs": "VARCHAR[]",
     "artist_credit": _CREDIT,
@@ -87,7 +87,7 @@ USUAL = split_names("""
 """)
 """Members that every dump of some size has."""
 IGNORED = split_names("""
-    annotation disambiguation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
+    annotation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
     language* attributes first-release-date asin packaging* status cover-art-archive text-representation secondary-types primary-type
     label-code format* score count offset created sort-name aliases.* artist-credit.* tags.* genres.* relations.* media.* recordings.*
     release-group.* label-info.* release-events.* releases release-groups series alias* relation* release-group status-id

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.name_keys import select_version_comments
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.platforms.catalog_b.relations import BLOCK
 from pipeline.dumps.platforms.catalog_b.vocabulary_ids import KARAOKE_VERSION, PERFORMANCE, PERFORMANCE_TRAITS, REMIX_OF, REMIXER
@@ -70,7 +71,8 @@ def _stage_block(relations: Relations) -> None:
             SELECT x.recording, list(x.entry ORDER BY x.line) AS entries FROM remixer x SEMI JOIN {BLOCK} b ON x.recording = b.id
             GROUP BY x.recording
         )
-        SELECT r.line, r.gid, r.name, r.length, r.video, c.artist_credit, coalesce(list_concat(c.artists, x.entries), []) AS artists
+        SELECT r.line, r.gid, r.name, r.comment, r.length, r.video, c.artist_credit,
+            coalesce(list_concat(c.artists, x.entries), []) AS artists
         FROM {BLOCK} r LEFT JOIN credit c ON r.artist_credit = c.id LEFT JOIN remixers x ON x.recording = r.id ORDER BY r.line
     """)
     for neighbours in (_read_isrcs(relations), _read_traits(relations)):
@@ -85,6 +87,7 @@ def _stage_block(relations: Relations) -> None:
             external_id="gid",
             link_id="gid",
             title="name",
+            version=select_version_comments(records["name"], records["comment"]),
             isrcs=pl.col("isrcs").fill_null([]),
             duration_ms=pl.when(pl.col("length") > 0).then(pl.col("length")),
             is_video=pl.col("video").fill_null(value=False),

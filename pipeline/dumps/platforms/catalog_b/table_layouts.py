@@ -54,7 +54,7 @@ _EVENT_DATE = "date_year:s* date_month:s* date_day:s*"
 _CORE = (
     Member(
         "recording",
-        "id:i* gid:t* name:t* artist_credit:i* length:i* comment:t edits_pending:i last_updated:t video:b*",
+        "id:i* gid:t* name:t* artist_credit:i* length:i* comment:t* edits_pending:i last_updated:t video:b*",
         "source_recording",
         is_record=True,
     ),

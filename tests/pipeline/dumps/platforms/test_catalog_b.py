@@ -290,6 +290,13 @@ def test_lines_that_cannot_be_read_are_rejects_with_member_and_line(dump: Path) 
     assert staged.books()["source_recording"] == (4, 1, 3)
 
 
+def test_comments_that_name_a_version_are_staged_as_one(dump: Path) -> None:
+    comments = ["live, 1999-05-01: Budokan, Tokyo", "the one with strings", "", "demo, found in 1994"]
+    rows = [(*recording(number)[:5], comment, 0, N, "f") for number, comment in enumerate(comments, 1)]
+    staged = stage(dump, small_world() | {"recording": rows})
+    assert staged.table("source_recording")["version"].to_list() == ["live, 1999-05-01: Budokan, Tokyo", None, None, "demo"]
+
+
 def test_a_recording_that_no_artist_credit_explains_is_staged_without_artists(dump: Path) -> None:
     staged = stage(dump, small_world() | {"recording": [recording(1, credit=7), recording(2)]})
     assert staged.table("source_recording")["artists"].list.len().to_list() == [0, 1]

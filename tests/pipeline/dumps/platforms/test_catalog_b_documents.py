@@ -163,6 +163,12 @@ def test_a_document_goes_before_the_parts_and_a_second_document_is_a_reject(dump
     assert table("source_release_track").height == 3
 
 
+def test_disambiguations_that_name_a_version_are_staged_as_one(dump: Path) -> None:
+    write(dump / "recording", recording(1, disambiguation="take 3, mono"), recording(2, disambiguation="sung by the child"))
+    write(dump / "release", release(9, recording(3, disambiguation="radio edit")))
+    assert stage(dump)("source_recording")["version"].to_list() == ["take 3, mono", None, "radio edit"]
+
+
 def test_dirt_is_rejected_with_its_file_and_line(dump: Path) -> None:
     write(
         dump / "release",
