@@ -55,6 +55,11 @@ def estimate_chance(segment: Segment, query: NDArray[np.uint32], ordinal: int, o
     first = max(0, -(-offset // STORE_STRIDE))
     theirs = stored[first : max(first, (offset + len(query) - 1) // STORE_STRIDE + 1)]
     ours = query[first * STORE_STRIDE - offset :: STORE_STRIDE][: len(theirs)]
+    return compute_chance(ours, theirs)
+
+
+def compute_chance(ours: NDArray[np.uint32], theirs: NDArray[np.uint32]) -> float:
+    """Return the bit error rate that two unrelated pieces with the shares of ones of these items have by chance."""
     one, other = _compute_shares_of_ones(ours), _compute_shares_of_ones(theirs)
     # Two independent bits differ with probability p(1-q) + q(1-p).
     return float((one + other - 2 * one * other).mean())
