@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import write_index_file
@@ -23,11 +21,11 @@ from audio_recognition.index.index_errors import IndexInvalidError
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
 from catalog_store.array_files import ArrayWriter, map_array
-from catalog_store.platforms import FINGERPRINT_SOURCES
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import PENDING_SUFFIX, parts, scan_table
+from catalog_store.tables.files import PENDING_SUFFIX, scan_table
 from pipeline.dumps.platforms.fingerprints.items import flatten_lists
+from pipeline.linkage.staged_fingerprints import find_known, iterate_fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -103,10 +101,10 @@ def plan_segments(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.in
     if BASE not in segments:
         return Plan((), (BASE, keys))
     deltas = [name for name in segments if name != BASE]
-    in_base = _find_known(keys, segments[BASE])
+    in_base = find_known(keys, segments[BASE])
     in_deltas = np.zeros(len(keys), dtype=np.bool_)
     for name in deltas:
-        in_deltas |= _find_known(keys, segments[name])
+        in_deltas |= find_known(keys, segments[name])
     # Dead keys of the base cost time in every search, keys outside it lie in segments that are searched one by one.
     outside = int((~in_base).sum())
     dead = len(segments[BASE]) - int(in_base.sum())
@@ -135,15 +133,6 @@ def _read_live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
         return {}
 
 
-def _find_known(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask over `wanted` of the keys that are in `known`, which is ascending."""
-    if not len(known):
-        return np.zeros(len(wanted), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found: NDArray[np.bool_] = known[at] == wanted
-    return found
-
-
 def _take_over(old: Path, new: Path) -> None:
     new.mkdir()
     for file in sorted(old.iterdir()):
@@ -167,28 +156,9 @@ def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.
 
 
 def _iterate_batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
-    """Yield the fingerprints of these keys (ascending), in the order of staging.
-
-    Only row groups that hold some of them are read in full.
-    """
-    # A day may deliver a fingerprint again. The first staged copy is taken, and `open_ones` marks the keys that have none yet.
-    open_ones = np.ones(len(wanted), dtype=np.bool_)
-    staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
-    for part in chain.from_iterable(map(parts, staged)):
-        if not open_ones.any():
-            return
-        with pq.ParquetFile(part) as file:
-            keys = file.read(["fingerprint_key"]).column(0).to_numpy()
-            hits = _find_known(keys, wanted)
-            hits[hits] = open_ones[np.searchsorted(wanted, keys[hits])]
-            open_ones[np.searchsorted(wanted, keys[hits])] = False
-            start = 0
-            for group in range(file.num_row_groups):
-                end = start + file.metadata.row_group(group).num_rows
-                if hits[start:end].any():
-                    rows = pl.DataFrame(file.read_row_group(group, ["fingerprint_key", "duration_seconds", "items"]))
-                    yield _build_batch(rows.filter(pl.Series(hits[start:end])))
-                start = end
+    """Yield the fingerprints of these keys (ascending), in the order of staging."""
+    for rows in iterate_fingerprints(paths, wanted):
+        yield _build_batch(rows)
 
 
 def _build_batch(rows: pl.DataFrame) -> FingerprintBatch:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import read_table, write_table
-from pipeline.build.fingerprints import MOST_FINGERPRINTS, build_fingerprints, follow_merges
+from pipeline.build.fingerprints import MOST_FINGERPRINTS, build_fingerprints
+from pipeline.linkage.fingerprint_claims import follow_merges
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
