@@ -13,9 +13,9 @@ _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CA
 _RECORDING = "recording.recording_id"
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
-EDGE_KINDS = ("override", "isrc", "link", "position", "typo", "key")
-"""By trust: a reviewed decision, a shared code, a cross-link, one position on one release (by barcode), names that differ by a typing
-error, the same names where only one recording is left."""
+EDGE_KINDS = ("override", "audio", "isrc", "link", "position", "typo", "key")
+"""By trust: a reviewed decision, equal audio, a shared code, a cross-link, one position on one release (by barcode), names that differ by a
+typing error, the same names where only one recording is left."""
 
 LINKAGE_VERSION = Table(
     "linkage_version",
@@ -139,6 +139,29 @@ EDGE = Table(
     sort_key=("atom_id_a", "atom_id_b", "kind", "evidence"),
 )
 
+AUDIO_COMPARISON = Table(
+    "audio_comparison",
+    "linkage",
+    "Two atoms whose fingerprints were compared, a row for each two fingerprints. Empty unless fingerprints are delivered.",
+    (
+        Column("atom_id_a", INT64, "The smaller atom id.", references="atom.atom_id"),
+        Column("atom_id_b", INT64, "The larger atom id.", references="atom.atom_id"),
+        Column("fingerprint_key_a", INT64, "The fingerprint of the first atom."),
+        Column("fingerprint_key_b", INT64, "The fingerprint of the second atom."),
+        Column("distance", FLOAT, "0 for equal audio, about .5 for unrelated audio; null if they prove nothing.", True, minimum=0),
+        Column("overlap_seconds", INT32, "Audio that was compared.", nullable=True, minimum=0),
+        Column("verdict", TEXT, "The verdict on the two atoms, over all their fingerprints.", values=("equal", "different", "unclear")),
+        Column(
+            "reason",
+            TEXT,
+            "The guard that keeps two atoms apart although their audio is equal.",
+            True,
+            values=("variant", "duration", "artist", "title"),
+        ),
+    ),
+    primary_key=("atom_id_a", "atom_id_b", "fingerprint_key_a", "fingerprint_key_b"),
+)
+
 CLUSTER = Table(
     "cluster",
     "linkage",
@@ -226,6 +249,7 @@ LINKAGE_TABLES = (
     ATOM_MEMBER,
     ATOM_ISRC,
     EDGE,
+    AUDIO_COMPARISON,
     CLUSTER,
     RECORDING_MEMBER,
     ISRC_OWNER,

@@ -2,14 +2,14 @@
 
 import dagster as dg
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import FINGERPRINT_SOURCES, SOURCES
 from catalog_store.tables import TABLES
 from pipeline.defs.dump_assets import require_dumps, staging_key
 from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.linkage import stages
 from pipeline.quality.invariants import list_linkage_invariants
 
-EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
+EDGE_FACTS = ("override_edges", "audio_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
 """Kinds of edges, for the plot."""
 ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_gone", "atom_member", "atom_isrc")
 
@@ -19,8 +19,15 @@ def list_steps() -> list[TableStep]:
     sources = tuple(map(staging_key, SOURCES))
     # `require_dumps` stops a build without any dump here, with the places that were searched, instead of publishing an empty catalog.
     atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.write_atoms, require=require_dumps)
-    edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.write_edges, plotted=EDGE_FACTS)
-    clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.write_clusters)
+    edges = TableStep(
+        "edges",
+        (TABLES["edge"], TABLES["audio_comparison"]),
+        (table_key(TABLES["atom_member"]), *map(staging_key, FINGERPRINT_SOURCES)),
+        stages.write_edges,
+        plotted=EDGE_FACTS,
+    )
+    compared = (table_key(TABLES["edge"]), table_key(TABLES["audio_comparison"]))
+    clusters = TableStep("clusters", (TABLES["cluster"],), compared, stages.write_clusters)
     recording_ids = TableStep(
         "recording_ids",
         (TABLES["recording_member"], TABLES["isrc_owner"], TABLES["isrc_conflict"]),

@@ -3,7 +3,8 @@
 A component is sound if its durations span little, its variants agree pairwise and it holds no cannot-link. The duration of a single record
 does not count beside atoms of several records: the guards accept such a record with a wrong duration. An unsound component is built again
 edge by edge, best evidence first, without every edge that would make it unsound (Kruskal with a constraint). That is 1 in 5,000 on
-simulated worlds. Nor is a component sound with two tracks of one release that share no code (release_mates.py).
+simulated worlds. Nor is a component sound with two tracks of one release that share no code (release_mates.py), or with two atoms whose
+audio differs (audio_edges.py).
 
 Reviewed decisions (kind `override`, and `cannot`) stand above the guards. A must-link joins two atoms whatever they look like; a later edge
 to one of them is measured against that one alone. A cannot-link holds against every edge.
@@ -45,6 +46,7 @@ def build_clusters(
     *,
     atom_ids: pl.Series | None = None,
     find_mates: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    parted: pl.DataFrame = NO_PAIRS,
 ) -> pl.DataFrame:
     """Return table `cluster`: every atom with the smallest atom id of its cluster.
 
@@ -54,6 +56,7 @@ def build_clusters(
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
         find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that lie in one.
+        parted: atom_id_a, atom_id_b; pairs that only a reviewed decision joins.
 
     Raises:
         FailingRowsError: names the atoms of the first cluster that cannot be examined.
@@ -68,7 +71,7 @@ def build_clusters(
     cannot_links = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
     # Cannot-links hold with the guards off, too: they are decisions and no thresholds.
     failing = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
-    mates = find_mates(found) if find_mates is not None and are_guards_on() else NO_PAIRS
+    mates = pl.concat([parted, find_mates(found) if find_mates is not None else NO_PAIRS]).unique() if are_guards_on() else NO_PAIRS
     unsound = pl.concat([failing, _find_cannot_links(found, cannot_links), _find_cannot_links(found, mates)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:

@@ -18,6 +18,7 @@ from catalog_store.tables.files import count_rows, read_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
+from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
 from pipeline.linkage.edge_tables import (
     find_all_positions,
     find_code_and_typo_edges,
@@ -87,7 +88,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
 
 
 def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
-    """Write `edge`. LinkageError names platforms and records when two cannot be compared."""
+    """Write `edge` and `audio_comparison`. LinkageError names platforms and records when two cannot be compared."""
     with report_failing_records(paths):
         return _write_edge_table(paths, buckets or count_buckets(count_rows(paths.table("atom"))))
 
@@ -105,13 +106,18 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
+    audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].empty() if night.base is None else night.read("audio_comparison"))
+    found = pl.concat([found, audio.find_edges()])
     # `key` edges come after all others: they need to know which atoms the others join.
     so_far = clustering.find_components(clustering.find_linked_atoms(found)["atom_id"], found)
     # A night has added parts, so the atoms of one key no longer lie in one part. Then the few untimed keys are read
     # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
     found = pl.concat([found, *(find_key_edges(rows, so_far) for rows in chunks)])
+    # Last: audio can part only atoms that something has joined. Edges of equal audio found here lie inside components.
+    found = pl.concat([found, audio.examine_joined(found)])
     write_table(TABLES["edge"], paths.table("edge"), found)
+    write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), audio.comparisons)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
 
@@ -131,9 +137,10 @@ def write_clusters(paths: BuildPaths) -> Facts:
     members = mapped.read_pieces("atom_member", ["atom_id", "release"])
     listed = pl.concat([rows.drop_nulls().join(ends, on="atom_id", how="semi") for rows in members])
     find_mates = partial(find_mate_pairs, listed, lambda ids: mapped.read_atom_rows("atom_member", ids, ["atom_id", "release", "isrcs"]))
+    parted = find_parted_pairs(read_table(TABLES["audio_comparison"], paths.table("audio_comparison")))
     with report_failing_records(paths):
         cluster = clustering.build_clusters(
-            pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every), find_mates=find_mates
+            pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every), find_mates=find_mates, parted=parted
         )
     write_table(TABLES["cluster"], paths.table("cluster"), [cluster])
     return {"atoms": cluster.height, "clusters": _count_clusters(cluster)}

@@ -36,6 +36,7 @@ BASE_TABLES = (
     "atom_member",
     "atom_isrc",
     "edge",
+    "audio_comparison",
     "cluster",
     "recording_member",
     "isrc_owner",
@@ -47,6 +48,7 @@ BASE_TABLES = (
 _ROOT = Path(__file__).resolve().parents[3]
 _CODE = (
     "pipeline/linkage",
+    "audio_recognition/matching",
     "catalog_store/name_keys",
     "catalog_store/tables/atoms.py",
     "catalog_store/tables/linkage.py",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-WRITTEN = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
+WRITTEN = ("atom", "atom_member", "atom_isrc", "edge", "audio_comparison", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
 
 
 def stage(paths: BuildPaths, records: pl.DataFrame, links: pl.DataFrame | None = None) -> BuildPaths:
@@ -243,6 +243,7 @@ def test_cluster_that_cannot_be_examined_is_named_by_its_records(tmp_path: Path,
     low, high = sorted((ids["live"], ids[""]))
     edge = {"atom_id_a": low, "atom_id_b": high, "kind": "isrc", "score": 1.0, "evidence": "GBDUW0000059"}
     write_table(TABLES["edge"], paths.table("edge"), TABLES["edge"].conform(pl.DataFrame([edge])))
+    write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), TABLES["audio_comparison"].empty())
 
     def fails(_one: str, _other: str) -> bool:
         raise KeyError("live")

@@ -1,0 +1,103 @@
+"""Nights with fingerprints: the rows of a full linkage, and no fingerprint compared twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+from pipeline.linkage import audio_edges
+from pipeline.linkage.incremental import atom_changes
+from pipeline.paths import BuildPaths
+from tests.pipeline.linkage.incremental.test_night import RECORDS, Days, anew, content, link_in_stages, publish
+from tests.pipeline.linkage.staged_audio import StagedAudio, performance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class AudibleDays(Days):
+    """The same world, and an operator's file and a fingerprint track for most records."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.draw = np.random.default_rng([seed, 1])
+        self.files = {number: self._file() for number in range(0, RECORDS, 2)}
+        self.audio = StagedAudio(name=lambda number: f"r{number}")
+        for number in range(5, RECORDS, 6):
+            self.audio.track(number, performance(int(self.draw.integers(3))), (number, 5), (number - 6 if number > 6 else number, 3))
+
+    def _file(self) -> tuple[int, int]:
+        """Draw a performance and a copy of it: few of both, so that many files sound alike."""
+        return int(self.draw.integers(3)), int(self.draw.integers(4))
+
+    def change_audio(self, night: int) -> None:
+        """Replace two files, remove one, take a link back, send a fingerprint in again, and begin a track."""
+        for number in (4, 10):
+            self.files[number] = self._file()
+        self.files.pop(int(self.draw.integers(20)) * 2 + 20, None)
+        day = f"2026-08-{night:02d}"
+        self.audio.link(100 * (5 + 6 * night), 5 + 6 * night, 5 + 6 * night, 5, day=day, is_disabled=True)
+        self.audio.track(41, performance(night), day=day)
+        self.audio.track(900 + night, performance(night), (17, 4), (23, 3), day=day)
+
+    def stage(self, paths: BuildPaths) -> None:
+        super().stage(paths)
+        self.audio.rows = {place: rows for place, rows in self.audio.rows.items() if place[0] != "audio"}
+        for number, (seed, copy) in self.files.items():
+            # Two ways to name the recording: by its id, and by a code that one atom or several may have.
+            codes = self.rows.get(f"r{number}", {}).get("isrcs")
+            place = {"target_platform": CATALOG_PLATFORMS[number % 6], "external_id": f"r{number}"}
+            target = {"isrc": str(codes[0])} if isinstance(codes, list) and codes and number % 4 == 0 else place
+            self.audio.own_file(number + 1, performance(seed, copy), seconds=204, **target)
+        self.audio.stage(paths)
+
+
+@pytest.mark.parametrize("seed", [2, pytest.param(5, marks=pytest.mark.long)])
+def test_night_with_fingerprints_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
+    measured: list[int] = []
+    measure = audio_edges.measure_pairs
+    monkeypatch.setattr(audio_edges, "measure_pairs", lambda paths, pairs: (measured.append(pairs.height), measure(paths, pairs))[1])
+    days, paths = AudibleDays(seed), BuildPaths(tmp_path / "catalog")
+    days.stage(paths)
+    link_in_stages(paths)
+    publish(paths, "night-0")
+    verdicts = set[str]()
+    for number in (1, 2):
+        days.pass_by()
+        days.change_audio(number)
+        days.stage(paths)
+        measured.clear()
+        assert not link_in_stages(paths)["is_in_full"]
+        tonight = sum(measured)
+        measured.clear()
+        other = anew(paths, tmp_path / f"anew-{number}")
+        assert content(paths) == content(other)
+        assert 0 < tonight < sum(measured) / 2
+        compared = read_table(TABLES["audio_comparison"], paths.table("audio_comparison"))
+        verdicts |= set(compared["verdict"])
+        assert "audio" in read_table(TABLES["edge"], paths.table("edge"))["kind"]
+        publish(paths, f"night-{number}")
+    assert verdicts == {"equal", "different", "unclear"}
+
+
+def test_night_with_other_fingerprints_alone_links_their_records_anew(tmp_path: Path) -> None:
+    days, paths = AudibleDays(3), BuildPaths(tmp_path / "catalog")
+    days.stage(paths)
+    link_in_stages(paths)
+    publish(paths, "base")
+    before = content(paths)
+    days.files, days.audio.rows = {}, {}
+    days.stage(paths)
+    facts = link_in_stages(paths)
+    assert (facts["is_in_full"], facts["changed_records"]) == (0, 0)
+    assert content(paths)["audio_comparison"] == []
+    assert content(paths)["cluster"] != before["cluster"]
+    assert content(paths) == content(anew(paths, tmp_path / "anew"))
+    assert pl.Series([kind for _, _, kind, *_ in content(paths)["edge"]]).is_in(["audio"]).sum() == 0
