@@ -110,9 +110,10 @@ def format_text(explanation: Explanation) -> str:
         f"Source records: {len(known.members)}": _format_members(explanation, letters),
         "Atoms: records that agree on artist, title, variant and duration": _format_atoms(known, letters),
         "Evidence that joined the atoms": _format_edges(known, letters),
+        "Audio compared: distance 0 is equal, .5 unrelated": _format_audio(known, letters),
         "Reviewed decisions that name these records": list(explanation.decisions),
         "Codes claimed by another recording too": _format_conflicts(known),
-        "Evidence that was not used: the joined recordings would span too much": _format_cuts(known),
+        "Evidence that was not used: the joined recordings would span too much, or their audio differs": _format_cuts(known),
         "Other recordings under the same names": _format_lookalikes(known),
     }
     for heading, body in sections.items():
@@ -193,6 +194,19 @@ def _format_edges(known: Evidence, letters: dict[int, str]) -> list[str]:
             "; ".join(_list_differences(atoms[edge.atom_id_a], atoms[edge.atom_id_b])),
         ]
         for edge in known.edges
+    )
+
+
+def _format_audio(known: Evidence, letters: dict[int, str]) -> list[str]:
+    return _align_columns(
+        [
+            f"{letters[audio.atom_id]} - {letters[audio.other_atom_id] if audio.other is None else 'another'}",
+            audio.verdict,
+            "nothing to compare" if audio.distance is None else f"{audio.distance:.2f} over {audio.overlap_seconds} s",
+            f"kept apart by {audio.reason}" if audio.reason else "",
+            *(_format_other(audio.other) if audio.other else [""] * 4),
+        ]
+        for audio in known.audio
     )
 
 

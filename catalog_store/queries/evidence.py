@@ -106,6 +106,18 @@ class CutEdge(msgspec.Struct, frozen=True):
     other: Other
 
 
+class AudioComparison(msgspec.Struct, frozen=True):
+    """The nearest fingerprints of two atoms; `atom_id` is of this recording, and `other` is None when both are."""
+
+    atom_id: int
+    other_atom_id: int
+    verdict: str
+    distance: float | None
+    overlap_seconds: int | None
+    reason: str | None
+    other: Other | None
+
+
 class Lookalike(msgspec.Struct, frozen=True):
     """Another recording under the same artist and title key. `differs_in`: variant, duration, or nothing (no evidence joined them)."""
 
@@ -137,6 +149,7 @@ class Evidence(msgspec.Struct, frozen=True):
     cut_edges: list[CutEdge]
     lookalikes: list[Lookalike]
     former_ids: list[int]
+    audio: list[AudioComparison] = []
 
 
 def find_recording(tables: Path, key: str) -> Found | None:
@@ -207,6 +220,7 @@ def collect_evidence(tables: Path, recording_id: int) -> Evidence | None:
         _read_cut_edges(tables, edges.filter(~is_inner), inside),
         _find_lookalikes(tables, recording_id, atoms),
         _read_rows(tables, "redirect", pl.col("kind") == "recording", pl.col("new_id") == recording_id)["old_id"].to_list(),
+        _read_audio(tables, inside),
     )
 
 
@@ -261,6 +275,26 @@ def _read_cut_edges(tables: Path, edges: pl.DataFrame, inside: pl.Series) -> lis
         CutEdge(row["kind"], row["score"], row["evidence"], row["atom_id"], others[found[row["atom_id"]]])
         for row in beyond.iter_rows(named=True)
         if row["atom_id"] in found
+    ]
+
+
+def _read_audio(tables: Path, inside: pl.Series) -> list[AudioComparison]:
+    is_a, is_b = pl.col("atom_id_a").is_in(inside), pl.col("atom_id_b").is_in(inside)
+    rows = _read_rows(tables, "audio_comparison", is_a | is_b)
+    ends = (pl.when(is_a).then("atom_id_a").otherwise("atom_id_b"), pl.when(is_a).then("atom_id_b").otherwise("atom_id_a"))
+    rows = rows.with_columns(atom_id=ends[0], other_atom_id=ends[1], is_inner=is_a & is_b)
+    # Atoms may have several fingerprints each. The nearest ones decide most verdicts, so they stand for the pair.
+    nearest = rows.sort("atom_id", "other_atom_id", "distance", nulls_last=True).unique(
+        ["atom_id", "other_atom_id"], keep="first", maintain_order=True
+    )
+    found = _map_atoms_to_recordings(tables, nearest.filter(~pl.col("is_inner"))["other_atom_id"])
+    others = _read_others(tables, found.values())
+    columns = ("atom_id", "other_atom_id", "verdict", "distance", "overlap_seconds", "reason")
+    return [
+        AudioComparison(**{name: row[name] for name in columns}, other=None if row["is_inner"] else others[found[row["other_atom_id"]]])
+        for row in nearest.iter_rows(named=True)
+        # An atom without a recording belongs to a snapshot that lacks tables of linkage.
+        if row["is_inner"] or row["other_atom_id"] in found
     ]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 import pytest
 
 from catalog_store.errors import NoSnapshotError
+from catalog_store.queries.evidence import AudioComparison, Other
 from pipeline.explain import explain, format_json, format_text
 from pipeline.paths import BuildPaths
 from tests.commands import run_pipeline
@@ -106,3 +109,19 @@ def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout) == (1, "")
     assert "nothing is published" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_text_lists_compared_audio_of_the_recording_and_of_others(built_world: BuiltWorld) -> None:
+    told = explain(BuildPaths(built_world.catalog), str(published(built_world, "recording")["recording_id"][0]))
+    atom, shown = told.evidence.atoms[0].atom_id, Other(5, "Song", "Somebody", "", 200_000, None)
+    compared = [
+        AudioComparison(atom, atom, "equal", 0.02, 110, None, None),
+        AudioComparison(atom, 1, "equal", 0.0, 110, "variant", shown),
+        AudioComparison(atom, 2, "unclear", None, None, None, shown),
+    ]
+    text = format_text(replace(told, evidence=msgspec.structs.replace(told.evidence, audio=compared)))
+    lines = text[text.index("Audio compared") :].splitlines()[1:4]
+    assert lines[0].split() == ["A", "-", "A", "equal", "0.02", "over", "110", "s"]
+    assert "kept apart by variant" in lines[1]
+    assert f"track {shown.recording_id}" in lines[1]
+    assert "nothing to compare" in lines[2]

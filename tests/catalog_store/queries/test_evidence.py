@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from catalog_store.queries.evidence import CutEdge, Lookalike, collect_evidence, find_recording
+from catalog_store.queries.evidence import CutEdge, Evidence, Lookalike, collect_evidence, find_recording
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from tests.catalog_store.catalog_tables import MERGED_ID
@@ -26,6 +26,12 @@ RECORDINGS = [
     (LONG, "Song", "", None, 400_000, 0.5),
 ]
 ATOMS = [(10, "song", "", 200_000), (11, "sonng", "", 201_000), (20, "song", "remix:kask", 200_000), (30, "song", "", 400_000)]
+COMPARISONS = [
+    (10, 11, 5, "equal", 0.3, None),
+    (10, 11, 6, "equal", 0.05, None),
+    (11, 20, 5, "equal", 0.0, "variant"),
+    (11, 30, 5, "unclear", None, None),
+]
 MEMBERS = [
     ("store_a", "s", SONG, 10),
     ("catalog_b", "b", SONG, 11),
@@ -79,6 +85,11 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"atom_id_a": 10, "atom_id_b": 11, "kind": "isrc", "score": 0.9, "evidence": ISRC},
             {"atom_id_a": 11, "atom_id_b": 30, "kind": "typo", "score": 0.8, "evidence": "sonng ~ song"},
         ],
+        "audio_comparison": [
+            {"atom_id_a": a, "atom_id_b": b, "fingerprint_key_a": key, "fingerprint_key_b": 1, "verdict": verdict, "reason": reason}
+            | {"distance": distance, "overlap_seconds": None if distance is None else 110}
+            for a, b, key, verdict, distance, reason in COMPARISONS
+        ],
         "recording_isrc": [
             {"isrc": isrc, "recording_id": i, "is_representative": True, "platform_count": 1} for i, _, _, isrc, _, _ in RECORDINGS if isrc
         ],
@@ -131,6 +142,22 @@ def test_evidence_holds_members_atoms_edges_and_former_ids(handmade: Path) -> No
     assert [(a.atom_id, a.isrcs) for a in known.atoms] == [(10, [ISRC]), (11, [])]
     assert [(e.kind, e.atom_id_a, e.atom_id_b, e.evidence) for e in known.edges] == [("isrc", 10, 11, ISRC)]
     assert known.former_ids == [99]
+
+
+def test_audio_is_listed_by_its_nearest_fingerprints_within_and_across_recordings(handmade: Path) -> None:
+    song, remix = collect_evidence(handmade, SONG), collect_evidence(handmade, REMIX)
+    assert song is not None
+    assert remix is not None
+
+    def rows(known: Evidence) -> list[tuple[object, ...]]:
+        return [(a.atom_id, a.other_atom_id, a.verdict, a.distance, a.reason, a.other and a.other.recording_id) for a in known.audio]
+
+    assert rows(song) == [
+        (10, 11, "equal", 0.05, None, None),
+        (11, 20, "equal", 0.0, "variant", REMIX),
+        (11, 30, "unclear", None, None, LONG),
+    ]
+    assert rows(remix) == [(20, 11, "equal", 0.0, "variant", SONG)]
 
 
 def test_lookalikes_are_listed_in_both_directions(handmade: Path) -> None:
