@@ -1,6 +1,7 @@
 """Reads of staging tables, a bounded slice at a time: records, names, content hashes, barcodes, tracks.
 
-Besides it only staged_fingerprints.py and atom_fingerprints.py open staging tables. What must not live here: the meaning of a title or a name.
+Besides it only staged_fingerprints.py and atom_fingerprints.py open staging tables. What must not live here: the meaning of a title or a
+name.
 """
 
 from __future__ import annotations
