@@ -38,7 +38,7 @@ class Limits:
     precision: float = 0.98
     recall: float = 0.93
     golden_precision: float = 0.9
-    golden_recall: float = 0.62
+    golden_recall: float = 0.6
     fall: float = 0.002
     jump: float = 1.5
     move: float = 0.02
