@@ -21,7 +21,8 @@ from rapidfuzz.process import cpdist
 from genre_rules import Classifier, compile_book, load_book
 from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.labels import NO_LABEL
-from pipeline.build.name_forms import artist_key, label_key, release_key
+from pipeline.build.listed_names import find_listed_pairs
+from pipeline.build.name_forms import label_key, release_key
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -53,13 +54,6 @@ JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
 JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
 WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist' ORDER BY ALL
 """
-_LISTED = "SELECT platform, artist_id, unnest(aliases) AS name FROM source_artist WHERE len(aliases) > 0"
-_LISTED_PAIR = """
-SELECT DISTINCT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b
-FROM listed l JOIN alias_key k USING (name) JOIN node a USING (platform, artist_id)
-JOIN node b ON b.key = k.key
-WHERE a.key <> b.key AND a.platform <> b.platform AND b.platform <> 'name' AND NOT a.is_placeholder AND NOT b.is_placeholder ORDER BY ALL
-"""
 _LEAD = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node
 WHERE position = 0 AND role = 'primary' AND NOT is_bare AND NOT is_placeholder
@@ -89,7 +83,7 @@ def group_artists(bench: Workbench) -> pl.DataFrame:
     nodes = bench.read_frame(_NODES)
     bench.keep("here", _HERE)
     works = bench.read_frame(_WORKS)
-    listed = _find_listed_pairs(bench)
+    listed = find_listed_pairs(bench)
     ties, single = _find_ties(bench, works, listed)
     # Nodes known by name only, or without works, join no two others: they are attached at the end.
     firm = nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder"))
@@ -106,14 +100,6 @@ def group_artists(bench: Workbench) -> pl.DataFrame:
         find_shared_names(firm.filter(~pl.col("is_placeholder"))),
     )
     return attach(group_nodes(firm, ties, odds), nodes, ties)
-
-
-def _find_listed_pairs(bench: Workbench) -> pl.DataFrame:
-    """Return pairs of nodes, node_a and node_b, of which one lists the other's name among its own."""
-    bench.keep("listed", _LISTED)
-    names = bench.read_frame("SELECT DISTINCT name FROM listed WHERE trim(coalesce(name, '')) <> '' ORDER BY name")
-    bench.load("alias_key", names.with_columns(key=artist_key(pl.col("name"))))
-    return bench.read_frame(_LISTED_PAIR)
 
 
 def _find_ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -150,7 +136,7 @@ def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFram
     pairs = pairs.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
         works.rename({"node": "node_b", "works": "b"}), on="node_b"
     )
-    pairs = pairs.join(listed.with_columns(is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
+    pairs = pairs.join(listed.select("node_a", "node_b", is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
     mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
     scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
     # A similar spelling is weak evidence, as is another script: the two must also share half of one artist's works. A listed name suffices.
@@ -181,7 +167,7 @@ def is_one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
 
 
 def _find_open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    """Return clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b.
+    """Return clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b, is_owned.
 
     They have one name, or one lists the other's name.
     """
@@ -192,9 +178,10 @@ def _find_open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.Dat
         .join(cluster.rename({"node": "node_a", "group": "a"}), on="node_a")
         .join(cluster.rename({"node": "node_b", "group": "b"}), on="node_b")
         .filter(pl.col("a") != pl.col("b"))
-        .select(node_a=pl.min_horizontal("a", "b"), node_b=pl.max_horizontal("a", "b"), key_a="key_a", key_b="key_b")
+        .select("key_a", "key_b", "is_owned", node_a=pl.min_horizontal("a", "b"), node_b=pl.max_horizontal("a", "b"))
     )
-    both = pl.concat([find_namesakes(nodes, clusters), named.sort("node_a", "node_b", "key_a", "key_b")])
+    namesakes = find_namesakes(nodes, clusters).with_columns(is_owned=pl.lit(value=False))
+    both = pl.concat([namesakes, named.select(namesakes.columns).sort("node_a", "node_b", ~pl.col("is_owned"), "key_a", "key_b")])
     return both.unique(["node_a", "node_b"], keep="first", maintain_order=True)
 
 

@@ -5,7 +5,7 @@ The functions are pure functions over frames and know nothing about artists. The
 1. *Ties* (common work, links) join entities. A join must not put two entities of one platform together. Where ties compete, the strongest
    wins.
 2. `weigh_likeness` compares clusters that still bear one name: common facts, differing facts, and works that never meet. A name alone
-   joins only clusters about which little is known and which no platform tells apart.
+   joins clusters that no platform tells apart and no fact parts.
 3. Placeholders of one key are one entity and join no others. An entity known by its name alone, or without works, joins no two others.
    It is *attached* to the only bearer of the name, or to the bearer with which it has most in common.
 
@@ -27,6 +27,13 @@ LEAST_FOR_WORKS = -4.0
 """Lower limit of the odds against a pair without common works; each work of the cluster with fewer works adds APART_PER_WORK."""
 LINKED_NAMES = -1.0
 """Odds in place of `NAME_ALONE` if the names differ and one cluster only lists the other's name."""
+OWNED_NAMES = 0.0
+"""The same if nobody else lists or bears that name: a single fact in common then joins the two."""
+UNDISPUTED = 0.25
+"""Least odds of a name that no platform tells apart, if no fact speaks against the pair. Works that never meet are then no evidence of two
+persons: the platforms may carry different parts of one artist's works."""
+FULL_NAME = 10
+"""Characters from which two rarely bear a name. One kind of fact alone does not count against such a name: artists change labels."""
 IN_COMMON = {"collaborator": 4.0, "release": 4.0, "label": 3.0, "title": 1.5, "registrant": 1.5, "genre": 1.0, "work": 1.5}
 """Odds added for one rare thing in common, by kind. Two of a kind count twice; further ones add nothing."""
 NOTHING_IN_COMMON = {"label": -1.5, "registrant": -1.0, "genre": -1.5}
@@ -181,7 +188,8 @@ def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame
     """Return the odds that pairs of clusters are one entity: node_a, node_b (the clusters), strength (bits; below 0: they are two).
 
     Args:
-        pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name.
+        pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name; is_owned (may be
+            missing): nobody else lists or bears that name.
         facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` is a single common work, which joins nothing alone.
         works: node, works: the number of works of each cluster.
         shared_names: key: names that some platform gives to two entities.
@@ -212,20 +220,25 @@ def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame
     fewer = pl.min_horizontal(pl.col("works_a").fill_null(0), pl.col("works_b").fill_null(0))
     same_name = pl.col("key_a") == pl.col("key_b")
     crowded = pl.col("key_a").is_in(shared_names["key"].implode()) | pl.col("key_b").is_in(shared_names["key"].implode())
+    is_owned = pl.col("is_owned") if "is_owned" in pairs.columns else pl.lit(value=False)
+    by_name = pl.when(same_name).then(NAME_ALONE).when(is_owned).then(OWNED_NAMES).otherwise(LINKED_NAMES)
+    strength = (
+        by_name
+        + pl.when(crowded).then(SEVERAL_BEARERS).otherwise(0.0)
+        + pl.col("plus").fill_null(0.0)
+        + pl.col("minus").fill_null(0.0)
+        + (fewer * APART_PER_WORK).clip(lower_bound=LEAST_FOR_WORKS)
+    )
+    # Other names without a fact against them join nothing, and forbid nothing either: they may be one artist over a third.
+    least = pl.when(same_name).then(UNDISPUTED).otherwise(0.0)
+    is_full = same_name & (pl.col("key_a").str.len_chars() >= FULL_NAME)
+    is_disputed = crowded | (pl.col("minus") < pl.when(is_full).then(min(NOTHING_IN_COMMON.values())).otherwise(0.0)).fill_null(value=False)
     return (
         pairs.join(plus, on=["node_a", "node_b"], how="left")
         .join(minus, on=["node_a", "node_b"], how="left")
         .join(works.rename({"node": "node_a", "works": "works_a"}), on="node_a", how="left")
         .join(works.rename({"node": "node_b", "works": "works_b"}), on="node_b", how="left")
-        .select(
-            "node_a",
-            "node_b",
-            strength=pl.when(same_name).then(NAME_ALONE).otherwise(LINKED_NAMES)
-            + pl.when(crowded).then(SEVERAL_BEARERS).otherwise(0.0)
-            + pl.col("plus").fill_null(0.0)
-            + pl.col("minus").fill_null(0.0)
-            + (fewer * APART_PER_WORK).clip(lower_bound=LEAST_FOR_WORKS),
-        )
+        .select("node_a", "node_b", strength=pl.when(is_disputed).then(strength).otherwise(pl.max_horizontal(strength, least)))
         .sort("node_a", "node_b")
     )
 

@@ -158,6 +158,39 @@ def test_namesakes_with_a_common_label_are_one_artist(world: World) -> None:
     assert ids(world)["streamsvc_a:x"] == ids(world)["store_a:y"]
 
 
+@pytest.mark.parametrize(
+    ("name", "labels", "registrants", "is_one"),
+    [
+        # Two platforms carry different parts of an artist's works, and nothing speaks for two persons.
+        ("Frank Sinatra", ("Capitol", ""), ("AAA", "AAA"), True),
+        ("Nova", ("Anvil", ""), ("AAA", "AAA"), True),
+        # An artist changes the label, which says little against a full name.
+        ("Frank Sinatra", ("Capitol", "Reprise"), ("AAA", "AAA"), True),
+        ("Frank Sinatra", ("Capitol", "Reprise"), ("AAA", "BBB"), False),
+        ("Nova", ("Anvil", "Bellows"), ("AAA", "BBB"), False),
+        ("Nova", ("", ""), ("AAA", "BBB"), False),
+    ],
+)
+def test_works_that_never_meet_part_a_name_only_beside_facts(
+    world: World, name: str, labels: tuple[str, str], registrants: tuple[str, str], *, is_one: bool
+) -> None:
+    songs(world, "catalog_a", "x", range(1, 25), labels[0] or "Not On Label", registrants[0], name)
+    songs(world, "streamsvc_c", "y", range(31, 40), labels[1] or "Not On Label", registrants[1], name)
+    if registrants[0] == registrants[1]:  # without codes, so that no registrant is in common
+        for row in (*world.rows["catalog_a", "source_recording"], *world.rows["streamsvc_c", "source_recording"]):
+            row["isrcs"] = []
+    build_artists(world.write())
+    assert (ids(world)["catalog_a:x"] == ids(world)["streamsvc_c:y"]) == is_one
+
+
+def test_name_with_two_bearers_on_a_platform_parts_works_that_never_meet(world: World) -> None:
+    for platform, artist, first in (("catalog_a", "x", 1), ("streamsvc_c", "y", 11), ("streamsvc_c", "z", 21)):
+        for number in range(first, first + 8):
+            world.recording(number, platform, f"{platform}-{number}", f"Song {number}", credit("John Williams", artist))
+    build_artists(world.write())
+    assert len({ids(world)[key] for key in ("catalog_a:x", "streamsvc_c:y", "streamsvc_c:z")}) == 3
+
+
 @pytest.mark.parametrize("label", ["Nova Records", "Not On Label"])
 def test_a_label_called_like_the_artist_or_none_at_all_is_no_common_label(world: World, label: str) -> None:
     songs(world, "streamsvc_a", "x", range(1, 8), label, "AAA")
@@ -216,6 +249,42 @@ def test_listed_name_alone_joins_no_artists(world: World) -> None:
     world.recording(2, "streamsvc_a", "a2", "Tune", credit("Moth", "a"))
     build_artists(world.write())
     assert ids(world)["catalog_b:b"] != ids(world)["streamsvc_a:a"]
+
+
+@pytest.mark.parametrize(
+    ("others", "is_one"), [((), True), ((("catalog_b", "Moth Hall", ["Moth"]),), False), ((("catalog_b", "Moth", []),), False)]
+)
+def test_listed_name_of_one_artist_alone_joins_with_a_fact_in_common(
+    world: World, others: tuple[tuple[str, str, list[str]], ...], *, is_one: bool
+) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b", name="Ostara Vale", aliases=["Moth"])
+    for number, (platform, name, aliases) in enumerate(others):
+        world.add("source_artist", platform, artist_id=f"o{number}", name=name, aliases=aliases)
+    world.recording(1, "catalog_b", "b1", "Song", credit("Ostara Vale", "b"))
+    world.recording(2, "streamsvc_a", "a2", "Tune", credit("Moth", "a"))
+    for platform, artist in (("catalog_b", "b"), ("streamsvc_a", "a")):
+        world.add("source_genre", platform, entity_kind="artist", entity_id=artist, genre="Jazz")
+    build_artists(world.write())
+    assert (ids(world)["catalog_b:b"] == ids(world)["streamsvc_a:a"]) == is_one
+
+
+def test_listed_name_that_proves_nothing_forbids_nothing(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b", name="Lunneard Lunaltaa", aliases=["Lunneard Lunalata"])
+    world.recording(1, "catalog_b", "b1", "Song", credit("Lunneard Lunaltaa", "b"))
+    world.recording(1, "streamsvc_a", "a1", "Song", credit("Lunneard Lunalata", "a"))
+    world.recording(2, "store_a", "s2", "Tune", credit("Lunneard Lunalata", "s"))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["catalog_b:b"] == found["streamsvc_a:a"] == found["store_a:s"]
+
+
+def test_sort_name_is_a_listed_name(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b", name="宇多田ヒカル", sort_name="Utada, Hikaru")
+    for number in (1, 2, 3):
+        world.recording(number, "catalog_b", f"b{number}", "Song", credit("宇多田ヒカル", "b"))
+        world.recording(number + 2, "streamsvc_a", f"a{number}", "Song", credit("Hikaru Utada", "a"))
+    build_artists(world.write())
+    assert ids(world)["catalog_b:b"] == ids(world)["streamsvc_a:a"]
 
 
 def test_link_to_another_platform_identifies_the_namesake(world: World) -> None:
