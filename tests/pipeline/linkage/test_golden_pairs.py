@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,6 +16,7 @@ from pipeline.linkage.golden_pairs import (
     load_golden_pairs,
 )
 from pipeline.quality.gate import Limits
+from tests.conftest import ROOT
 from yaml_documents import read_document
 
 if TYPE_CHECKING:
@@ -78,6 +80,18 @@ def test_linkage_answers_the_golden_pairs() -> None:
     for part in (result, *result.parts.values()):
         assert part.precision >= Limits().golden_precision, part.wrong
         assert part.recall >= Limits().golden_recall, part.wrong
+
+
+def test_page_of_decisions_names_golden_pairs_that_follow_it() -> None:
+    page = (ROOT / "docs" / "design" / "recordings.md").read_text()
+    judged = {pair.name: pair.is_same for pair in load_golden_pairs()}
+    rows = [row.split(" | ") for row in page.splitlines() if " | one | " in row or " | two | " in row or " | by evidence | " in row]
+    assert len(rows) > 50
+    for situation, decision, _, example in rows:
+        named = re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", example)
+        assert named, situation
+        assert set(named) <= set(judged), situation
+        assert decision == "by evidence" or {judged[name] for name in named} == {decision == "one"}, situation
 
 
 def test_parts_add_up() -> None:
