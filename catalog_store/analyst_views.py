@@ -137,6 +137,26 @@ FROM recording_artist c JOIN artist a USING (artist_id) JOIN recording r USING (
 FROM work w JOIN work_recording USING (iswc) JOIN recording r USING (recording_id)""",
     ),
     View(
+        "work_dispute",
+        "Recordings that composition data claimed for a work and that did not get it, with what refused the claim.",
+        {
+            "iswc": "ISWC without separators.",
+            "work_title": "Title of the composition.",
+            "recording_id": "The recording.",
+            "title": "Its title.",
+            "artist_credit": "Its artists.",
+            "claimed_title": "Title that the claim gives it.",
+            "claimed_artist": "Artist that the claim gives it.",
+            "isrc": "The claimed code.",
+            "reason": "What refused the claim.",
+            "claim_count": "Rows that made it.",
+        },
+        """SELECT c.iswc, w.title AS work_title, c.recording_id, r.title, r.artist_credit, c.claimed_title, c.claimed_artist, c.isrc,
+       c.reason, c.claim_count
+FROM work_conflict c JOIN work w USING (iswc) JOIN recording r USING (recording_id)""",
+        needs=("work_conflict",),
+    ),
+    View(
         "isrc_dispute",
         "Codes that source records of two recordings claimed: who kept it, who lost it and why.",
         {

@@ -115,6 +115,8 @@ def format_text(explanation: Explanation) -> str:
         "Codes claimed by another recording too": _format_conflicts(known),
         "Evidence that was not used: the joined recordings would span too much, or their audio differs": _format_cuts(known),
         "Other recordings under the same names": _format_lookalikes(known),
+        "Compositions, with the strongest claim of each": _align_columns([work.iswc, work.kind or "-", work.title] for work in known.works),
+        "Compositions that were claimed and refused": _format_work_conflicts(known),
     }
     for heading, body in sections.items():
         if body:
@@ -250,4 +252,19 @@ def _format_lookalikes(known: Evidence) -> list[str]:
     return _align_columns(
         [*_format_other(alike.other), why.get(alike.differs_in, f"differs in {alike.differs_in}"), alike.other.variant or "plain"]
         for alike in known.lookalikes
+    )
+
+
+def _format_work_conflicts(known: Evidence) -> list[str]:
+    return _align_columns(
+        [
+            conflict.iswc,
+            conflict.title,
+            f"{conflict.kind} {conflict.isrc}" if conflict.isrc else conflict.kind,
+            f"{conflict.claimed_title or '-'} / {conflict.claimed_artist or '-'}",
+            _format_time(conflict.claimed_duration_ms),
+            f"{conflict.claim_count} rows of {', '.join(conflict.platforms)}",
+            f"outvoted by {conflict.winner_iswc}" if conflict.winner_iswc else f"refused by {conflict.reason}",
+        ]
+        for conflict in known.work_conflicts
     )

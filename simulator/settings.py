@@ -40,6 +40,12 @@ DIRT = (
     "missing_isrc_and_duration",
     "missing_iswc",
     "wrong_iswc",
+    "works_wrong_isrc",
+    "works_writer_as_artist",
+    "works_missing_artist",
+    "works_reversed_names",
+    "works_capitals",
+    "works_cut_texts",
     "malformed_gtin",
     "missing_gtin",
     "reused_gtin",
@@ -132,6 +138,12 @@ class SimulationSettings:
     missing_iswc: float = 0.1
     second_iswc: float = 0.03
     wrong_iswc: float = 0.005
+    works_wrong_isrc: float = 0.01
+    works_writer_as_artist: float = 0.005
+    works_missing_artist: float = 0.01
+    works_reversed_names: float = 0.2
+    works_capitals: float = 0.5
+    works_cut_texts: float = 0.01
     malformed_gtin: float = 0.01
     missing_gtin: float = 0.08
     reused_gtin: float = 0.003

@@ -1,6 +1,7 @@
 """Composition data as tab-separated bulk files with a manifest: the collective's own layout (v1), other form the 2.0 layout.
 
-Recordings are identified by ISRC; a work may have no ISWC, two, or one whose check digit is wrong. Cells are never quoted.
+Recordings are identified by ISRC; a work may have no ISWC, two, or one whose check digit is wrong. Cells are never quoted. The faults
+of the senders of recordings belong in collective_wording.py.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import polars as pl
 
 from catalog_store.platforms import WORKS
 from simulator.cast import make_cast
+from simulator.collective_wording import reword_recordings
 from simulator.nested import format_iso_duration
 from simulator.randomness import draw_flags, make_generator
 from simulator.rows import make_block
@@ -113,7 +115,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     known = pl.concat([works, again])
     recordings = (
         world.made.recordings.select("true_id", "song", "isrc", "duration_ms", "before")
-        .join(songs.select("song", "work", "title", "artist"), on="song", how="left", maintain_order="left")
+        .join(songs.select("song", "work", "title", "artist", "guest"), on="song", how="left", maintain_order="left")
         .join(works.select("work"), on="work", how="semi", maintain_order="left")
     )
     recordings = recordings.with_columns(
@@ -122,6 +124,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         has_isrc=pl.Series(~draw_flags(rng, len(recordings), MISSING_ISRC)),
         has_duration=pl.Series(~draw_flags(rng, len(recordings), PLACEHOLDER_DURATIONS)),
     )
+    recordings = reword_recordings(settings, block, recordings, cast.names)
     links = recordings.join(known.select("work", pl.col("id").alias("work_id")), on="work", how="left", maintain_order="left").with_columns(
         link=pl.concat_str(pl.lit("L"), world.block, pl.lit("-"), pl.int_range(pl.len()) + 1)
     )

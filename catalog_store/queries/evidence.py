@@ -125,6 +125,30 @@ class Lookalike(msgspec.Struct, frozen=True):
     other: Other
 
 
+class Work(msgspec.Struct, frozen=True):
+    """A composition that the recording performs. `kind`: the strongest claim (a linked record, a code, names)."""
+
+    iswc: str
+    title: str
+    kind: str | None
+
+
+class WorkConflict(msgspec.Struct, frozen=True):
+    """A composition that was claimed and refused: the claimed values, and what refused them. `winner_iswc`: the work that outvoted it."""
+
+    iswc: str
+    title: str
+    kind: str
+    reason: str
+    platforms: list[str]
+    claim_count: int
+    isrc: str | None
+    claimed_title: str | None
+    claimed_artist: str | None
+    claimed_duration_ms: int | None
+    winner_iswc: str | None
+
+
 class Field(msgspec.Struct, frozen=True):
     """One field of the golden record: its value, its source, the reason, and how many agreed (None where nothing is counted)."""
 
@@ -150,6 +174,8 @@ class Evidence(msgspec.Struct, frozen=True):
     lookalikes: list[Lookalike]
     former_ids: list[int]
     audio: list[AudioComparison] = []
+    works: list[Work] = []
+    work_conflicts: list[WorkConflict] = []
 
 
 def find_recording(tables: Path, key: str) -> Found | None:
@@ -221,6 +247,8 @@ def collect_evidence(tables: Path, recording_id: int) -> Evidence | None:
         _find_lookalikes(tables, recording_id, atoms),
         _read_rows(tables, "redirect", pl.col("kind") == "recording", pl.col("new_id") == recording_id)["old_id"].to_list(),
         _read_audio(tables, inside),
+        [Work(**row) for row in _read_works(tables, "work_recording", recording_id, Work).iter_rows(named=True)],
+        [WorkConflict(**row) for row in _read_works(tables, "work_conflict", recording_id, WorkConflict).iter_rows(named=True)],
     )
 
 
@@ -265,6 +293,13 @@ def _read_conflicts(tables: Path, recording_id: int) -> list[Conflict]:
     others = _read_others(tables, rows["other"])
     columns = ("isrc", "is_kept", "reason", "platforms", "record_count")
     return [Conflict(**{name: row[name] for name in columns}, other=others[row["other"]]) for row in rows.iter_rows(named=True)]
+
+
+def _read_works(tables: Path, name: str, recording_id: int, shape: type[msgspec.Struct]) -> pl.DataFrame:
+    """Return the rows of a table of works that name the recording, with the title of each work."""
+    rows = _read_rows(tables, name, pl.col("recording_id") == recording_id)
+    titles = _read_rows(tables, "work", pl.col("iswc").is_in(rows["iswc"].implode()))
+    return rows.join(titles.select("iswc", "title"), on="iswc", how="left", maintain_order="left").select(shape.__struct_fields__)
 
 
 def _read_cut_edges(tables: Path, edges: pl.DataFrame, inside: pl.Series) -> list[CutEdge]:

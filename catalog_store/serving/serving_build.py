@@ -54,7 +54,7 @@ _SORT_MEMORY = "1GB"
 _PACKED_BYTES = 8
 _SORTED_TABLES = {
     "isrcs": "SELECT * FROM recording_isrc WHERE NOT is_representative ORDER BY recording_id, isrc",
-    "works": "SELECT * FROM work_recording ORDER BY recording_id, iswc",
+    "works": "SELECT iswc, recording_id FROM work_recording ORDER BY recording_id, iswc",
     "placements": "SELECT * FROM recording_release ORDER BY release_id, recording_id",
 }
 """Tables in the order in which blocks of tracks or releases need them."""

@@ -1,17 +1,28 @@
-"""Works: the ISWCs that each recording performs (n:m), by ISRC and by platform records, with retired record ids followed.
+"""Works: the ISWCs that each recording performs (n:m), and the claims that were refused.
 
-The module writes work and work_recording. An ISRC counts for the recording that owns it. A work without any recording of ours stays in
-`work`.
+The module writes work, work_recording and work_conflict. A claim comes from a source that links its own recording (retired ids are
+followed), from a composition row with a code, if the row agrees with the recording that owns the code (work_guards.py), or from the row's
+names. `work_support` settles several works of one recording. A work without any recording of ours stays in `work`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from catalog_store.platforms import CATALOG_B
 from pipeline.build.priorities import WORK_TITLE, rank_sql
+from pipeline.build.work_guards import judge_namesakes, read_artist_forms, read_title_forms, weigh_claims
+from pipeline.build.work_support import settle_works
 from pipeline.build.workbench import open_workbench
+from pipeline.engine.duckdb_session import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from pipeline.build.workbench import Workbench
     from pipeline.paths import BuildPaths
 
 _WORK = f"""
@@ -19,26 +30,168 @@ SELECT iswc, arg_min(title, struct_pack(a := {rank_sql(WORK_TITLE)}, b := -n, c 
 FROM (SELECT platform, iswc, title, count(*) AS n FROM source_work WHERE iswc IS NOT NULL GROUP BY ALL) GROUP BY iswc
 """
 
-# `UNION` without ALL: an ISRC and a platform record may name the same performance.
-_PERFORMANCE = """
-SELECT s.platform, s.work_id, o.recording_id FROM source_work_recording s JOIN isrc_owner o USING (isrc)
-UNION
-SELECT s.platform, s.work_id, m.recording_id
-FROM source_work_recording s
-LEFT JOIN source_redirect r ON r.platform = s.recording_platform AND r.entity_kind = 'recording' AND r.old_id = s.external_id
-JOIN recording_member m ON m.platform = s.recording_platform AND m.external_id = coalesce(r.new_id, s.external_id)
+# A voice is what a source says about a recording. Rows that say the same about several works are one voice: a medley.
+_VOICE = """
+SELECT row_number() OVER () AS voice, * FROM (
+    SELECT DISTINCT platform, isrc, recording_platform, external_id, recording_title, artist_credit, duration_ms
+    FROM source_work_recording SEMI JOIN source_work_with_code USING (platform, work_id)
+)
+"""
+_SAID = """
+SELECT DISTINCT v.voice, s.platform, s.work_id FROM source_work_recording s JOIN voice v
+    ON s.platform = v.platform AND s.isrc IS NOT DISTINCT FROM v.isrc AND s.recording_platform IS NOT DISTINCT FROM v.recording_platform
+    AND s.external_id IS NOT DISTINCT FROM v.external_id AND s.recording_title IS NOT DISTINCT FROM v.recording_title
+    AND s.artist_credit IS NOT DISTINCT FROM v.artist_credit AND s.duration_ms IS NOT DISTINCT FROM v.duration_ms
+SEMI JOIN source_work_with_code w ON s.platform = w.platform AND s.work_id = w.work_id
+"""
+_LINKED = """
+SELECT v.voice, m.recording_id
+FROM voice v
+LEFT JOIN source_redirect r ON r.platform = v.recording_platform AND r.entity_kind = 'recording' AND r.old_id = v.external_id
+JOIN recording_member m ON m.platform = v.recording_platform AND m.external_id = coalesce(r.new_id, v.external_id)
+"""
+_CODED = "SELECT v.voice, o.recording_id FROM voice v JOIN isrc_owner o USING (isrc)"
+_SPELLING = """
+SELECT DISTINCT m.recording_id, a.artist_key, a.title_key, a.stem_key, a.number_key, a.names, a.duration_ms
+FROM atom a JOIN (
+    SELECT DISTINCT atom_id, recording_id FROM atom_member JOIN (
+        SELECT * FROM recording_member SEMI JOIN coded USING (recording_id)
+    ) USING (platform, external_id)
+) m USING (atom_id)
+"""
+"""The names and lengths under which platforms know each recording with a claimed code."""
+
+_FORMS = """t.title_key AS a_title_key, t.stem_key AS a_stem_key, t.number_key AS a_number_key, t.is_generic,
+    coalesce(f.artist_key, '') AS a_artist_key, coalesce(f.names, []) AS a_names, v.duration_ms AS a_duration_ms"""
+_SPELLED = """s.title_key AS b_title_key, s.stem_key AS b_stem_key, s.number_key AS b_number_key, s.artist_key AS b_artist_key,
+    s.names AS b_names, s.duration_ms AS b_duration_ms"""
+_PAIR_BY_TITLE = f"""
+SELECT v.voice, c.recording_id, {_FORMS}, {_SPELLED}
+FROM coded c JOIN voice v USING (voice) JOIN title_form t ON v.recording_title = t.text LEFT JOIN artist_form f ON v.artist_credit = f.text
+JOIN spelling s ON s.recording_id = c.recording_id
+"""
+# The work's own title speaks where the row gives the recording none, or another one: a translation, a subtitle.
+_PAIR_BY_WORK = f"""
+SELECT v.voice, c.recording_id, d.platform, d.work_id, {_FORMS}, {_SPELLED}
+FROM (SELECT * FROM coded ANTI JOIN by_title USING (voice, recording_id)
+      UNION ALL SELECT voice, recording_id FROM by_title WHERE reason IS NOT NULL) c
+JOIN voice v USING (voice) JOIN said d USING (voice) JOIN work_title w ON w.platform = d.platform AND w.work_id = d.work_id
+JOIN title_form t ON w.title = t.text LEFT JOIN artist_form f ON v.artist_credit = f.text JOIN spelling s ON s.recording_id = c.recording_id
+"""
+# A recording is known by several spellings, and a work by several titles: the one that agrees best decides.
+# A struct and not `arg_min`, which leaves out rows without a reason: those that pass.
+_BEST = """
+SELECT {key}, min(struct_pack(lost := -points, reason)).reason AS reason, max(points) AS points FROM {source} GROUP BY ALL
+"""
+_JUDGED = """
+SELECT d.voice, d.platform, d.work_id, c.recording_id, 'isrc' AS kind,
+    CASE WHEN coalesce(t.points, w.points) IS NULL THEN NULL WHEN coalesce(t.points, -99) >= coalesce(w.points, -99) THEN t.reason
+         ELSE w.reason END AS reason
+FROM coded c JOIN said d USING (voice)
+LEFT JOIN by_title t ON t.voice = c.voice AND t.recording_id = c.recording_id
+LEFT JOIN by_work w ON w.voice = c.voice AND w.recording_id = c.recording_id AND w.platform = d.platform AND w.work_id = d.work_id
+UNION ALL SELECT d.voice, d.platform, d.work_id, l.recording_id, 'record', NULL FROM linked l JOIN said d USING (voice)
+"""
+
+# Rows whose code leads nowhere: they have none, it is unknown here, or the recording that owns it is another one.
+_WANTED = """
+WITH waiting AS (
+    SELECT voice, platform, work_id FROM said
+    ANTI JOIN (SELECT voice, platform, work_id FROM judged WHERE reason IS NULL) USING (voice, platform, work_id)
+)
+SELECT DISTINCT d.voice, d.platform, d.work_id, t.title_key, f.name AS artist_key, t.variant, t.is_generic, v.duration_ms
+FROM waiting d JOIN voice v USING (voice) JOIN work_title w ON w.platform = d.platform AND w.work_id = d.work_id
+JOIN title_form t ON t.text = coalesce(v.recording_title, w.title)
+JOIN (SELECT text, unnest(names) AS name FROM artist_form) f ON f.text = v.artist_credit
+WHERE v.recording_platform IS NULL AND f.name <> ''
+"""
+_NAMESAKE = """
+SELECT a.atom_id, w.voice, w.platform, w.work_id, w.is_generic, w.variant AS a_variant, w.duration_ms AS a_duration_ms,
+    a.variant AS b_variant, a.duration_ms AS b_duration_ms
+FROM atom a JOIN wanted w USING (title_key, artist_key)
+"""
+# Several recordings under one name are told apart by length (4 s, as in atoms); then all are performances, if one artist made them.
+_NAMED = """
+WITH found AS (
+    SELECT n.voice, n.platform, n.work_id, m.recording_id,
+        min(struct_pack(is_refused := n.reason IS NOT NULL, gap := coalesce(n.gap, 0), reason := n.reason)).reason AS reason,
+        min(n.gap) AS gap
+    FROM namesake n JOIN (
+        SELECT DISTINCT atom_id, recording_id FROM atom_member SEMI JOIN namesake USING (atom_id)
+        JOIN recording_member USING (platform, external_id)
+    ) m USING (atom_id) GROUP BY ALL
+), near AS (
+    SELECT *, coalesce(gap > 4000 AND bool_or(gap <= 4000) OVER (PARTITION BY voice, platform, work_id), false) AS is_farther FROM found
+), credited AS (
+    SELECT n.*, a.artist_id FROM near n LEFT JOIN (SELECT recording_id, artist_id FROM recording_artist WHERE position = 0) a
+        USING (recording_id)
+)
+SELECT voice, platform, work_id, recording_id, 'names' AS kind,
+    CASE WHEN reason IS NOT NULL THEN reason
+         WHEN count(DISTINCT artist_id) FILTER (reason IS NULL AND NOT is_farther) OVER (PARTITION BY voice, platform, work_id) > 1
+         THEN 'ambiguous' END AS reason
+FROM credited WHERE NOT (is_farther AND reason IS NULL)
 """
 
 
 def build_works(paths: BuildPaths) -> dict[str, int]:
-    """Write work and work_recording, and return row counts."""
+    """Write work, work_recording and work_conflict, and return row counts."""
     with open_workbench(paths, "works") as bench:
-        bench.keep("performance", _PERFORMANCE)
-        return {
-            "works": bench.write("work", _WORK),
-            "work_recordings": bench.write(
-                "work_recording",
-                "SELECT DISTINCT w.iswc, p.recording_id FROM performance p JOIN source_work w USING (platform, work_id) "
-                "WHERE w.iswc IS NOT NULL",
-            ),
-        }
+        works = bench.write("work", _WORK)
+        _read_claims(bench)
+        _judge_codes(bench)
+        _judge_names(bench)
+        return {"works": works, **settle_works(bench)}
+
+
+def _read_claims(bench: Workbench) -> None:
+    """Make voice, said and the normal forms of their titles and artists."""
+    bench.keep("source_work_with_code", "SELECT DISTINCT platform, work_id FROM source_work WHERE iswc IS NOT NULL")
+    bench.keep("voice", _VOICE)
+    bench.keep("said", _SAID)
+    bench.keep("work_title", f"SELECT DISTINCT platform, work_id, title FROM source_work WHERE platform <> '{CATALOG_B}'")
+    titles = "SELECT title AS text FROM work_title UNION SELECT recording_title FROM voice WHERE recording_title IS NOT NULL"
+    _load_stream(bench, "title_form", titles, lambda rows: read_title_forms(rows["text"]))
+    artists = "SELECT DISTINCT artist_credit AS text FROM voice WHERE artist_credit IS NOT NULL"
+    _load_stream(bench, "artist_form", artists, lambda rows: read_artist_forms(rows["text"]))
+
+
+def _judge_codes(bench: Workbench) -> None:
+    """Make judged: each claim by code or record, with the reason that refuses it."""
+    bench.keep("linked", _LINKED)
+    bench.keep("coded", _CODED)
+    bench.keep("spelling", _SPELLING)
+    for name, pairs, key in (
+        ("by_title", _PAIR_BY_TITLE, ["voice", "recording_id"]),
+        ("by_work", _PAIR_BY_WORK, ["voice", "recording_id", "platform", "work_id"]),
+    ):
+        _load_stream(bench, "pair", pairs, partial(_weigh_pairs, key))
+        bench.keep(name, _BEST.format(key=", ".join(key), source="pair"))
+        bench.drop("pair")
+    bench.keep("judged", _JUDGED)
+
+
+def _weigh_pairs(key: list[str], pairs: pl.DataFrame) -> pl.DataFrame:
+    return weigh_claims(pairs).select(*key, "points", "reason")
+
+
+def _judge_names(bench: Workbench) -> None:
+    """Make named: claims of the rows whose code gave them no recording."""
+    bench.keep("wanted", _WANTED)
+    columns = ["atom_id", "voice", "platform", "work_id", "gap", "reason"]
+    _load_stream(bench, "namesake_all", _NAMESAKE, lambda rows: judge_namesakes(rows).select(columns))
+    bench.keep("namesake", "SELECT * FROM namesake_all WHERE reason IS DISTINCT FROM 'other'")
+    bench.keep("named", _NAMED)
+
+
+def _load_stream(bench: Workbench, name: str, sql: str, work: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Make `name` of the rows of `sql`, changed by `work` block by block."""
+    empty = True
+    for rows in stream(bench.connection, sql):
+        made = work(rows)
+        bench.connection.register("_block", made.to_arrow())
+        bench.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM _block' if empty else f'INSERT INTO "{name}" FROM _block')
+        bench.connection.unregister("_block")
+        empty = False
+    if empty:
+        bench.load(name, work(bench.read_frame(f"SELECT * FROM ({sql}) LIMIT 0")))

@@ -34,7 +34,7 @@ def list_steps() -> list[TableStep]:
         ),
         # A step of its own, after all steps that the counts depend on: artists and labels get their ids long before recordings exist.
         TableStep("counts", find_tables("artist", "label"), table_keys("recording_artist", "release"), _count_works_and_releases),
-        TableStep("works", find_tables("work", "work_recording"), table_keys("recording"), build_works),
+        TableStep("works", find_tables("work", "work_recording", "work_conflict"), table_keys("recording"), build_works),
         TableStep("links", find_tables("platform_link", "external_redirect"), table_keys("recording"), build_links),
         TableStep(
             "fingerprints",

@@ -79,8 +79,9 @@ def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[st
 def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     """Return the figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
 
-    These are the figures of `evaluate`, of `evaluate_entities` under `artists`, `releases` and `labels`, and of `evaluate_fingerprints`
-    under `fingerprints` if the world has fingerprints, and those of `dirt_figures.evaluate_dirt` under `dirt` if its truth names the dirt.
+    These are the figures of `evaluate`, of `evaluate_entities` under `artists`, `releases` and `labels`, of `evaluate_works` under `works`,
+    of `evaluate_fingerprints` under `fingerprints` if the world has fingerprints, and of `dirt_figures.evaluate_dirt` under `dirt` if its
+    truth names the dirt.
     """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
     true_records = pl.read_parquet(parts(truth / "truth" / "recording"))
@@ -88,6 +89,9 @@ def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     for kind in ENTITY_KINDS:
         rows = scan_table(TABLES[f"{kind}_source"], catalog / "work" / "catalog" / f"{kind}_source").collect()
         figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(parts(truth / "truth" / kind)))
+    if (true_works := truth / "truth" / "work").is_dir():
+        rows = scan_table(TABLES["work_recording"], catalog / "work" / "catalog" / "work_recording").collect()
+        figures["works"] = evaluate_works(rows, member, true_records, pl.read_parquet(parts(true_works)))
     if (true_dirt := truth / "truth" / "dirt").is_dir():
         from pipeline.linkage.dirt_figures import evaluate_dirt  # noqa: PLC0415 - it counts with the functions of this module
 
@@ -113,14 +117,7 @@ def evaluate_fingerprints(
     Returns:
         fingerprints (chosen), right, precision; recordings (true ones with a fingerprint), found (with a right one), recall.
     """
-    true_ids = (
-        member.select(*_SOURCE, "recording_id")
-        .join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
-        .group_by("recording_id", "true_recording_id")
-        .len()
-        .sort("recording_id", -pl.col("len").cast(pl.Int64), "true_recording_id")
-        .unique("recording_id", keep="first", maintain_order=True)
-    )
+    true_ids = _choose_true_ids(member, truth)
     judged = chosen.select("recording_id", "fingerprint_id").join(true_fingerprints, on="fingerprint_id")
     right = judged.join(true_ids, on=["recording_id", "true_recording_id"], how="semi")
     true, found = true_fingerprints["true_recording_id"].n_unique(), right["true_recording_id"].n_unique()
@@ -132,6 +129,46 @@ def evaluate_fingerprints(
         "found": found,
         "recall": round(found / true, 7) if true else 1.0,
     }
+
+
+def evaluate_works(work_recording: pl.DataFrame, member: pl.DataFrame, truth: pl.DataFrame, true_works: pl.DataFrame) -> dict[str, object]:
+    """Return how many ISWCs of recordings are right: a true one of the true recording of most of its records.
+
+    Args:
+        work_recording: iswc, recording_id.
+        member: platform, external_id, recording_id.
+        truth: platform, external_id, true_recording_id.
+        true_works: true_recording_id, iswc.
+
+    Returns:
+        pairs (published), right, precision; true_pairs (of true recordings that the catalog holds), found, recall. The dumps do not tell
+        all works, so recall ends below 1.
+    """
+    true_ids = _choose_true_ids(member, truth)
+    judged = work_recording.select("iswc", "recording_id").join(true_ids, on="recording_id", how="left")
+    right = judged.join(true_works, on=["true_recording_id", "iswc"], how="semi")
+    true = true_works.join(true_ids, on="true_recording_id", how="semi").unique()
+    found = right.select("true_recording_id", "iswc").unique().height
+    return {
+        "pairs": judged.height,
+        "right": right.height,
+        "precision": round(right.height / judged.height, 7) if judged.height else 1.0,
+        "true_pairs": true.height,
+        "found": found,
+        "recall": round(found / true.height, 7) if true.height else 1.0,
+    }
+
+
+def _choose_true_ids(member: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
+    """Return recording_id, true_recording_id: for each recording the true one of most of its records."""
+    return (
+        member.select(*_SOURCE, "recording_id")
+        .join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
+        .group_by("recording_id", "true_recording_id")
+        .len()
+        .sort("recording_id", -pl.col("len").cast(pl.Int64), "true_recording_id")
+        .unique("recording_id", keep="first", maintain_order=True)
+    )
 
 
 def count_cells(both: pl.DataFrame, kind: str = "recording") -> pl.DataFrame:

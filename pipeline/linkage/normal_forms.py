@@ -77,7 +77,7 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = add_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=compose_display_title_expr(pl.col("title"), pl.col("version")))
-    rows = records.hstack(_read_titles(records["shown"]))
+    rows = records.hstack(read_titles(records["shown"]))
     if "heading" in rows.columns:
         rows = _read_movements(rows)
     # Rows without any credit stay: they have no lead artist, and their ISRC stands in for one.
@@ -89,7 +89,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
     return add_artist_hash(rows)
 
 
-def _read_titles(shown: pl.Series) -> pl.DataFrame:
+def read_titles(shown: pl.Series) -> pl.DataFrame:
     """Return title_key, stem_key, number_key and variant of each title."""
     # A slice repeats titles: singles, albums and compilations hold the same song.
     first, inverse = _find_distinct(shown)
@@ -107,7 +107,7 @@ def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:
     if not is_movement.any():
         return rows
     movements = rows.filter(is_movement).with_columns(shown=pl.concat_str("heading", pl.lit(": "), "shown"))
-    movements = movements.with_columns(_read_titles(movements["shown"]))
+    movements = movements.with_columns(read_titles(movements["shown"]))
     return pl.concat([rows.filter(~is_movement), movements]).sort("row")
 
 

@@ -30,6 +30,7 @@ HEADLINES = (
     ("platform links", "rows", "platform_link"),
     ("with a genre", "genres", "classified"),
     ("contested codes", "rows", "isrc_conflict"),
+    ("refused works", "rows", "work_conflict"),
 )
 RATES = (
     ("golden", "precision"),

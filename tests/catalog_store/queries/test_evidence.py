@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from catalog_store.queries.evidence import CutEdge, Evidence, Lookalike, collect_evidence, find_recording
+from catalog_store.queries.evidence import CutEdge, Evidence, Lookalike, Work, WorkConflict, collect_evidence, find_recording
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from tests.catalog_store.catalog_tables import MERGED_ID
@@ -97,6 +97,12 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"isrc": LOST_ISRC, "recording_id": SONG, "owner_recording_id": REMIX, "reason": "variant"}
             | {"platforms": ["catalog_b"], "record_count": 1}
         ],
+        "work": [{"iswc": iswc, "title": title} for iswc, title in (("T0345246801", "SONG"), ("T9000109397", "OTHER"))],
+        "work_recording": [{"iswc": "T0345246801", "recording_id": SONG, "kind": "isrc"}],
+        "work_conflict": [
+            {"iswc": "T9000109397", "recording_id": SONG, "kind": "isrc", "reason": "title", "platforms": ["works"], "claim_count": 2}
+            | {"isrc": ISRC, "claimed_title": "OTHER", "claimed_artist": "NOVA", "claimed_duration_ms": 200_000}
+        ],
         "redirect": [{"kind": "recording", "old_id": 99, "new_id": SONG}, {"kind": "recording", "old_id": 98, "new_id": None}],
         "platform_link": [{"recording_id": i, "source": "catalog_a", "external_id": "7", "slug": None} for i in (REMIX, LONG)],
         "external_redirect": [{"source": "catalog_a", "old_id": "6", "new_id": "7"}],
@@ -171,6 +177,17 @@ def test_lookalikes_are_listed_in_both_directions(handmade: Path) -> None:
     assert (cut.kind, cut.evidence, cut.other.recording_id) == ("typo", "sonng ~ song", LONG)
     assert [(alike.differs_in, alike.other.recording_id) for alike in song.lookalikes] == [("variant", REMIX), ("duration", LONG)]
     assert all(isinstance(alike, Lookalike) for alike in song.lookalikes)
+
+
+def test_evidence_holds_works_and_refused_claims(handmade: Path) -> None:
+    known, other = collect_evidence(handmade, SONG), collect_evidence(handmade, REMIX)
+    assert known is not None
+    assert other is not None
+    assert known.works == [Work("T0345246801", "SONG", "isrc")]
+    assert known.work_conflicts == [
+        WorkConflict("T9000109397", "OTHER", "isrc", "title", ["works"], 2, ISRC, "OTHER", "NOVA", 200_000, None)
+    ]
+    assert (other.works, other.work_conflicts) == ([], [])
 
 
 def test_fields_carry_their_source_and_dates_no_more_than_is_known(handmade: Path) -> None:

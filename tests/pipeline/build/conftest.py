@@ -10,6 +10,8 @@ import pytest
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
+from pipeline.linkage.credits import build_name_table
+from pipeline.linkage.normal_forms import collect_names, normalise
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -67,12 +69,24 @@ class World:
                 write_table(table, self.paths.staging(platform) / name, rows)
         self._write("recording_member", self.members)
         numbers = {(m["platform"], m["external_id"]): m["recording_id"] for m in self.members}
-        ids = sorted(set(numbers.values()))
-        atom = {"artist_key": "", "title_key": "", "record_count": 1, "platform_count": 1}
-        self._write("atom", [{**atom, "atom_id": i, "variant": self.variants.get(i, "")} for i in ids])
-        self._write("atom_member", [{"platform": p, "external_id": e, "atom_id": i} for (p, e), i in numbers.items()])
+        self._write_atoms(numbers)
         self._write("isrc_owner", self._owners(numbers))
         return self.paths
+
+    def _write_atoms(self, numbers: dict[tuple[str, str], int]) -> None:
+        """Write an atom per record, with the keys that linkage reads in it."""
+        schema = TABLES["source_recording"].polars_schema
+        rows = [row for (_, table), rows in self.rows.items() if table == "source_recording" for row in rows]
+        records = pl.DataFrame(rows, schema=schema, orient="row")
+        artists = TABLES["source_artist"].empty()
+        normal = normalise(records, build_name_table(collect_names(records, artists)), artists) if rows else pl.DataFrame()
+        columns = ("platform", "external_id", "artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names")
+        atoms = [{**row, "atom_id": place} for place, row in enumerate(normal.iter_rows(named=True), start=1)]
+        for atom in atoms:
+            atom["variant"] = self.variants.get(numbers[atom["platform"], atom["external_id"]], "")
+        alone = {"record_count": 1, "platform_count": 1}
+        self._write("atom", [{"atom_id": a["atom_id"], **{name: a[name] for name in columns[2:]}, **alone} for a in atoms])
+        self._write("atom_member", [{name: atom[name] for name in ("platform", "external_id", "atom_id")} for atom in atoms])
 
     def _owners(self, numbers: dict[tuple[str, str], int]) -> list[Row]:
         claims: dict[tuple[str, int], list[str]] = {}

@@ -62,8 +62,11 @@ def fill(world: World) -> None:
             world.add(
                 "source_genre", platform, entity_kind="release", entity_id=str(release), genre=("Techno", "jazz", "no idea")[release % 3]
             )
-            world.add("source_work_recording", "works", work_id=str(number), isrc=f"USAAA{number:07d}")
+            row = {"recording_title": f"SONG {number}", "artist_credit": f"NAME {artist}"}
+            world.add("source_work_recording", "works", work_id=str(number), isrc=f"USAAA{number:07d}", **row)
         world.add("source_work", "works", work_id=str(number), iswc="T0345246801" if number % 2 else "T9000109397", title="Work")
+    # The code of another song, of another work.
+    world.add("source_work_recording", "works", work_id="2", isrc="USAAA0000003", recording_title="BALLAD", artist_credit="NOBODY")
     for release in range(10):
         for platform in PLATFORMS:
             world.release(platform, str(release), f"Album {release}", credit("Various", "194"), label_name=f"Label {release % 3} Records")

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.build.links import build_links
-from pipeline.build.works import build_works
 
 from .conftest import credit
 
@@ -13,24 +12,6 @@ if TYPE_CHECKING:
 NOVA = credit("Nova", "n")
 OLD = "00000000-0000-0000-0000-000000000001"
 NEW = "00000000-0000-0000-0000-000000000002"
-
-
-def test_works_are_joined_by_isrc_and_by_records_redirects_followed(world: World) -> None:
-    world.recording(1, "streamsvc_a", "a", "Song", NOVA, isrcs=["USAAA0100001"])
-    world.recording(2, "catalog_b", NEW, "Cover", NOVA)
-    world.add("source_redirect", "catalog_b", entity_kind="recording", old_id=OLD, new_id=NEW)
-    world.add("source_work", "works", work_id="w1", iswc="T0345246801", title="SONG")
-    world.add("source_work", "catalog_b", work_id="m1", iswc="T0345246801", title="Song")
-    world.add("source_work", "catalog_b", work_id="m1", iswc="T9000109397", title="Song")
-    world.add("source_work", "works", work_id="w2", iswc="T8014596487", title="Unheard")
-    world.add("source_work", "works", work_id="w3", iswc=None, title="No code")
-    world.add("source_work_recording", "works", work_id="w1", isrc="USAAA0100001")
-    world.add("source_work_recording", "works", work_id="w2", isrc="USZZZ0100001")
-    world.add("source_work_recording", "works", work_id="w3", isrc="USAAA0100001")
-    world.add("source_work_recording", "catalog_b", work_id="m1", recording_platform="catalog_b", external_id=OLD)
-    build_works(world.write())
-    assert world.rows_of("work_recording") == [("T0345246801", 1), ("T0345246801", 2), ("T9000109397", 2)]
-    assert world.rows_of("work") == [("T0345246801", "SONG"), ("T8014596487", "Unheard"), ("T9000109397", "Song")]
 
 
 def test_links_are_the_records_own_ids_and_catalog_a_shows_the_release(world: World) -> None:
