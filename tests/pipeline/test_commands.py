@@ -64,6 +64,13 @@ def test_catalog_that_is_no_folder_is_named_with_what_is_expected(tmp_path: Path
     assert refused(*command, "--catalog", tmp_path / "file") == expected
 
 
+def test_golden_prints_rates_and_wrong_pairs_by_part() -> None:
+    answer = json.loads(run_pipeline("golden").stdout)
+    assert list(answer) == ["development", "test", "wrong"]
+    assert answer["test"].startswith("precision ")
+    assert set(answer["wrong"]) == {"development", "test"}
+
+
 @pytest.mark.parametrize("place", ["nowhere", "file"])
 def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
