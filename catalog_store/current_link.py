@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog_store.errors import NoSnapshotError
+from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.snapshot import CURRENT, ID_SHAPE, SNAPSHOTS
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def switch(root: Path, next_link: Path) -> None:
 
 def clear_markers(root: Path, folder: Path) -> None:
     """Remove the markers of the snapshot in `folder`, which is about to become live."""
-    markers = [marker for marker in root.glob(f"{PUBLISHING}*") if marker.is_symlink() and _is_same(_find_marked(marker), folder)]
+    markers = [marker for marker in list_folder(root, f"{PUBLISHING}*") if marker.is_symlink() and _is_same(_find_marked(marker), folder)]
     for marker in markers:
         marker.unlink()
     if markers:
@@ -107,7 +108,7 @@ def remove_leftovers(root: Path, report: Callable[[str], None]) -> None:
     for folder in sorted((root / SNAPSHOTS).iterdir()):
         if folder.name.startswith((BUILDING, REMOVING)):
             _remove_or_report(lambda folder=folder: remove_folder(root, folder), folder, report)  # type: ignore[misc]
-    for marker in sorted(root.glob(f"{PUBLISHING}*")):
+    for marker in list_folder(root, f"{PUBLISHING}*"):
         _remove_or_report(lambda marker=marker: _remove_unfinished(root, marker), marker, report)  # type: ignore[misc]
 
 
@@ -168,7 +169,7 @@ def remove_folder(root: Path, folder: Path) -> None:
 
 def flush(folder: Path) -> None:
     """Flush a folder and all its content to disk."""
-    for path in [*folder.rglob("*"), folder]:
+    for path in [*list_tree(folder), folder]:
         if path.is_dir():
             flush_folder(path)
         else:

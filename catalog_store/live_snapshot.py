@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import structlog
 
 from catalog_store.errors import SnapshotInvalidError
+from catalog_store.folder_listing import list_tree
 from catalog_store.snapshot import CURRENT, MANIFEST, verify
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ def _write_link(folder: Path, link: Path) -> None:
 def _find_last_change(folder: Path) -> int:
     """Return when the last file below changed, in ns of the kernel's change time. A copy that repairs a file may keep its size and time."""
     newest = folder.stat().st_ctime_ns if folder.exists() else 0
-    for file in folder.rglob("*"):
+    for file in list_tree(folder):
         # A copy in progress renames its temporary files away.
         with suppress(FileNotFoundError):
             newest = max(newest, file.lstat().st_ctime_ns)

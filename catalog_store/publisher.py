@@ -43,6 +43,7 @@ from catalog_store.current_link import (
     switch,
 )
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
+from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import build_serving
 from catalog_store.snapshot import (
@@ -180,7 +181,7 @@ def _build(
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER)
     if recognition is not None:
-        for path in sorted(path for path in recognition.rglob("*") if path.is_file()):
+        for path in [path for path in list_tree(recognition) if path.is_file()]:
             _link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))
     for name, file in attachments.items():
         shutil.copyfile(file, folder / name)
@@ -194,7 +195,7 @@ def _build(
         tables={name: _describe_table(folder, published[name]) for name in names},
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
-        serving=tuple(_describe_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
+        serving=tuple(_describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous)),
         attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
         sequence=identity.sequence,
     ).add_seal()
@@ -276,7 +277,7 @@ def list_damaged_snapshots(root: Path) -> dict[str, str]:
 def _scan_snapshots(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
     usable: list[Snapshot] = []
     damaged: dict[Path, str] = {}
-    for folder in sorted(folder for folder in (root / SNAPSHOTS).glob("*") if ID_SHAPE.fullmatch(folder.name) and folder.is_dir()):
+    for folder in [folder for folder in list_folder(root / SNAPSHOTS) if ID_SHAPE.fullmatch(folder.name) and folder.is_dir()]:
         try:
             usable.append(Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder)))
         except (SnapshotInvalidError, NoSnapshotError) as error:

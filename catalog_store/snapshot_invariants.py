@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
+from catalog_store.folder_listing import list_tree
 from catalog_store.id_sets import SHOWN, IdSet, read_batches
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving_invariants import Faults, list_serving_checks
@@ -157,7 +158,7 @@ def _check_references(checks: _Checks, tables: dict[str, Path], manifest: Manife
 def _find_unlisted_files(folder: Path, manifest: Manifest) -> Faults:
     listed = {file.path for file in manifest.files()} | {MANIFEST}
     # The manifest does not list itself.
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} | {MANIFEST}
+    there = {path.relative_to(folder).as_posix() for path in list_tree(folder) if path.is_file()} | {MANIFEST}
     wrong = sorted(listed ^ there)
     return len(wrong), tuple(wrong[:SHOWN])
 

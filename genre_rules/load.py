@@ -97,7 +97,9 @@ class RuleBook:
 def load_book(folder: Path = FOLDER) -> RuleBook:
     """Read taxonomy.yaml, words.yaml, drop.yaml and rules/*.yaml below `folder`; RuleError on the first problem."""
     taxonomy = _read_taxonomy(folder / "taxonomy.yaml")
-    files = sorted((folder / "rules").glob("*.yaml"))
+    rules_folder = folder / "rules"
+    # A glob would take a folder that may not be read for an empty one.
+    files = sorted(path for path in rules_folder.iterdir() if path.match("*.yaml")) if rules_folder.is_dir() else []
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
     rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy))

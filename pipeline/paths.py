@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import FINGERPRINTS, INPUTS
 from catalog_store.tables import TABLES
 
@@ -82,7 +83,7 @@ class BuildPaths:
         for platform in platforms:
             # Days sort by name, and later days revoke earlier ones.
             staging = self.staging(platform)
-            folders += sorted(staging.glob(f"[0-9]*-??/{name}")) if platform in DAILY else [staging / name]
+            folders += [day / name for day in list_folder(staging, "[0-9]*-??")] if platform in DAILY else [staging / name]
         return [folder for folder in folders if folder.is_dir()]
 
     @property

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.log_stream import count_lost_lines
 
 if TYPE_CHECKING:
@@ -174,4 +175,4 @@ def write_report(report: WorkerReport, folder: Path) -> None:
 
 def read_reports(folder: Path) -> list[WorkerReport]:
     """Read the reports of all workers, those that ended included."""
-    return [msgspec.json.decode(file.read_bytes(), type=WorkerReport) for file in sorted(folder.glob("worker-*.json"))]
+    return [msgspec.json.decode(file.read_bytes(), type=WorkerReport) for file in list_folder(folder, "worker-*.json")]

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import ArrayWriter, TextWriter
+from catalog_store.folder_listing import list_folder
 from catalog_store.search.credits import encode_lists as encode_credits
 from catalog_store.search.credits import split_artists
 from catalog_store.search.documents import rank_by_popularity, read_names
@@ -102,7 +103,7 @@ def _partition_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path
 
 def _read_names(work: Path, part: int) -> pl.DataFrame:
     """Read all names of one document range, in document order."""
-    files = sorted(work.glob(f"names-{part:06d}-*.arrow"))
+    files = list_folder(work, f"names-{part:06d}-*.arrow")
     return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
 
 
@@ -116,7 +117,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
     position.
     """
     # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
-    size = sum(file.stat().st_size for file in work.glob("names-*"))
+    size = sum(file.stat().st_size for file in list_folder(work, "names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
     with ArrayWriter(folder / "credit_of.npy", np.uint32) as credit_of:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder, list_tree
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -112,7 +114,7 @@ def join_tables(table: Table, folder: Path, sources: Iterable[Path]) -> None:
 
 def parts(folder: Path) -> list[Path]:
     """Return the Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
-    found = sorted(folder.glob("part-*.parquet"))
+    found = list_folder(folder, "part-*.parquet")
     if not found:
         message = f"no table at {folder}: build the stage that writes it first"
         raise FileNotFoundError(message)
@@ -150,7 +152,7 @@ def count_rows(*folders: Path) -> int:
 
 def measure_bytes(folder: Path) -> int:
     """Return the bytes of all files below `folder`."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return sum(file.stat().st_size for file in list_tree(folder) if file.is_file())
 
 
 def render_sql_source(*folders: Path) -> str:

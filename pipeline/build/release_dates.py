@@ -12,6 +12,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
 from pipeline.build.packing import packed_sql, record_sql
 from pipeline.build.priorities import DATE, rank_sql
@@ -38,7 +39,8 @@ _IS_FILLER = "({date} IN (" + ", ".join(f"'{day}'" for day in FILLERS) + ") AND 
 def find_last_believable_day(paths: BuildPaths) -> str:
     """Return `YYYY-MM-DD`, ANNOUNCED_DAYS after the newest landed dump."""
     # No clock is read: a rebuild of the same dumps must give the same dates.
-    landed = (paths.root / "landing").glob("*/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*/")
+    dated = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
+    landed = [folder for platform in list_folder(paths.root / "landing") for folder in list_folder(platform, dated) if folder.is_dir()]
     days = [date.fromisoformat(folder.name[:10]) for folder in landed]
     return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
 

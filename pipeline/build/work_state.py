@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from catalog_store.errors import NoSnapshotError
+from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.platforms import INPUTS, SUGGESTIONS
 from catalog_store.publisher import find_current_folder, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
@@ -128,8 +129,8 @@ class WorkState:
 
     def read_published_versions(self) -> dict[str, dict[str, str]]:
         """Return the versions of the tables of every snapshot; empty for a snapshot without `work_state.json`."""
-        manifests = self._paths.snapshots.glob(f"[!.]*/{MANIFEST}")
-        return {file.parent.name: _read_json(file.with_name(ATTACHMENT), dict[str, str]) or {} for file in manifests}
+        folders = [folder for folder in list_folder(self._paths.snapshots, "[!.]*") if (folder / MANIFEST).exists()]
+        return {folder.name: _read_json(folder / ATTACHMENT, dict[str, str]) or {} for folder in folders}
 
     def write_attachment(self, versions: Mapping[str, str]) -> Path:
         """Write the versions of tables as the file that their snapshot carries, and return the file."""
@@ -152,7 +153,7 @@ class WorkState:
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}
-        return {path.name: path.stat().st_size for path in self._paths.table(name).glob("part-*.parquet")}
+        return {path.name: path.stat().st_size for path in list_folder(self._paths.table(name), "part-*.parquet")}
 
     def _find_live_id(self) -> str | None:
         live = find_current_folder(self._paths.root)
@@ -172,7 +173,7 @@ class WorkState:
         if (adopted := _read_json(self._folder / _ADOPTED, Adoption)) is not None:
             return adopted
         # One record is enough to show that this version of the program built here; then a table without a record was never finished.
-        if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in self._folder.rglob("*.json")):
+        if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in list_tree(self._folder, "*.json")):
             return None
         try:
             live = read_live_snapshot(self._paths.root)
@@ -254,7 +255,8 @@ def read_staging_version(paths: BuildPaths, table: str) -> str:
     if not folder.is_dir():
         return "none"
     # A platform that delivers daily has a version in the folder of each day.
-    files = sorted([*folder.glob(VERSION_FILE), *folder.glob(f"[0-9]*-??/{VERSION_FILE}")])
+    places = [folder, *list_folder(folder, "[0-9]*-??")]
+    files = sorted(file for place in places if (file := place / VERSION_FILE).exists())
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         digest.update(file.read_bytes())

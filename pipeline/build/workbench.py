@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import parts, render_sql_source, write_table
@@ -61,7 +62,7 @@ class Workbench:
             return f"({render_live_atoms_sql(table.name, self.paths.table)})"
         if table.layer != "staging":
             folder = self.paths.table(table.name)
-            return render_sql_source(folder) if any(folder.glob("part-*.parquet")) else None
+            return render_sql_source(folder) if list_folder(folder, "part-*.parquet") else None
         # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None

@@ -1,6 +1,7 @@
 """Landing and staging: for each platform an asset that fetches the newest dump and one that turns it into staging tables."""
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -19,7 +20,7 @@ from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.intake.newest_dump import Intake, stage_newest
-from pipeline.dumps.landing.landing_zone import Landing, describe_landing, find_last_good, land, prune_landings
+from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land, prune_landings
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import explain_absence
 from pipeline.engine.usage import measure_usage
@@ -61,9 +62,8 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
         source = catalog.find_source(platform)
         # Landing writes no table, so it claims the catalog without inputs to check.
         with catalog.claim_for_step(), measure_usage() as usage:
-            landing = (
-                fetch(catalog, source) if source else Landing(platform, "missing", find_last_good(catalog.paths.landing(platform)), UNNAMED)
-            )
+            zone = catalog.paths.landing(platform)
+            landing = fetch(catalog, source) if source else replace(keep_last_good(platform, zone, UNNAMED), status="missing")
             pruned = prune(catalog, platform)
         catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
         return dg.MaterializeResult(
@@ -93,9 +93,14 @@ def fetch(catalog: CatalogResource, source: Source) -> Landing:
 def prune(catalog: CatalogResource, platform: str) -> list[Path]:
     """Remove landed dumps that are no longer needed, and return their folders."""
     zone = catalog.paths.landing(platform)
-    if platform in DAILY:
-        return prune_days(zone, catalog.keep_dumps, catalog.paths.staging(platform))
-    return prune_landings(zone, catalog.keep_dumps)
+    # A failure does not fail the night: no step needs the room yet.
+    try:
+        if platform in DAILY:
+            return prune_days(zone, catalog.keep_dumps, catalog.paths.staging(platform))
+        return prune_landings(zone, catalog.keep_dumps)
+    except (OSError, DumpError) as error:
+        catalog.warn(f"{platform}: old dumps cannot be removed: {error}: the next build tries again")
+        return []
 
 
 def stage(catalog: CatalogResource, platform: str) -> Intake:

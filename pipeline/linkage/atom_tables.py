@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
@@ -60,7 +61,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
             pass
         shutil.rmtree(spill / "names")
         # Folders in order of buckets: the joined parts are then in order of atom ids.
-        made = list(map_ordered(partial(_write_bucket, spill / "atoms", files), sorted((spill / "rows").glob("*")), pool=pool))
+        made = list(map_ordered(partial(_write_bucket, spill / "atoms", files), list_folder(spill / "rows"), pool=pool))
     join_atom_parts(paths, made)
     shutil.rmtree(spill)
     write_gone_atoms(paths, pl.Series("atom_id", [], dtype=pl.Int64))
@@ -106,7 +107,7 @@ def spill_buckets(rows: pl.DataFrame, spill: Path, number: int) -> None:
 
 def read_spilled_bucket(folder: Path) -> pl.DataFrame:
     """Return all rows of one bucket, in the order of the writers."""
-    return pl.concat([pl.read_ipc(file) for file in sorted(folder.glob("*.arrow"))], rechunk=True)
+    return pl.concat([pl.read_ipc(file) for file in list_folder(folder, "*.arrow")], rechunk=True)
 
 
 def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFrame:

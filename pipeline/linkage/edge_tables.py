@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
@@ -65,7 +66,7 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[in
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     for number, atoms in enumerate(read_artist_chunks(paths)):
         spill_buckets(atoms.join(placed, on="atom_id"), spill, number)
-    for folder in sorted(spill.glob("*")):
+    for folder in list_folder(spill):
         yield int(folder.name), read_spilled_bucket(folder)
     shutil.rmtree(spill, ignore_errors=True)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
@@ -77,7 +78,7 @@ class GoldenResult:
 def load_golden_pairs(folder: Path = PAIRS) -> tuple[GoldenPair, ...]:
     """Return the pairs of all files of the folder, files by name. GoldenPairError names file and line of an entry that cannot be read."""
     pairs: dict[str, GoldenPair] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in list_folder(folder, "*.yaml"):
         for pair in _read_file(path):
             if pair.name in pairs:
                 raise GoldenPairError(

@@ -31,6 +31,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
@@ -118,7 +119,7 @@ def _list_position_files(files: Path, place: Place) -> list[Path]:
 def remove_stale_files(files: Path, place: Place) -> None:
     """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live."""
     kept = {_build_file_path(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
-    for file in set(files.glob("*")) - kept - set(_list_position_files(files, place)):
+    for file in set(list_folder(files)) - kept - set(_list_position_files(files, place)):
         file.unlink()
 
 

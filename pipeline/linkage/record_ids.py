@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, count_part_rows, parts
@@ -118,7 +119,7 @@ def _spill_records(members: list[Path], groups: pl.DataFrame, ranges: list[_Rang
 
 def _read_sorted_members(folder: Path, platform: str) -> pl.DataFrame:
     """Return source_key, group, sorted."""
-    files = sorted(folder.glob("*.parquet"))
+    files = list_folder(folder, "*.parquet")
     if not files:
         return pl.DataFrame(schema={"source_key": pl.String, "group": pl.Int64})
     rows = sort_by_external_id(pl.read_parquet(files))

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from catalog_store.folder_listing import list_folder
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.intake.newest_dump import Intake, hash_code
@@ -50,7 +51,7 @@ CHECKED = "checked"
 
 def list_staged_days(folder: Path) -> list[str]:
     """Return the days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
-    return sorted(path.name for path in folder.glob("[0-9]*-??") if path.is_dir())
+    return [path.name for path in list_folder(folder, "[0-9]*-??") if path.is_dir()]
 
 
 def list_unchecked_days(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.intake.newest_dump import Intake, is_stamped, read_stamp, write_stamp
@@ -68,7 +69,7 @@ def stage_in_place(
 def _hash_listing(folder: Path) -> str:
     """Return a hash over path, size and times of change of all files. The inode's time of change cannot be set back."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in [path for path in list_tree(folder) if path.is_file()]:
         stat = path.stat()
         shown = (str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         digest.update(repr(shown).encode("utf-8", "surrogateescape"))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import catalog_store.record_keys
 import catalog_store.tables.staging
 import pipeline.dumps
+from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.landing.landing_zone import (
@@ -136,7 +137,7 @@ def hash_code() -> str:
     digest = hashlib.sha256()
     here, keys = Path(pipeline.dumps.__file__).parent, Path(catalog_store.record_keys.__file__).parent
     # A stylesheet is code as well. Too much is hashed rather than too little: staging again is slow, stale tables are wrong.
-    sources = [*here.rglob("*.py"), *here.rglob("*.xslt"), *keys.glob("*.py")]
+    sources = [*list_tree(here, "*.py"), *list_tree(here, "*.xslt"), *list_folder(keys, "*.py")]
     for source in [*sorted(sources), Path(catalog_store.tables.staging.__file__)]:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

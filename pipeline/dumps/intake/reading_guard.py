@@ -27,6 +27,7 @@ import pyarrow as pa
 import zstandard
 from lxml import etree
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError, UnblamedError
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ _READING = (
     OverflowError,
     RecursionError,
 )
-_OF_THIS_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-_MACHINE_WORDS = ("No space left on device", "Disk quota exceeded", "Too many open files", "Cannot allocate memory")
+_OF_THIS_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM)
+_MACHINE_WORDS = ("No space left on device", "Disk quota exceeded", "Too many open files", "Cannot allocate memory", "Permission denied")
 """Messages of the system. Rust and C++ libraries pass these on without the error number."""
 _MESSAGE_CHARACTERS = 500
-_LOOK = "the dump is tried again next time; look at disk and memory of this machine; if they are sound, keep the dump and report a bug"
+_LOOK = (
+    "the dump is tried again next time; look at disk, memory and file rights of this machine; if they are sound, keep the dump and "
+    "report a bug"
+)
 _MEND = "fetch the dump again, compare its checksums, and do not touch it while it is read"
 
 
@@ -102,7 +106,7 @@ def _find_raising_line(error: BaseException) -> str:
 def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of change of every file, by path. An adapter that lists a folder late would miss a vanished file."""
     found = {}
-    for path in [dump] if dump.is_file() else dump.rglob("*"):
+    for path in [dump] if dump.is_file() else list_tree(dump):
         if not path.is_dir():
             stat = path.stat()
             if not S_ISREG(stat.st_mode):

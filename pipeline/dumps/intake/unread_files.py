@@ -9,6 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_tree
 from catalog_store.platforms import CATALOG_B, FINGERPRINTS, STORE_A, STREAMSVC_A, STREAMSVC_B, WORKS
 from pipeline.dumps.readers.json_files import LANDING_NOTES
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -70,7 +71,7 @@ def is_companion(platform: str, name: str) -> bool:
 def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWriter) -> None:
     """Reject the files of the dump that are neither among `used` nor companions, as records of `entity`, and name them in one warning."""
     read = set(used)
-    files = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
+    files = [dump] if dump.is_file() else [path for path in list_tree(dump) if path.is_file()]
     # A reject and not an error: an unknown file beside a good dump should not cost the dump.
     unread = [path for path in files if path not in read and not is_companion(out.platform, str(path.relative_to(dump)))]
     for path in unread:

@@ -12,6 +12,8 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_tree
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -63,7 +65,7 @@ def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
 def read_published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
     """Return file -> {algorithm: hash} of all checksum files below `folder`; names are relative to the checksum file."""
     found: dict[Path, dict[str, str]] = {}
-    for listing in sorted(path for path in folder.rglob("*") if path.is_file() and is_checksum_file(path.name)):
+    for listing in [path for path in list_tree(folder) if path.is_file() and is_checksum_file(path.name)]:
         text = listing.read_text(encoding="utf-8", errors="replace")
         for name, hashes in read_checksums(listing.relative_to(folder).as_posix(), text).items():
             found.setdefault(folder / name, {}).update(hashes)

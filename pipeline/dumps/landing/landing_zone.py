@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from catalog_store.current_link import flush, flush_folder
-from pipeline.dumps.errors import DumpError
+from catalog_store.folder_listing import list_folder, list_tree
+from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.landing.checksums import compare_checksums, compute_hashes, hash_file
 from pipeline.dumps.landing.transfer import download, link_file
 from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, is_local, list_dump_files, open_source
@@ -83,8 +84,16 @@ def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: P
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
         problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
     report(problem)
-    last = find_last_good(zone)
-    return Landing(source.platform, "kept_last_good" if last else "missing", last, problem)
+    return keep_last_good(source.platform, zone, problem)
+
+
+def keep_last_good(platform: str, zone: Path, problem: str) -> Landing:
+    """Return the landing of the last good dump because of `problem`; `missing` when there is none or the zone cannot be read."""
+    try:
+        last = find_last_good(zone)
+    except (OSError, DumpError) as error:
+        return Landing(platform, "missing", None, f"{problem}; {error}")
+    return Landing(platform, "kept_last_good" if last else "missing", last, problem)
 
 
 def find_last_good(zone: Path) -> Path | None:
@@ -93,10 +102,17 @@ def find_last_good(zone: Path) -> Path | None:
 
 
 def list_landed_dumps(zone: Path) -> list[Path]:
-    """Return all landed dumps, oldest first."""
+    """Return all landed dumps, oldest first; UnblamedError when the zone cannot be read."""
     # A folder without its note was being renamed, or deleted, when a run was killed.
-    folders = [path for path in zone.glob("*") if path.is_dir() and _name_note(path, "landed").exists()]
+    folders = [path for path in _list_zone(zone) if path.is_dir() and _name_note(path, "landed").exists()]
     return sorted(folders, key=_build_sort_key)
+
+
+def _list_zone(zone: Path, pattern: str = "*") -> list[Path]:
+    try:
+        return list_folder(zone, pattern)
+    except OSError as error:
+        raise UnblamedError(f"{zone}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
 
 
 def _name_note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
@@ -119,7 +135,7 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
 
     Dumps that other limits than `limits` refused get one, too: the operator has looked, and lets them through.
     """
-    for note in zone.glob("*.broken.json"):
+    for note in _list_zone(zone, "*.broken.json"):
         content = _read_json(note) or {}
         # New code may read what the old could not. A note without limits tells of another fault, which no limit mends.
         if content.get("code") != code or (content.get("limits") is not None and content["limits"] != limits):
@@ -314,7 +330,7 @@ def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -
         # The marker is written last: a run killed before it starts again from an empty folder.
         _write_text(marker, listing)
     elif boot.exists() and boot.read_text(encoding="utf-8") != _read_boot_id():
-        for partial in incoming.rglob("*.part"):
+        for partial in list_tree(incoming, "*.part"):
             partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
         _write_text(boot, _read_boot_id())
     for file in files:
@@ -424,7 +440,7 @@ def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[s
 
 def _remove_leftovers(zone: Path) -> None:
     """Remove folders without their note and notes without their folder, which a failed run may have left."""
-    for path in list(zone.glob("[!.]*")):
+    for path in _list_zone(zone, "[!.]*"):
         if path.is_dir():
             if not _name_note(path, "landed").exists():
                 shutil.rmtree(path)

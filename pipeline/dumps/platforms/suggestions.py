@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from catalog_store.identifiers import normalise_isrc
 from genre_rules import load_book
 from pipeline.dumps.errors import DumpError
@@ -41,7 +42,7 @@ class _Trouble(NamedTuple):
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read all files below `dump`. Raises DumpError when there is none, or one lacks a column."""
-    files = sorted(dump.rglob("*.csv"))
+    files = list_tree(dump, "*.csv")
     if not files:
         raise DumpError(f"{dump}: no *.csv file; deliver one with the columns {','.join(COLUMNS)},genre, even if it has no rows")
     nodes = load_book().taxonomy.nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _ENTITY_OF_WORD = {"album": "source_release", "release": "source_release", "arti
 
 def find_json_files(dump: Path) -> list[Path]:
     """Return the JSON files below `dump` (or `dump` itself), compressed or not, sorted by path."""
-    candidates = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
+    candidates = [dump] if dump.is_file() else [path for path in list_tree(dump) if path.is_file()]
     return [path for path in candidates if _find_suffix(path) in SUFFIXES and path.name not in LANDING_NOTES]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import parts
 from catalog_store.tables.spec import BOOL, TEXT
@@ -119,7 +120,7 @@ def read_platform_profile(folder: Path, platform: str, *, is_daily: bool) -> Pro
     if not is_daily:
         return read_profile(folder, platform) or Profile()
     total = Profile()
-    for file in sorted(folder.glob(f"[0-9]*-??/{FILE}")):
+    for file in [day / FILE for day in list_folder(folder, "[0-9]*-??") if (day / FILE).exists()]:
         profile = read_profile(file.parent, platform) or Profile()
         total.rows.update(profile.rows)
         total.filled.update(profile.filled)

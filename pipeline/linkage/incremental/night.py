@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
 from pipeline.linkage import mapped_atoms
@@ -128,7 +129,7 @@ def compute_linkage_version(paths: BuildPaths) -> str:
     digest.update(platform.python_version().encode())
     # All code counts, comments too: no rule tells for certain which change matters, and a needless full linkage costs
     # only time.
-    sources = [file for place in _CODE for file in sorted((_ROOT / place).rglob("*.py")) or [_ROOT / place]]
+    sources = [file for place in _CODE for file in list_tree(_ROOT / place, "*.py") or [_ROOT / place]]
     for file in sources:
         digest.update(file.read_bytes())
     if paths.overrides.is_file():

@@ -20,6 +20,7 @@ import audio_recognition.chromaprint
 import audio_recognition.decoding
 from audio_recognition.chromaprint import SAMPLE_RATE, Incremental
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError, decode
+from catalog_store.folder_listing import list_folder
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def hash_code() -> str:
     """Return a hash over the decoding code. Other code may read what this one could not."""
     digest = hashlib.sha256()
     for package in (audio_recognition.chromaprint, audio_recognition.decoding):
-        for source in sorted(Path(str(package.__file__)).parent.glob("*.py")):
+        for source in list_folder(Path(str(package.__file__)).parent, "*.py"):
             digest.update(source.read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.checksums import read_published_checksums
 from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds, drop_repeated
@@ -116,7 +117,7 @@ def _require_listed(dump: Path) -> None:
 def _find_files(dump: Path) -> dict[str, list[Path]]:
     """Return the files by root element, those of a kind in the order of their names."""
     files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
-    for path in sorted(dump.rglob("*")):
+    for path in list_tree(dump):
         match = _FILE.fullmatch(path.name)
         if match:
             files[match[1]].append(path)

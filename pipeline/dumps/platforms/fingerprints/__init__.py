@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.dump_dates import find_date
 from pipeline.dumps.platforms.fingerprints.streams import STREAMS, Stream
@@ -44,7 +45,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _find_file(dump: Path, name: str) -> Path:
-    files = sorted(dump.rglob(f"*-{name}-update.jsonl*"))
+    files = list_tree(dump, f"*-{name}-update.jsonl*")
     if not files:
         raise DumpError(
             f"{dump}: no file of the stream {name} (<day>-{name}-update.jsonl.gz); deliver it, an empty .gz when it has no rows"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
@@ -88,7 +89,7 @@ def find_csv_tables(dump: Path) -> dict[str, Path]:
     DumpError when two files are of one table, because nothing says which of them counts.
     """
     found: dict[str, Path] = {}
-    for path in [dump] if dump.is_file() else sorted(dump.rglob("bp_*.csv*")):
+    for path in [dump] if dump.is_file() else list_tree(dump, "bp_*.csv*"):
         # Exports carry a month in their names (`bp_genre_2023-09.csv`).
         match = re.match(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv", path.name)
         if match and match[1] in TABLES:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_a.playlist_csv import find_playlist_files, stage_playlists
 from pipeline.dumps.platforms.streamsvc_a.relational_tables import find_parquet_tables, stage_tables
@@ -25,7 +26,7 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump` in the layout that it has. Raises DumpError for an unknown layout."""
     with open_scratch_folder(out) as scratch:
-        databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
+        databases = [path for path in list_tree(dump) if path.suffix in SQLITE_SUFFIXES]
         tables = find_parquet_tables(dump)
         answers = find_json_files(dump)
         playlists = find_playlist_files(dump)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_tracks
@@ -106,11 +107,11 @@ _ARTISTS = """
 
 def find_playlist_files(dump: Path) -> list[Path]:
     """Return the CSV and TSV files of the dump, compressed or not, in order of path."""
-    return sorted(
+    return [
         path
-        for path in dump.rglob("*")
+        for path in list_tree(dump)
         if path.is_file() and (path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path).suffix.lower() in SUFFIXES
-    )
+    ]
 
 
 def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:

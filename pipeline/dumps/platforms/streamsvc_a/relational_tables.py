@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
@@ -116,7 +117,7 @@ class SourceTable:
 def find_parquet_tables(dump: Path) -> dict[str, SourceTable]:
     """Return the tables found below `dump`, as `<table>.parquet`, `<table>-0001.parquet` or `<table>/*.parquet`."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(dump.rglob("*.parquet")):
+    for path in list_tree(dump, "*.parquet"):
         for name in (_PART_SUFFIX.sub("", path.stem), path.parent.name):
             if name in COLUMNS:
                 found.setdefault(name, []).append(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
@@ -77,7 +78,7 @@ _OTHER_KINDS = ("episode", "show", "audiobook", "chapter", "playlist", "user")
 
 def find_json_files(dump: Path) -> list[Path]:
     """Return the JSON files of the dump, compressed or not, in order of path."""
-    return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
+    return [path for path in list_tree(dump) if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes)]
 
 
 def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
@@ -104,7 +105,7 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         best = "arg_min(position, position + CASE WHEN isrc IS NULL THEN 1::BIGINT << 50 ELSE 0 END)"
         repeated = read_frame(connection, f"SELECT id, {best} AS first FROM tracks WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1")
         redirects = []
-        for path in sorted(scratch.glob("tracks-*.parquet")):
+        for path in list_folder(scratch, "tracks-*.parquet"):
             kept = stage_tracks(pl.read_parquet(path), repeated, out)
             redirects.append(kept.filter(pl.col("linked_id") != pl.col("id")).select(old_id="linked_id", new_id="id"))
         _stage_redirects(connection, pl.concat(redirects), out)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
@@ -72,7 +73,7 @@ NOT_EXPLICIT = "none"
 
 def find_json_files(dump: Path) -> list[Path]:
     """Return the JSON files of the dump, compressed or not, in order of path."""
-    return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
+    return [path for path in list_tree(dump) if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes)]
 
 
 def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
@@ -98,7 +99,7 @@ def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         repeated = read_frame(
             connection, "SELECT id, min(position) AS first FROM songs WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
         )
-        for path in sorted(scratch.glob("songs-*.parquet")):
+        for path in list_folder(scratch, "songs-*.parquet"):
             kept = stage_songs(pl.read_parquet(path), repeated, out)
             stage_places(kept.select("source_file", "place", "disc_number", "track_number", release_id="album_id", external_id="id"), out)
             stage_genres(_build_genre_rows(kept, "recording"), out)

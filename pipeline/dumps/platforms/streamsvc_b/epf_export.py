@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import polars as pl
 import pyarrow.parquet as pq
 
+from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile
 from pipeline.dumps.readers.epf import EpfFile
@@ -90,7 +91,7 @@ def find_table_name(path: str) -> str | None:
 
 def has_epf_tables(dump: Path) -> bool:
     """Return whether the dump holds EPF files or archives."""
-    return any(path.is_file() and (find_table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in dump.rglob("*"))
+    return any(path.is_file() and (find_table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in list_tree(dump))
 
 
 def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path]]:
@@ -115,12 +116,12 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
         raise DumpError(
             f"{dump}: no EPF table {', '.join(missing)} among {', '.join(sorted(parts)) or 'the files'}; deliver the missing archive"
         )
-    return {table: sorted(scratch.glob(f"{table}-*.parquet")) for table in sorted(parts)}
+    return {table: list_folder(scratch, f"{table}-*.parquet") for table in sorted(parts)}
 
 
 def _read_members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
     """Yield (delivered file, name, content) of every file and archive member, in order of path."""
-    for path in sorted(path for path in dump.rglob("*") if path.is_file()):
+    for path in [path for path in list_tree(dump) if path.is_file()]:
         name = str(path.relative_to(dump))
         if path.suffix == ".zip":
             try:

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import join_names
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
@@ -109,7 +110,7 @@ _TEXTS = pl.List(pl.String)
 def find_feed_files(dump: Path) -> dict[str, list[Path]]:
     """Return the Parquet files of each feed, by a folder or by the beginning of the file's name."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(dump.rglob("*.parquet")):
+    for path in list_tree(dump, "*.parquet"):
         names = [_FIRST_WORD.match(part.lower()) for part in path.relative_to(dump).parts]
         words = [match[0] for match in names if match]
         # The outermost word decides: a folder `Song` may hold parts of any name.
