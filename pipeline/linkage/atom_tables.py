@@ -53,6 +53,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
     spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.get_mapped_folder(paths)
     # The remains of a build that was killed.
     shutil.rmtree(spill, ignore_errors=True)
+    spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     slices = list(enumerate(staged_records.cut_slices(paths)))
     with start_workers(workers) as pool:
         # Every slice must have given its names before the first is normalised.

@@ -63,6 +63,7 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[in
     """Yield the atoms of each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets."""
     spill = paths.root / "work" / "linkage" / "regrouped.spill"
     shutil.rmtree(spill, ignore_errors=True)
+    spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     for number, atoms in enumerate(read_artist_chunks(paths)):
         spill_buckets(atoms.join(placed, on="atom_id"), spill, number)

@@ -72,6 +72,17 @@ def test_every_module_says_what_it_is_for() -> None:
     assert bare == []
 
 
+def test_packages_list_folders_so_that_an_unreadable_one_is_an_error() -> None:
+    globs = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"glob", "iglob", "rglob"}
+    ]
+    assert globs == [], "a glob takes an unreadable folder for an empty one: use catalog_store/folder_listing.py"
+
+
 def test_makefile_stays_a_list_of_one_line_recipes() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^[a-z-]+:.*##", text, flags=re.MULTILINE)

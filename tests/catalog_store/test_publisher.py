@@ -30,6 +30,7 @@ from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, describe_file, hash_file, read_manifest, verify
 from catalog_store.tables.files import parts
 from tests.catalog_store.catalog_tables import make_tables
+from tests.unreadable_folders import refuse_listing
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -643,3 +644,47 @@ def test_rollback_returns_the_live_snapshot_and_frees_the_lock_after_a_failure(t
     assert rollback(tmp_path, "b") == Snapshot(folders["b"], read_manifest(folders["b"]), is_current=True)
     assert (tmp_path / "current").readlink() == Path("snapshots/b")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", "current", "snapshots"]
+
+
+def test_unreadable_folder_of_snapshots_stops_every_operation(
+    tmp_path: Path, small: dict[str, Path], publish_earlier: PublishEarlier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_earlier(tmp_path, "first", "second")
+    refuse_listing(monkeypatch, tmp_path / "snapshots")
+    # An empty list would give out ids of the first snapshot once more, and tell an operator that nothing had to be removed.
+    for operation in (
+        lambda: prune(tmp_path, 1),
+        lambda: publish(small, tmp_path, snapshot_id="third", next_ids={"recording": 21}),
+        lambda: list_snapshots(tmp_path),
+        lambda: list_damaged_snapshots(tmp_path),
+        lambda: find_highest_ids(tmp_path),
+    ):
+        with pytest.raises(PermissionError, match=r"snapshots'$"):
+            operation()
+    monkeypatch.undo()
+    assert (ids(tmp_path), live(tmp_path)) == (["first", "second"], "second")
+
+
+def test_unreadable_root_stops_a_rollback_before_the_switch(
+    tmp_path: Path, publish_earlier: PublishEarlier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_earlier(tmp_path, "first", "second")
+    refuse_listing(monkeypatch, tmp_path)
+    # A marker that is not seen and stays would make the next prune remove what is live.
+    with pytest.raises(PermissionError):
+        rollback(tmp_path, "first")
+    monkeypatch.undo()
+    assert live(tmp_path) == "second"
+
+
+def test_publish_with_an_unreadable_recognition_index_fails(
+    tmp_path: Path, small: dict[str, Path], publish_earlier: PublishEarlier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_earlier(tmp_path / "catalog", "first")
+    (tmp_path / "index" / "base").mkdir(parents=True)
+    (tmp_path / "index" / "base" / "postings.npy").write_bytes(b"x")
+    refuse_listing(monkeypatch, tmp_path / "index" / "base")
+    with pytest.raises(PermissionError, match=r"base'$"):
+        publish(small, tmp_path / "catalog", snapshot_id="second", next_ids={"recording": 21}, recognition=tmp_path / "index")
+    monkeypatch.undo()
+    assert (ids(tmp_path / "catalog"), live(tmp_path / "catalog")) == (["first"], "first")

@@ -8,6 +8,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, count_rows, measure_bytes, parts, read_table, render_sql_source, scan_table, write_table
+from tests.unreadable_folders import refuse_listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,3 +95,14 @@ def test_duckdb_reads_the_same_rows_also_below_a_quoted_path(tmp_path: Path) -> 
     folder = tmp_path / "it's" / "label"
     write_table(LABEL, folder, rows(1, 2))
     assert duckdb.sql(f"SELECT label_id FROM {render_sql_source(folder)} ORDER BY 1").fetchall() == [(1,), (2,)]
+
+
+def test_unreadable_table_is_an_error_and_no_missing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "part-00000.parquet").write_bytes(b"1234")
+    assert measure_bytes(tmp_path) == 4
+    refuse_listing(monkeypatch, tmp_path / "table")
+    with pytest.raises(PermissionError):
+        parts(tmp_path / "table")
+    with pytest.raises(PermissionError):
+        measure_bytes(tmp_path)

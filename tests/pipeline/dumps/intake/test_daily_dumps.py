@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.build.work_state import read_staging_version
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.daily_dumps import land_days, list_staged_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.landing.landing_zone import list_landed_dumps
 from pipeline.dumps.landing.sources import Source
+from pipeline.dumps.staging.staging_profile import read_platform_profile
+from pipeline.paths import BuildPaths
 from tests.pipeline.dumps.platforms.test_fingerprints import GOOD, write_day
+from tests.unreadable_folders import refuse_listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,3 +172,24 @@ def test_a_staged_day_that_somebody_removed_is_missed_and_read_again(night: Nigh
     assert {name[:10] for name in night.land().files} == {DAYS[1]}
     assert night.stage().status == "staged"
     assert list_staged_days(night.staging) == list(DAYS)
+
+
+def test_unreadable_staging_of_a_daily_platform_is_an_error(night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    night.publish(*DAYS)
+    night.land()
+    night.staging = BuildPaths(tmp_path).staging("fingerprints")
+    night.stage()
+    assert len(BuildPaths(tmp_path).staged("source_fingerprint", ("fingerprints",))) == len(DAYS)
+    refuse_listing(monkeypatch, night.staging)
+    # No day at all would read as a platform that was never staged: its rows would leave the catalog.
+    for operation in (
+        lambda: BuildPaths(tmp_path).staged("source_fingerprint", ("fingerprints",)),
+        lambda: read_staging_version(BuildPaths(tmp_path), "staging/fingerprints"),
+        lambda: read_platform_profile(night.staging, "fingerprints", is_daily=True),
+        night.stage,
+        lambda: prune_days(night.zone, 1, night.staging),
+    ):
+        with pytest.raises(PermissionError, match=r"fingerprints'$"):
+            operation()
+    assert len(list_landed_dumps(night.zone)) == len(DAYS)
+    assert "Permission denied" in (night.land().problem or "")

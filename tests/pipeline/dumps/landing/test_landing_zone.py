@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from pipeline.dumps.errors import UnblamedError
+from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import find_last_good, land, list_landed_dumps, mark_broken, prune_landings
+from pipeline.dumps.landing.landing_zone import find_last_good, forgive_broken, land, list_landed_dumps, mark_broken, prune_landings
 from pipeline.dumps.landing.sources import Source
+from tests.unreadable_folders import refuse_listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -322,3 +325,35 @@ def test_dumps_come_from_s3(tmp_path: Path) -> None:
         assert (third.folder / "tracks.ndjson").read_bytes() == b'{"id":3}\n'
     finally:
         server.stop()
+
+
+def test_unreadable_zone_is_a_problem_and_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone = tmp_path / "zone"
+    for date in ("2026-08-01", "2026-09-01"):
+        deliver(tmp_path / "up" / date, tracks__ndjson=date)
+        land(source(tmp_path / "up"), zone)
+    mark_broken(zone / "2026-09-01", "no good", "code")
+    before = sorted(zone.rglob("*"))
+    deliver(tmp_path / "up" / "2026-10-01", tracks__ndjson="new")
+    with monkeypatch.context() as unreadable:
+        refuse_listing(unreadable, zone)
+        result = land(source(tmp_path / "up"), zone)
+        assert (result.status, result.folder, result.bytes_fetched) == ("missing", None, 0)
+        assert result.problem is not None
+        assert f"{zone}: cannot be read (Permission denied): give the user that builds the right to read it" in result.problem
+        for operation in (lambda: prune_landings(zone, 1), lambda: forgive_broken(zone, "other code"), lambda: list_landed_dumps(zone)):
+            with pytest.raises(UnblamedError, match=r"cannot be read \(Permission denied\)"):
+                operation()
+    assert sorted(zone.rglob("*")) == before
+    assert land(source(tmp_path / "up"), zone).status == "new"
+
+
+def test_dump_whose_folder_cannot_be_read_is_tried_again_and_not_marked_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone, staged = tmp_path / "zone", tmp_path / "staged"
+    deliver(tmp_path / "up" / "2026-08-01" / "part", tracks__ndjson="")
+    land(source(tmp_path / "up"), zone)
+    with monkeypatch.context() as unreadable:
+        refuse_listing(unreadable, zone / "2026-08-01" / "part")
+        with pytest.raises(UnblamedError, match=r"part: store_a could not be staged .*Permission denied.* file rights"):
+            stage_newest("store_a", zone, staged)
+    assert find_last_good(zone) == zone / "2026-08-01"
