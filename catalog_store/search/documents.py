@@ -1,7 +1,7 @@
 """One row per document from the tables: its names as keys, ready for the index.
 
-A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits. Keys are
-built once per distinct name. Arrays and hashes belong in search_build.py.
+A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits, and other
+names of main artists stand beside them. Keys are built once per distinct name. Arrays and hashes belong in search_build.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+MOST_ALIASES = 3
+"""Other names of a main artist that find its recordings: those that most platforms list. Each name costs pairs of words in the index."""
+_ALIAS_KINDS = ("name", "alias", "sort_name")
+
+
 def rank_by_popularity(tables: Mapping[str, Path]) -> pl.DataFrame:
     """Return [recording_id, popularity] of all recordings in document order."""
     # Cast before the sort: popularity.npy holds float32, and recordings that are equal there must be in order of their ids. Otherwise the
@@ -35,7 +40,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
     credits_ = (
         scan_table(TABLES["recording_artist"], tables["recording_artist"])
         .filter(chosen)
-        .select("recording_id", "position", "name", "credited_as", "is_primary")
+        .select("recording_id", "position", "artist_id", "name", "credited_as", "is_primary")
         .collect()
         .sort("recording_id", "position")
     )
@@ -43,6 +48,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
     own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(is_primary=pl.lit(value=False))
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
     keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
+    keyed = _add_aliases(tables, keyed.select("recording_id", "artist_id", "key", "is_primary"))
     artists = keyed.group_by("recording_id", maintain_order=True).agg(
         pl.concat_str(
             pl.col("key").filter("is_primary").str.join(NAME_SEPARATOR),
@@ -56,6 +62,33 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
         pl.col("artists").fill_null(FIELD_SEPARATOR),
         title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
     )
+
+
+def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataFrame:
+    """Return the credits, and the other names of main artists as those of guests, so that a credit ranks first."""
+    if "artist_alias" not in tables:
+        return credits_
+    main = credits_.filter("is_primary").select("recording_id", "artist_id").unique(maintain_order=True)
+    wanted = main.select("artist_id").unique().lazy()
+    known = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(pl.col("kind").is_in(_ALIAS_KINDS))
+    listed = known.join(wanted, on="artist_id", how="semi").select("artist_id", "platform", name="alias").collect()
+    if listed.is_empty():
+        return credits_
+    keyed = listed.join(_key_artists(listed["name"]), on="name").filter(pl.col("key") != "")
+    counted = keyed.group_by("artist_id", "key").agg(platforms=pl.col("platform").n_unique())
+    named = credits_.select("artist_id", words=_sort_words()).unique()
+    # Only words count in a search: `Dylan, Bob` finds nothing that `Bob Dylan` does not find.
+    other = counted.with_columns(words=_sort_words()).join(named, on=["artist_id", "words"], how="anti")
+    best = other.sort("artist_id", -pl.col("platforms").cast(pl.Int64), "key").unique(
+        ["artist_id", "words"], keep="first", maintain_order=True
+    )
+    best = best.filter(pl.int_range(pl.len()).over("artist_id") < MOST_ALIASES)
+    found = main.join(best, on="artist_id", maintain_order="left_right").with_columns(is_primary=pl.lit(value=False))
+    return pl.concat([credits_, found.select(credits_.columns)])
+
+
+def _sort_words() -> pl.Expr:
+    return pl.col("key").str.split(" ").list.sort().list.join(" ")
 
 
 def _key_artists(names: pl.Series) -> pl.DataFrame:

@@ -151,7 +151,7 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> 
         _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
     for kind, entity in enumerate(NAME_KINDS):
         named = scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name", other_name=pl.lit("")).collect()
-        _insert_names(file, kind, pl.concat([named, _read_other_names(tables)]) if entity == "artist" else named)
+        _insert_names(file, kind, _add_aliases(tables, pl.concat([named, _read_other_names(tables)])) if entity == "artist" else named)
 
 
 def _read_other_names(tables: Tables) -> pl.DataFrame:
@@ -162,6 +162,20 @@ def _read_other_names(tables: Tables) -> pl.DataFrame:
         for table, column in credited.items()
     ]
     return pl.concat(found).unique().sort("id", "name").collect()
+
+
+def _add_aliases(tables: Tables, named: pl.DataFrame) -> pl.DataFrame:
+    """Return [id, name, other_name] with the names that platforms list, where nobody is shown or credited by a name of that key."""
+    if "artist_alias" not in tables:
+        return named
+    kinds = pl.col("kind").is_in(("name", "alias", "sort_name"))
+    aliases = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(kinds)
+    listed = aliases.select(id="artist_id", name="alias", other_name="alias").unique().sort("id", "name").collect()
+    if listed.is_empty():
+        return named
+    key = build_name_key_expr(pl.col("name"))
+    # A name belongs to those who bear it. An alias answers only where a search would find nobody.
+    return pl.concat([named, listed.filter(~listed.select(key).to_series().is_in(named.select(key).to_series().implode()))])
 
 
 def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:

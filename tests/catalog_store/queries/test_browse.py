@@ -12,6 +12,7 @@ from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
 from catalog_store.errors import InvalidCursorError, InvalidQueryError, UnknownGenreError
 from catalog_store.queries import browse as browsing
 from catalog_store.queries.browse import BrowseFilters, browse
+from catalog_store.queries.entity_names import find_ids_by_name
 from tests.catalog_store.catalog_tables import MERGED_ID
 from tests.catalog_store.plain_lists import browsed, dated, mixed_frames
 from tests.catalog_store.queries.conftest import Served, served
@@ -52,6 +53,17 @@ def every(mixed: Served, filters: BrowseFilters, limit: int, *, randomize: bool 
         if cursor is None:
             return found
         assert one.bodies
+
+
+def test_other_name_finds_an_artist_where_nobody_bears_it(tmp_path: Path) -> None:
+    rows = mixed_frames(40, 1)
+    (one, other) = (row["artist_id"] for row in rows["artist"][:2])
+    names = ("Zorro", "alias"), ("Dorn, Ada", "sort_name"), ("Printed", "credit"), (rows["artist"][1]["name"].upper(), "alias")
+    rows["artist_alias"] += [{"artist_id": one, "alias": name, "kind": kind, "platform": "catalog_b"} for name, kind in names]
+    opened = served(rows, tmp_path)
+    found = {name: find_ids_by_name(opened.store, "artist", name) for name in ("ZORRO", "Dorn Ada", "Printed", rows["artist"][1]["name"])}
+    assert list(found.values()) == [[one], [one], [], [other]]
+    opened.store.close()
 
 
 @given(filters=FILTERS, limit=st.integers(1, 60))

@@ -75,6 +75,32 @@ def test_every_artist_of_a_recording_is_paired_with_its_title(tables: dict[str, 
     assert names_of(index, 1)[0] == Artists(("velvet foxes", "daft trunk", "sigur rosa"), ("nina kraviz lund",))
 
 
+def alias(artist_id: int, name: str, kind: str = "alias", platform: str = "catalog_b") -> dict[str, object]:
+    return {"artist_id": artist_id, "alias": name, "kind": kind, "platform": platform}
+
+
+def test_other_names_of_main_artists_find_their_recordings(tables: dict[str, Path], tmp_path: Path) -> None:
+    credited = read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(recording_id=1, is_primary=True)
+    artist_id = credited["artist_id"][0]
+    rows = [
+        alias(artist_id, "Zorro Band"),
+        alias(artist_id, "zorro band", "name", "store_a"),
+        # The words in another order find nothing new, and a printed credit finds its own recording alone.
+        alias(artist_id, "Velvet Foxes, The", "sort_name"),
+        alias(artist_id, "Printed Once", "credit"),
+        *(alias(artist_id, f"Further Name {number}") for number in range(5)),
+        alias(10**6, "Nobody's"),
+    ]
+    write_table(TABLES["artist_alias"], tmp_path / "artist_alias", TABLES["artist_alias"].conform(pl.DataFrame(rows)))
+    build_search({**tables, "artist_alias": tmp_path / "artist_alias"}, tmp_path / "search")
+    index = SearchIndex(tmp_path / "search")
+    assert 1 in holders(index, "zorro", "midnight")
+    artists = names_of(index, 1)[0]
+    assert artists.primary == ("velvet foxes",)
+    assert set(artists.featured) >= {"zorro band", "further name 0", "further name 1"}
+    assert not {"further name 2", "printed once", "velvet foxes"} & set(artists.featured)
+
+
 def _others(tables: dict[str, Path]) -> pl.DataFrame:
     """Return the credits of all recordings but the first."""
     return read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("recording_id") > 1)
