@@ -276,6 +276,14 @@ SOURCE_WORK = Table(
         Column("work_id", TEXT, "The source's work id.", longest=LONGEST_ID),
         Column("iswc", TEXT, "ISWC without separators, check digit verified; null when the source gives none.", True, pattern=ISWC_PATTERN),
         Column("title", TEXT, "Title of the work; never blank.", longest=LONGEST_NAME),
+        Column(
+            "alternative_titles",
+            TEXT_LIST,
+            "Other titles of the work, sorted: translations, first lines, known misspellings; null when the source gives none.",
+            nullable=True,
+            longest=LONGEST_NAME,
+            most=MOST_ALIASES,
+        ),
     ),
     sort_key=("platform", "work_id", "iswc"),
 )

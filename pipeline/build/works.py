@@ -44,6 +44,11 @@ SELECT DISTINCT v.voice, s.platform, s.work_id FROM source_work_recording s JOIN
     AND s.artist_credit IS NOT DISTINCT FROM v.artist_credit AND s.duration_ms IS NOT DISTINCT FROM v.duration_ms
 SEMI JOIN source_work_with_code w ON s.platform = w.platform AND s.work_id = w.work_id
 """
+# Only composition rows are compared by title: catalog_b names its recordings by their ids.
+_WORK_TITLE = f"""
+SELECT platform, work_id, title FROM source_work WHERE platform <> '{CATALOG_B}'
+UNION SELECT platform, work_id, unnest(alternative_titles) FROM source_work WHERE platform <> '{CATALOG_B}'
+"""
 _LINKED = """
 SELECT v.voice, m.recording_id
 FROM voice v
@@ -99,16 +104,21 @@ WITH waiting AS (
     SELECT voice, platform, work_id FROM said
     ANTI JOIN (SELECT voice, platform, work_id FROM judged WHERE reason IS NULL) USING (voice, platform, work_id)
 )
-SELECT DISTINCT d.voice, d.platform, d.work_id, t.title_key, f.name AS artist_key, t.variant, t.is_generic, v.duration_ms
+SELECT DISTINCT d.voice, d.platform, d.work_id, unnest([t.title_key, t.stem_key]) AS title_key,
+    f.name AS artist_key, t.variant, t.is_generic, v.duration_ms
 FROM waiting d JOIN voice v USING (voice) JOIN work_title w ON w.platform = d.platform AND w.work_id = d.work_id
 JOIN title_form t ON t.text = coalesce(v.recording_title, w.title)
 JOIN (SELECT text, unnest(names) AS name FROM artist_form) f ON f.text = v.artist_credit
 WHERE v.recording_platform IS NULL AND f.name <> ''
 """
 _NAMESAKE = """
-SELECT a.atom_id, w.voice, w.platform, w.work_id, w.is_generic, w.variant AS a_variant, w.duration_ms AS a_duration_ms,
+WITH named AS (
+    SELECT atom_id, artist_key, title_key, variant, duration_ms FROM atom
+    UNION ALL SELECT atom_id, artist_key, stem_key, variant, duration_ms FROM atom WHERE stem_key <> title_key
+)
+SELECT DISTINCT a.atom_id, w.voice, w.platform, w.work_id, w.is_generic, w.variant AS a_variant, w.duration_ms AS a_duration_ms,
     a.variant AS b_variant, a.duration_ms AS b_duration_ms
-FROM atom a JOIN wanted w USING (title_key, artist_key)
+FROM named a JOIN wanted w USING (title_key, artist_key)
 """
 # Several recordings under one name are told apart by length (4 s, as in atoms); then all are performances, if one artist made them.
 _NAMED = """
@@ -149,7 +159,7 @@ def _read_claims(bench: Workbench) -> None:
     bench.keep("source_work_with_code", "SELECT DISTINCT platform, work_id FROM source_work WHERE iswc IS NOT NULL")
     bench.keep("voice", _VOICE)
     bench.keep("said", _SAID)
-    bench.keep("work_title", f"SELECT DISTINCT platform, work_id, title FROM source_work WHERE platform <> '{CATALOG_B}'")
+    bench.keep("work_title", _WORK_TITLE)
     titles = "SELECT title AS text FROM work_title UNION SELECT recording_title FROM voice WHERE recording_title IS NOT NULL"
     _load_stream(bench, "title_form", titles, lambda rows: read_title_forms(rows["text"]))
     artists = "SELECT DISTINCT artist_credit AS text FROM voice WHERE artist_credit IS NOT NULL"

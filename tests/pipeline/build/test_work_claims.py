@@ -162,6 +162,18 @@ def test_any_spelling_of_the_recording_is_enough(world: World) -> None:
     assert world.rows_of("work_recording") == [(iswc(1), 1, "isrc")]
 
 
+def test_alternative_title_of_the_work_speaks_for_a_translation(world: World) -> None:
+    works = Works(world)
+    works.add_recording(1, "Les feuilles mortes", "Yves Montand", 200, isrcs=[isrc(1)])
+    works.add_recording(2, "La mer", "Charles Trenet", 200, isrcs=[isrc(2)], artist_id=2)
+    titles = ["AUTUMN LEAVES", "LES FEUILLES MORTES"]
+    world.add("source_work", "works", work_id="w1", iswc=iswc(1), title="FALLING LEAVES", alternative_titles=titles)
+    works.add_work(2, "BEYOND THE SEA")
+    works.add_row(1, isrc=isrc(1), recording_title="AUTUMN LEAVES", artist_credit="MONTAND, YVES")
+    works.add_row(2, isrc=isrc(2), recording_title="BEYOND THE SEA", artist_credit="TRENET, CHARLES")
+    assert works.build() == [(iswc(1), 1)]
+
+
 def test_one_work_has_many_recordings_by_many_artists(world: World) -> None:
     works = Works(world)
     artists = ("Leonard Cohen", "Jeff Buckley", "John Cale", "Rufus Wainwright")
@@ -238,7 +250,13 @@ def test_rows_without_a_code_find_their_recording_by_names(world: World) -> None
     works.add_row(1, recording_title="LIKE A ROLLING STONE", artist_credit="DYLAN, BOB", duration_ms=371_000)
     works.add_row(2, isrc="GBZZZ9900001", recording_title="JOGA", artist_credit="BJORK")
     works.add_row(3, artist_credit="BEYONCE FEAT. SOMEBODY", duration_ms=262_000)
-    assert works.build() == sorted([(iswc(1), 1), (iswc(2), 3), (iswc(3), 4)])
+    works.add_recording(5, "Águas de Março (Waters of March)", "Elis Regina", 211, artist_id=4)
+    works.add_recording(6, "Hurt", "Johnny Cash", 216, artist_id=5)
+    works.add_work(5, "AGUAS DE MARCO")
+    works.add_work(6, "HURT")
+    works.add_row(5, recording_title="AGUAS DE MARCO", artist_credit="REGINA, ELIS")
+    works.add_row(6, recording_title="HURT", artist_credit="CASH JOHNNY", duration_ms=215_000)
+    assert works.build() == sorted([(iswc(1), 1), (iswc(2), 3), (iswc(3), 4), (iswc(5), 5), (iswc(6), 6)])
     assert {row[0] for row in world.rows_of("work_recording", "kind")} == {"names"}
 
 

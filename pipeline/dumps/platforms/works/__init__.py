@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.platforms.works.work_layouts import KINDS
+from pipeline.dumps.platforms.works.work_layouts import KINDS, TITLES
 from pipeline.dumps.platforms.works.work_tables import unpack
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.scratch_folder import open_scratch_folder
@@ -36,6 +36,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             for kind in KINDS:
                 path = str(work / kind.name / "part-*.parquet").replace("'", "''")
                 connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM read_parquet('{path}')")
+            _show_titles(connection, work)
             _keep_first(connection, "works", WORK, out)
             _keep_first(connection, "recordings", LINK, out)
             # A link that is delivered twice would give the same pair twice; two links of one id may well differ.
@@ -58,8 +59,22 @@ def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, o
         out.write_rejects(_build_row_rejects(rows, entity, Reason.DUPLICATE_ID).with_columns(rows["id"].alias("record_id")))
 
 
+def _show_titles(connection: duckdb.DuckDBPyConnection, work: Path) -> None:
+    """Create the view `titles`: the alternative titles of each work, none without a file of them."""
+    path = str(work / TITLES.name / "part-*.parquet").replace("'", "''")
+    delivered = f"read_parquet('{path}')" if (work / TITLES.name).is_dir() else "(SELECT '' AS work, '' AS title LIMIT 0)"
+    connection.execute(
+        f"CREATE VIEW titles AS SELECT work, list(DISTINCT title ORDER BY title) AS alternative_titles FROM {delivered} GROUP BY work"
+    )
+
+
 def _stage_works(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
-    for rows in stream(connection, f"SELECT source_file, line, id AS work_id, iswcs, title FROM works {_IN_FILE_ORDER}"):
+    works = stream(
+        connection,
+        "SELECT source_file, line, id AS work_id, iswcs, title, alternative_titles FROM works LEFT JOIN titles ON id = work "
+        f"{_IN_FILE_ORDER}",
+    )
+    for rows in works:
         # A row per code is staged, so a row per code is counted as read: the books count staged rows.
         out.count_read(WORK, _count_rows(rows, "iswcs"))
         out.write(WORK, rows.explode("iswcs", empty_as_null=True).rename({"iswcs": "iswc"}))

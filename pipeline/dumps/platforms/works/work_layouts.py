@@ -69,7 +69,19 @@ LINKS = Kind(
     },
     {3: (0, 1, 2)},
 )
+TITLES = Kind(
+    "titles",
+    ("workalternativetitles", "alternativemusicalworktitles"),
+    {
+        "id": ("feedprovidersworkalternativetitleid", "alternativemusicalworktitlerecordid"),
+        "work": ("feedprovidersworkid", "musicalworkid", "musicalworkrecordid"),
+        "title": ("alternativetitle", "alternativemusicalworktitle"),
+    },
+    {5: (0, 1, 2)},
+)
 KINDS = (WORKS, RECORDINGS, LINKS)
+OPTIONAL_KINDS = (TITLES,)
+"""Kinds that a snapshot may lack."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,7 @@ def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
 def _find_kind_files(folder: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
-        for kind in KINDS:
+        for kind in (*KINDS, *OPTIONAL_KINDS):
             if path.is_file() and kind.file_name.search(path.name):
                 files.setdefault(kind.name, []).append(path)
     return files

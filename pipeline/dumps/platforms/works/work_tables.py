@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from catalog_store.identifiers import normalise_iswc_expr
+from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.platforms.works.manifest import Listed, check_file, check_presence, read_manifest
-from pipeline.dumps.platforms.works.work_layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, detect_layout, find_files
+from pipeline.dumps.platforms.works.work_layouts import (
+    KINDS,
+    LINKS,
+    OPTIONAL_KINDS,
+    RECORDINGS,
+    TITLES,
+    WORKS,
+    Kind,
+    Layout,
+    detect_layout,
+    find_files,
+)
 from pipeline.dumps.readers.compressed_files import DumpFile
 from pipeline.dumps.readers.tab_rows import RowBlock, read_rows
 from pipeline.dumps.staging.record_checks import build_excerpt
@@ -22,7 +34,12 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-ENTITIES = {WORKS.name: "source_work", RECORDINGS.name: "source_work_recording", LINKS.name: "source_work_recording"}
+ENTITIES = {
+    WORKS.name: "source_work",
+    RECORDINGS.name: "source_work_recording",
+    LINKS.name: "source_work_recording",
+    TITLES.name: "source_work",
+}
 
 _DURATION = r"^P(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)$"
 _ESCAPES = {r"\\|": "|", r"\|": "|", r"\\": "\\"}
@@ -42,17 +59,26 @@ class _File:
 
 
 def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
-    """Write `<work>/{works,recordings,links}/part-*.parquet` in file order, with `file` (its number), `source_file` and `line` of each row.
+    """Write `<work>/{works,recordings,links,titles}/part-*.parquet` in file order.
 
-    works: id, iswcs, title. recordings: id, isrcs, title, artist, duration_ms. links: work, recording. DumpError when the snapshot as a
-    whole cannot be used.
+    Each row has `file` (its number), `source_file` and `line`.
+
+    works: id, iswcs, title. recordings: id, isrcs, title, artist, duration_ms. links: work, recording. titles: work, title (no folder
+    without such files). DumpError when the snapshot as a whole cannot be used.
     """
     folder, files = find_files(dump)
     manifest = read_manifest(folder)
     check_presence(folder, manifest)
-    for kind in KINDS:
-        for number, path in enumerate(files[kind.name]):
-            file = _File(path, number, kind, detect_layout(path, kind))
+    for kind in (*KINDS, *OPTIONAL_KINDS):
+        for number, path in enumerate(files.get(kind.name, [])):
+            try:
+                file = _File(path, number, kind, detect_layout(path, kind))
+            except DumpError as error:
+                if kind in KINDS:
+                    raise
+                # Works and recordings can be read without their further titles.
+                out.warn(f"{error}; the file is left out")
+                continue
             out.use(path)
             if unnamed := file.layout.unnamed:
                 out.warn(f"{path.name}: the heading names no {', '.join(unnamed)}; the cells are read by their places")
@@ -148,7 +174,13 @@ def _read_links(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     return rows.select("file", "source_file", "line", "id", "work", "recording")
 
 
-_READERS = {WORKS.name: _read_works, RECORDINGS.name: _read_recordings, LINKS.name: _read_links}
+def _read_titles(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+    rows = _take_out(rows, ENTITIES[TITLES.name], Reason.MISSING_ID, pl.col("work").is_null(), out)
+    rows = _take_out(rows, ENTITIES[TITLES.name], Reason.MISSING_TITLE, pl.col("title").is_null(), out)
+    return rows.select("file", "source_file", "line", "id", "work", title=_unescape("title"))
+
+
+_READERS = {WORKS.name: _read_works, RECORDINGS.name: _read_recordings, LINKS.name: _read_links, TITLES.name: _read_titles}
 
 
 def parse_duration_ms(value: pl.Expr) -> pl.Expr:

@@ -97,6 +97,24 @@ def test_the_shipped_snapshot_of_layout_2_has_these_rows(tmp_path: Path) -> None
     assert staged.rejects() == []
 
 
+def test_alternative_titles_are_those_of_their_work(dump: Path) -> None:
+    rows = [("A1", "W1", "SECOND TITLE", "en", "AlternativeTitle"), ("A2", "W1", "ERSTER TITEL", "de", "TranslatedTitle")]
+    rows += [("A3", "W1", "SECOND TITLE", "fr", "AlternativeTitle"), ("A4", "", "NOBODY'S", "", ""), ("A5", "W2", "", "", "")]
+    (dump / "workalternativetitles.tsv").write_bytes(text(rows))
+    staged = stage(dump)
+    assert staged.works.select("work_id", "alternative_titles").rows() == [("W1", ["ERSTER TITEL", "SECOND TITLE"]), ("W2", None)]
+    assert [row[1:4] for row in staged.rejects()] == [
+        ("row", "missing_id", "workalternativetitles.tsv"),
+        ("row", "missing_title", "workalternativetitles.tsv"),
+    ]
+    assert staged.books()[0] == ("source_work", 4, 2, 2)
+
+
+def test_titles_in_an_unknown_layout_are_left_out(dump: Path) -> None:
+    (dump / "workalternativetitles.tsv").write_bytes(text([("A1", "W1", "SECOND TITLE")]))
+    assert stage(dump).works["alternative_titles"].to_list() == [None, None]
+
+
 def test_line_ends_of_either_kind_parts_and_compression_give_the_same_rows(dump: Path) -> None:
     plain = stage(dump)
     for name in ("works", "recordings", "worksrecordings"):
