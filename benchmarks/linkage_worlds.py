@@ -27,21 +27,25 @@ ROWS_PER_BUCKET = 200_000
 """The number of records that our own linkage holds at once."""
 
 
-def stage_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
-    """Return the catalog root of a staged world below `work`; simulated unless `dumps` (a folder of `pipeline simulate`) is given."""
-    root = work / f"world-{recordings}-{seed}"
+def stage_world(work: Path, recordings: int, seed: int, dumps: Path | None = None, world: str = "plain") -> BuildPaths:
+    """Return the catalog root of a staged world below `work`; simulated unless `dumps` (a folder of `pipeline simulate`) is given.
+
+    `world` is the kind that is simulated, `plain` or `harsh`.
+    """
+    root = work / f"{world.replace('plain', 'world')}-{recordings}-{seed}"
     paths = BuildPaths(root / "catalog")
-    world = dumps or root / "dumps"
-    if not world.exists():
-        command = [sys.executable, "-m", "pipeline", "simulate", "--recordings", str(recordings), "--seed", str(seed), "--out", str(world)]
+    folder = dumps or root / "dumps"
+    if not folder.exists():
+        command = [sys.executable, "-m", "pipeline", "simulate", "--recordings", str(recordings), "--seed", str(seed), "--out", str(folder)]
+        command += ["--world", world]
         subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     link = root / "truth"
     if not link.exists():
         root.mkdir(parents=True, exist_ok=True)
-        link.symlink_to((world / "truth").resolve())
+        link.symlink_to((folder / "truth").resolve())
     for platform in SOURCES:
         if not paths.staging(platform).exists():
-            stage_dump(platform, max((world / platform).iterdir()), paths.staging(platform))
+            stage_dump(platform, max((folder / platform).iterdir()), paths.staging(platform))
     return paths
 
 

@@ -13,18 +13,19 @@ from pipeline.linkage.clusters import find_components
 COARSE, FINE = 30, 20
 """Weights tried over the whole range of scores, then between the neighbours of the best of them."""
 LOWEST_SHARE = 0.5
-"""Share of the pairs. A threshold that leaves fewer pairs loses too much to be the best."""
+"""Share of the pairs. A threshold that leaves fewer pairs loses too much to be the best, if the blocking rules are narrow."""
 
 
-def find_best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, float]:
+def find_best_weight(pairs: pl.DataFrame, truth: pl.Series, lowest_share: float = LOWEST_SHARE) -> tuple[float, float]:
     """Return the match weight whose clusters have the highest F1, and that F1.
 
     Args:
         pairs: a, b (positions in `truth`), weight.
         truth: the true recording of every record; null where it is not known.
+        lowest_share: share of the pairs that the highest threshold tried leaves; wide blocking rules need a small one.
     """
-    # Quantiles: each step leaves out as many pairs as the one before.
-    weights = np.unique(np.quantile(pairs["weight"].to_numpy(), np.linspace(0, LOWEST_SHARE, COARSE)))
+    # Quantiles: each step leaves the same share of the pairs that the one before left.
+    weights = np.unique(np.quantile(pairs["weight"].to_numpy(), 1 - np.geomspace(1, lowest_share, COARSE)))
     scores = [_compute_f1(pairs, truth, weight) for weight in weights]
     best = int(np.argmax(scores))
     low, high = weights[max(best - 1, 0)], weights[min(best + 1, len(weights) - 1)]

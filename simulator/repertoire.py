@@ -151,7 +151,9 @@ def _add_works(settings: SimulationSettings, songs: pl.DataFrame, hit: npt.NDArr
     artists = songs["artist"].to_numpy()
     performers = np.unique(artists[rows])
     cast = make_cast(settings)
-    pool = max(3, len(rows) // (WORKS_PER_PERFORMER * MOVEMENTS[1]))
+    # The busiest performer must not run out of works.
+    busiest = int(np.unique(artists[rows], return_counts=True)[1].max())
+    pool = max(3, len(rows) // (WORKS_PER_PERFORMER * MOVEMENTS[1]), -(-busiest // MOVEMENTS[0]))
     sizes = rng.integers(MOVEMENTS[0], MOVEMENTS[1] + 1, pool)
     composers = cast.guests[rng.integers(0, len(cast.guests), max(1, pool // 6))]
     composer = composers[rng.integers(0, len(composers), pool)]
@@ -164,8 +166,7 @@ def _add_works(settings: SimulationSettings, songs: pl.DataFrame, hit: npt.NDArr
         own = rows[artists[rows] == performer]
         order = [(work, part) for work in rng.permutation(pool).tolist() for part in range(sizes[work])]
         for number, row in enumerate(own.tolist()):
-            # A performer with more songs than the pool has movements plays them again, in another tempo.
-            work, part = order[number % len(order)]
+            work, part = order[number]
             model = first.setdefault((work, part), row)
             movement = f"{ROMAN[part]}. {tempi[work][part]}"
             changed["title"].append(f"{titles[work]}: {movement}")
