@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MOST_ITEMS = 948
 """Submitters fingerprint the first 120 seconds."""
 FEWEST_ITEMS = 24
+MOST_CUT = 8
+"""Items, a second, that a copy may lack at its beginning: encoders and editors cut silence off."""
 
 
 def draw_items(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:

@@ -18,7 +18,7 @@ import polars as pl
 from catalog_store.platforms import FINGERPRINTS
 from simulator.catalog_b_tables import name_member
 from simulator.files import break_lines, insert_broken_lines
-from simulator.fingerprint_items import copy_items, count_items, draw_items
+from simulator.fingerprint_items import FEWEST_ITEMS, MOST_CUT, copy_items, count_items, draw_items
 from simulator.randomness import draw_flags, make_generator, make_uuids
 from simulator.rows import make_block
 from simulator.world_part import draw_malformed_count
@@ -40,6 +40,8 @@ COMPANIONS, CHAINED = 0.05, 0.3
 """Share of tracks into which another track is merged two days later; share of those others with a track merged into them."""
 STRANGERS, MISLED, TAKEN_BACK = 0.05, 0.003, 0.02
 """Shares of tracks with a second link to another recording: by one user, by most users, by many users until it is disabled."""
+SIBLINGS = 0.5
+"""Share of the links to others that name another version of the song, where catalog_b has one: files are mistagged by look-alikes."""
 OLD_IDS = 0.5
 """Share of the recordings with merged ones in catalog_b that are linked by the id of the merged one."""
 ODD_TITLES = (' 7" Edit', " \\ Live", "\tMix", ' (feat. "X")', "")
@@ -61,7 +63,7 @@ def build_fingerprints(settings: SimulationSettings, block: int, catalog_b: Part
     rng = make_generator(settings.seed, FINGERPRINTS, block)
     tracks = _draw_tracks(settings, block, catalog_b, rng)
     prints = _draw_fingerprints(tracks, rng).with_columns(id=_number_rows(settings, block))
-    links = _draw_links(tracks, catalog_b, rng).with_columns(id=_number_rows(settings, block))
+    links = _draw_links(settings, block, tracks, catalog_b, rng).with_columns(id=_number_rows(settings, block))
     written = prints.filter(pl.col("day") < settings.fingerprint_days)
     streams = {
         "track": _build_track_rows(tracks),
@@ -106,10 +108,13 @@ def _encode_value(name: str, value: object) -> str:
 
 
 def _draw_tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
-    """Return track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
+    """Return track, true_id, mbid, song, title, seconds, day, into, is_real.
+
+    `into`: the track it is merged into, later; `is_real`: has fingerprints and links.
+    """
     world = make_block(settings, block).made
     recordings = world.recordings.select(
-        true_id="true_id", seconds=pl.col("duration_ms") // 1000, title=world.songs["title"].gather(world.recordings["song"])
+        "song", true_id="true_id", seconds=pl.col("duration_ms") // 1000, title=world.songs["title"].gather(world.recordings["song"])
     )
     known = catalog_b.truth.filter(draw_flags(rng, len(catalog_b.truth), settings.fingerprint_coverage))
     plain = known.select(true_id="true_recording_id", mbid="external_id").join(recordings, on="true_id", how="left", maintain_order="left")
@@ -162,12 +167,14 @@ def _build_item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.D
     for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
         # Seeded by the recording, and below by the fingerprint: the items of one never depend on any other row.
         items = draw_items(np.random.default_rng([settings.seed, true_id]), 1)[0]
-        items = copy_items(items, np.random.default_rng([settings.seed, true_id, number]))
-        texts.append("[" + ",".join(map(str, items[:count].view(np.int32).tolist())) + "]")
+        draw = np.random.default_rng([settings.seed, true_id, number])
+        items = copy_items(items, draw)[: max(count, FEWEST_ITEMS + MOST_CUT)]
+        items = items[int(draw.integers(MOST_CUT + 1)) :]
+        texts.append("[" + ",".join(map(str, items.view(np.int32).tolist())) + "]")
     return prints.select("day", "id", fingerprint=pl.Series(texts, dtype=pl.String), length="seconds")
 
 
-def _draw_links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
+def _draw_links(settings: SimulationSettings, block: int, tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
     """Return track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
     real = tracks.filter("is_real")
     old = _map_old_ids(catalog_b)
@@ -180,12 +187,26 @@ def _draw_links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator)
     )
     some = pl.Series(draw_flags(rng, len(real), STRANGERS))
     others = catalog_b.truth["external_id"].gather(rng.integers(0, max(1, len(catalog_b.truth)), len(real)))
+    siblings = _draw_siblings(settings, block, real, catalog_b, rng)
+    is_sibling = pl.Series(draw_flags(rng, len(real), SIBLINGS)) & siblings.is_not_null()
+    others = siblings.zip_with(is_sibling, others)
     right = real.select("track", "day", mbid=pl.Series(mbids, dtype=pl.String), count=pl.Series(rng.integers(2, 20, len(real))))
     wrong = real.select("track", "day", mbid=others, count=pl.when(misled | back).then(30).otherwise(1).cast(pl.Int64)).with_columns(
         is_taken_back=back & ~misled
     )
     rows = pl.concat([right, wrong.filter(misled | back | some)], how="diagonal")
     return rows.with_columns(pl.col("is_taken_back").fill_null(value=False), disabled=pl.lit(None, dtype=pl.Boolean))
+
+
+def _draw_siblings(settings: SimulationSettings, block: int, real: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.Series:
+    """Return for each track a catalog_b record of another recording of its song; null where there is none."""
+    recordings = make_block(settings, block).made.recordings.select("song", true_recording_id="true_id")
+    known = catalog_b.truth.select("external_id", "true_recording_id").join(recordings, on="true_recording_id").sort("external_id")
+    rows = real.select("song", "true_id", draw=pl.Series(rng.random(len(real)))).with_row_index("row")
+    pairs = rows.join(known, on="song").filter(pl.col("true_id") != pl.col("true_recording_id")).sort("row", "external_id")
+    place = (pl.col("draw") * pl.len()).floor().cast(pl.Int64).over("row")
+    drawn = pairs.filter(pl.int_range(pl.len()).over("row") == place)
+    return rows.join(drawn.select("row", "external_id"), on="row", how="left", maintain_order="left")["external_id"]
 
 
 def _map_old_ids(catalog_b: Part) -> dict[str, str]:
