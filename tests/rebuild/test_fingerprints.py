@@ -14,12 +14,10 @@ import pytest
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 from catalog_store.snapshot import read_manifest, verify
-from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
-from pipeline.defs.dump_assets import landing_key, staging_key
+from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.snapshot_assets import RECOGNITION
-from pipeline.defs.table_steps import table_key
 from simulator import SimulationSettings, write_world
 from simulator.fingerprint_items import copy_items
 from tests.commands import run_pipeline
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import BuiltWorld
-
-LINE = (landing_key("fingerprints"), staging_key("fingerprints"), table_key(TABLES["recording_fingerprint"]), RECOGNITION)
-LINE += (table_key(TABLES["fingerprint_conflict"]),)
 
 
 def chosen(catalog: Path, name: str = "work/catalog") -> pl.DataFrame:
@@ -60,15 +55,15 @@ def test_the_published_index_answers_clips_of_all_its_fingerprints(built_world: 
 
 @pytest.fixture(scope="module")
 def next_day(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
-    """Run the fingerprint steps on the same world a day later; return the catalog root and their output."""
+    """Build the same world a day later, because linkage reads fingerprints too; return the catalog root and the output of the index."""
     base = tmp_path_factory.mktemp("next_day")
     settings = SimulationSettings(recordings=WORLD_RECORDINGS, seed=7, fingerprint_coverage=0.7, fingerprint_days=5)
     write_world(settings, base / "dumps")
     shutil.copytree(built_world.catalog, base / "catalog", symlinks=True)
     resource = CatalogResource(root=str(base / "catalog"), dumps=str(base / "dumps"))
-    job = build_definitions({"catalog": resource}).resolve_implicit_global_asset_job_def()
+    job = build_definitions({"catalog": resource}).resolve_job_def(NIGHTLY)
     with dg.DagsterInstance.ephemeral() as instance:
-        result = job.execute_in_process(asset_selection=LINE, instance=instance)
+        result = job.execute_in_process(instance=instance)
         assert result.success
         event = instance.get_latest_materialization_event(RECOGNITION)
     assert event is not None
