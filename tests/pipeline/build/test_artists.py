@@ -99,15 +99,22 @@ def test_joint_remixers_are_split_only_when_both_are_known(world: World) -> None
 
 
 def test_rows_in_any_order_give_the_same_tables(world: World) -> None:
+    tables = ("artist", "artist_alias", "artist_source", "source_credit")
+    for number in range(7):
+        aliases = [f"Other {number}", f"NAME {number}", f"Name {(number + 1) % 9}"]
+        world.add("source_artist", "catalog_b", artist_id=f"b{number}", name=f"Name {number}", sort_name=f"{number}, Name", aliases=aliases)
     for number in range(20):
         world.recording(number + 1, "streamsvc_a", f"a{number}", "Song", credit(f"Name {number % 7}", f"s{number % 7}"))
-        world.recording(number + 1, "store_a", f"t{number}", "Song", credit(f"Name {number % 7}", f"t{number % 5}"))
+        world.recording(number + 1, "store_a", f"t{number}", "Song", credit(f"NAME {number % 7}", f"t{number % 5}"))
+        world.recording(number + 1, "catalog_b", f"c{number}", "Song", credit(f"Other {number % 7}", f"b{number % 7}"))
     build_artists(world.write())
-    before = [world.read(name) for name in ("artist", "artist_source", "source_credit")]
+    before = [world.read(name) for name in tables]
     for rows in world.rows.values():
         rows.reverse()
+        for row in rows:
+            row.get("aliases", []).reverse()
     build_artists(world.write())
-    for table, name in zip(before, ("artist", "artist_source", "source_credit"), strict=True):
+    for table, name in zip(before, tables, strict=True):
         assert world.read(name).equals(table)
 
 
