@@ -8,6 +8,7 @@
 - `title_repair`: rewrites of titles before they are cut; `bare_notes`: notes without brackets; `part_numbers`: numbers
 - `title_grammar`: a title -> core, stem, variant, credits, notes
 - `artist_names`: an artist name -> key; `artist_separators`: signs and words that join several names in one string
+- `romanisation`: how names of other scripts sound in Latin letters
 - `variants`: comparison of variants; `version_comments`: versions in comments beside a title
 
 docs/design/name_keys.md describes the grammar with examples. Each function has a Polars form for a column and a plain form for one string;

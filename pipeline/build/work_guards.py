@@ -25,10 +25,9 @@ from pipeline.linkage.guards import (
     has_compatible_variants,
     is_artist_close,
     is_title_close,
-    measure_similarity,
 )
 from pipeline.linkage.normal_forms import read_titles
-from pipeline.linkage.writing_systems import mark_unlike_scripts, transliterate
+from pipeline.linkage.writing_systems import compare_scripts
 
 CODE_POINTS = 6
 """log2 of 99 right codes to a wrong one, rounded. Other points tell in the same unit how much likelier a finding is in a right row."""
@@ -124,13 +123,11 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = add_similarities(pairs).with_columns(
         is_swapped=_is_name("a_title_key", "b_artist_key") & _is_name("b_title_key", "a_artist_key"),
         numbers_agree=numbers_agree,
-        titles_are_unlike=pl.lit(value=False),
-        artists_are_unlike=pl.lit(value=False),
-        has_other_title_script=mark_unlike_scripts(pairs["a_title_key"], pairs["b_title_key"]),
-        has_other_artist_script=mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]),
-        titles_sound_alike=_sound_alike(pairs, "title_key"),
-        artists_sound_alike=_sound_alike(pairs, "artist_key"),
+        **compare_scripts(pairs, SOUND_SIMILARITY),
     )
+    # A translated name proves nothing here: rows have no length to go with it.
+    pairs = pairs.rename({"titles_are_unlike": "has_other_title_script", "artists_are_unlike": "has_other_artist_script"})
+    pairs = pairs.with_columns(titles_are_unlike=pl.lit(value=False), artists_are_unlike=pl.lit(value=False))
     # `is_title_close` wants equal numbers, but a register may leave a number out. So numbers are compared apart.
     pairs = pairs.with_columns(a_kept_number=pl.col("a_number_key"), b_kept_number=pl.col("b_number_key"))
     pairs = pairs.with_columns(a_number_key=pl.lit(""), b_number_key=pl.lit(""))
@@ -146,7 +143,7 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
         .when(is_title_close() | _is_turned("title_key"))
         .then(pl.when("is_generic").then(0).otherwise(CLOSE_TITLE))
         .when(pl.col("has_other_title_script"))
-        .then(pl.when("titles_sound_alike").then(CLOSE_TITLE).otherwise(0))
+        .then(0)
         .otherwise(OTHER_TITLE)
     )
     pairs = pairs.with_columns(title_points=title)
@@ -161,7 +158,7 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
         .when(is_alike)
         .then(SAME_ARTIST)
         .when(pl.col("has_other_artist_script"))
-        .then(pl.when("artists_sound_alike").then(SAME_ARTIST).otherwise(0))
+        .then(0)
         .otherwise(OTHER_ARTIST)
     )
     pairs = pairs.with_columns(artist_points=artist)
@@ -188,11 +185,6 @@ def _is_turned(key: str) -> pl.Expr:
     one, other = pl.col(f"a_{key}"), pl.col(f"b_{key}")
     is_long = one.str.len_chars() >= TURNED_CHARACTERS
     return is_long & (one.str.len_chars() == other.str.len_chars()) & pl.concat_str(other, other).str.contains(one, literal=True)
-
-
-def _sound_alike(pairs: pl.DataFrame, key: str) -> pl.Series:
-    one, other = (pairs.select(transliterate(pl.col(f"{side}_{key}"))).to_series() for side in "ab")
-    return measure_similarity(one, other) >= SOUND_SIMILARITY
 
 
 def judge_namesakes(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -226,7 +218,9 @@ def mark_agreeing_titles(pairs: pl.DataFrame) -> pl.Series:
         b_number_key=pl.lit(""),
         a_artist_key=pl.lit(""),
         b_artist_key=pl.lit(""),
-        titles_are_unlike=pl.lit(value=False),
+        a_names=pl.lit([], pl.List(pl.String)),
+        b_names=pl.lit([], pl.List(pl.String)),
     )
+    keyed = keyed.with_columns(**compare_scripts(keyed, SOUND_SIMILARITY))
     keyed = keyed.with_columns(a_duration_ms=pl.lit(None, pl.Int32), b_duration_ms=pl.lit(None, pl.Int32))
     return add_similarities(keyed).select(is_title_close() | _is_turned("title_key")).to_series()

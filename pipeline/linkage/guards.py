@@ -17,7 +17,8 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import are_variants_compatible
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.writing_systems import mark_unlike_scripts, transliterate
+from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.writing_systems import CHINESE_AND_KOREAN, compare_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,9 +35,14 @@ LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
 TYPO_DURATION_MS = 4_000
 """Without a shared code the duration must be stronger evidence."""
 OTHER_SCRIPT_DURATION_MS = 2_000
-"""For titles without a common script, `夜に駆ける` and `Racing into the Night`: code, artist and length are the only evidence."""
+"""For titles without a common script that do not sound alike, `夜に駆ける` and `Racing into the Night`: code, artist and length are the
+only evidence. For artists, `周杰倫` and `Jay Chou`: code, title and length."""
+BOTH_TRANSLATED_DURATION_MS = 1_000
+"""For `五月天 / 突然好想你` and `Mayday / Suddenly Missing You`: code and length are the only evidence."""
+LATIN_PART_CHARACTERS = 8
+"""Shortest Latin part of a title in two scripts that another title may hold: `真夜中のドア〜Stay With Me`."""
 SOUND_SIMILARITY = 0.6
-"""Without an equal artist name, such titles must sound alike: `嘘` by SID and `Astronaut` by Sido share a wrong code."""
+"""For names without a common script: `嘘` by SID and `Astronaut` by Sido share a wrong code."""
 LENGTH_KINDS = frozenset({"radio", "edit", "short", "extended"})
 LENGTH_DURATION_MS = 3_000
 """For variants that are only another length of the song: at one length and under one code, one side has left the words out. Of nine real
@@ -203,23 +209,49 @@ def is_duration_close() -> pl.Expr:
 
 
 def is_title_close() -> pl.Expr:
-    """Return whether `title_similarity` is high, or a subtitle is missing, or scripts differ at one length; numbers must agree."""
+    """Return whether titles are alike in letters or sound, a subtitle is missing, or one is translated; numbers must agree."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
     contained = _contains(one, other) | _contains(other, one)
-    unlike_scripts = pl.col("titles_are_unlike") & (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
-    close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained | unlike_scripts
+    at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
+    # A translated title proves nothing by itself, so the artist must be the same.
+    is_known = _do_names_overlap() | pl.col("artists_sound_alike") | _is_all_translated()
+    translated = pl.col("titles_are_unlike") & at_one_length & is_known
+    close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained | _share_latin_part(one, other)
+    close |= pl.col("titles_sound_alike") | translated
     return close & (pl.col("a_number_key") == pl.col("b_number_key"))
 
 
 def is_artist_close() -> pl.Expr:
-    """Return whether a name is shared, contained, rotated or in another script, or `artist_similarity` is high; unknown passes."""
+    """Return whether a name is shared, contained, rotated, alike in letters or sound, or translated; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
+    alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | _is_turned(one, other)
+    # A translated name has another sound. Then the title, which passed its own guard, must mean something, and the length must be equal.
+    at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=True)
+    translated = pl.col("artists_are_unlike") & at_one_length & ~is_generic_title(pl.col("a_title_key"))
+    return unknown | _do_names_overlap() | alike | pl.col("artists_sound_alike") | translated
+
+
+def _is_all_translated() -> pl.Expr:
+    # Alphabets spell foreign names, so another sound is another name. Chinese and Korean names are often translated.
+    names = pl.concat_str("a_artist_key", "b_artist_key")
+    at_one_length = (compute_duration_gap() <= BOTH_TRANSLATED_DURATION_MS).fill_null(value=False)
+    return pl.col("artists_are_unlike") & names.str.contains(CHINESE_AND_KOREAN) & at_one_length
+
+
+def _share_latin_part(one: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """Return whether a title in two scripts has its Latin part in the other: `강남스타일 (Gangnam Style)`, `Gangnam Style (강남스타일)`."""
+    latin, others = (text.str.replace_all("[^a-z0-9]", "") for text in (one, other))
+    mixed = [text.str.len_bytes() > text.str.len_chars() for text in (one, other)]
+    # Where both have another part, that part must be the same, in whatever order.
+    is_sure = (mixed[0] ^ mixed[1]) | (mixed[0] & _is_turned(one, other))
+    return is_sure & (_contains(latin, others, LATIN_PART_CHARACTERS) | _contains(others, latin, LATIN_PART_CHARACTERS))
+
+
+def _is_turned(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     # Every rotation of a text lies in that text written twice.
-    turned = (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
-    alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | turned
-    return unknown | _do_names_overlap() | alike | pl.col("artists_are_unlike")
+    return (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
 
 
 def _do_names_overlap() -> pl.Expr:
@@ -229,11 +261,6 @@ def _do_names_overlap() -> pl.Expr:
 def _are_fields_swapped() -> pl.Expr:
     """Return whether title and artist stand in each other's field."""
     return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
-
-
-def _do_sound_alike(pairs: pl.DataFrame) -> pl.Series:
-    one, other = (pairs.select(transliterate(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
-    return measure_similarity(one, other) >= SOUND_SIMILARITY
 
 
 def _contains(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:
@@ -259,12 +286,8 @@ def add_verdict(pairs: pl.DataFrame) -> pl.DataFrame:
 def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = add_similarities(pairs).with_columns(
         has_compatible_variants=pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs),
-        titles_are_unlike=mark_unlike_scripts(pairs["a_title_key"], pairs["b_title_key"]),
-        artists_are_unlike=mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]),
+        **compare_scripts(pairs, SOUND_SIMILARITY),
     )
-    # Titles in two scripts prove nothing by themselves. Only these few pairs are transliterated and measured once more.
-    if (unlike := pairs["titles_are_unlike"]).any():
-        pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_do_names_overlap()).to_series() | _do_sound_alike(pairs)))
     reason = (
         # The order is part of the tables: `isrc_conflict` names the first guard that fails.
         pl.when(~pl.col("has_compatible_variants"))

@@ -1,13 +1,14 @@
-# ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
-"""Writing systems of names: `Кино` and `kino` share no letter, so a difference between them proves nothing.
+"""Writing systems of names: `Кино` and `kino` share no letter, so only their sounds can be compared.
 
-Add a script to SCRIPTS when platforms of a market write it, and letters to `transliterate` when most of them have one sound. What must not
-live here: limits (guards.py).
+Add a script to SCRIPTS when platforms of a market write it. What must not live here: limits (guards.py), and how a script sounds
+(catalog_store/name_keys/romanisation.py).
 """
 
 from __future__ import annotations
 
 import polars as pl
+
+from catalog_store.name_keys.romanisation import compare_sounds
 
 SCRIPTS = (
     "a-z",
@@ -25,15 +26,18 @@ SCRIPTS = (
 """Letters of folded text, as contents of character classes. Scripts that one text mixes count as one."""
 
 
-_CYRILLIC = dict(zip("абвгдезиклмнопрстуфыэіє", "abvgdeziklmnoprstufyeie", strict=True)) | {"ж": "zh", "х": "kh", "ц": "ts", "ч": "ch"}
-_CYRILLIC |= {"ш": "sh", "щ": "shch", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
-_GREEK = dict(zip("αβγδεζηικλμνξοπρστυφωθχψ", "avgdeziiklmnxoprstyfo" + "tcp", strict=True))
-_SOUNDS = _CYRILLIC | _GREEK
+CHINESE_AND_KOREAN = r"[\p{Han}\p{Hangul}]"
+"""Letters of names that are translated rather than spelled in another script: `五月天` is `Mayday`."""
 
 
-def transliterate(text: pl.Expr) -> pl.Expr:
-    """Return the text with folded Cyrillic and Greek letters as they roughly sound: platforms follow no standard. Other letters stay."""
-    return text.str.replace_many(_SOUNDS)
+def compare_scripts(pairs: pl.DataFrame, least: float) -> dict[str, pl.Series]:
+    """Return `titles_are_unlike` (no common script), `titles_sound_alike` (`least` of 1 or more), and the same for artists."""
+    columns = {}
+    for name in ("title", "artist"):
+        one, other = pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]
+        unlike = columns[f"{name}s_are_unlike"] = mark_unlike_scripts(one, other)
+        columns[f"{name}s_sound_alike"] = mark_alike_sounds(one, other, unlike, least)
+    return columns
 
 
 def mark_unlike_scripts(one: pl.Series, other: pl.Series) -> pl.Series:
@@ -50,3 +54,13 @@ def mark_unlike_scripts(one: pl.Series, other: pl.Series) -> pl.Series:
     lettered = pl.select(pl.any_horizontal(ones) & pl.any_horizontal(others)).to_series()
     places = is_candidate.arg_true()
     return pl.repeat(value=False, n=pairs.height, dtype=pl.Boolean, eager=True).scatter(places, lettered & ~shared)
+
+
+def mark_alike_sounds(one: pl.Series, other: pl.Series, unlike: pl.Series, least: float) -> pl.Series:
+    """Mark the pairs whose texts sound alike, `least` of 1 or more, if `unlike` marks them or only one of them is all Latin. No nulls."""
+    # Both `Попытка No. 5` and `Popytka No. 5` have Latin letters. Two texts of one other script may be homophones: `公园`, `公元`.
+    places = (unlike | ((one.str.len_bytes() > one.str.len_chars()) ^ (other.str.len_bytes() > other.str.len_chars()))).arg_true()
+    # Few pairs differ in another script, so a loop over them costs little beside the other comparisons.
+    pairs = zip(one.gather(places), other.gather(places), strict=True)
+    found = pl.Series([compare_sounds(*pair) >= least for pair in pairs], dtype=pl.Boolean)
+    return pl.repeat(value=False, n=len(one), dtype=pl.Boolean, eager=True).scatter(places, found)

@@ -1,11 +1,11 @@
-"""Scripts of names: pairs without a common script, and the sounds of Cyrillic and Greek letters."""
+"""Scripts of names: pairs without a common script, and names that sound alike."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
 
-from pipeline.linkage.writing_systems import mark_unlike_scripts, transliterate
+from pipeline.linkage.writing_systems import mark_alike_sounds, mark_unlike_scripts
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,19 @@ def test_texts_are_unlike_when_both_have_letters_and_no_script_in_common(one: st
     assert mark_unlike_scripts(pl.Series(["x", one]), pl.Series(["x", other])).to_list() == [False, is_unlike]
 
 
-def test_letters_are_written_as_they_sound() -> None:
-    texts = pl.DataFrame({"text": ["кино", "щука", "νικος", "plain", "夜"]})
-    assert texts.select(transliterate(pl.col("text"))).to_series().to_list() == ["kino", "shchuka", "nikoς", "plain", "夜"]
+@pytest.mark.parametrize(
+    ("one", "other", "is_alike"),
+    [
+        ("kino", "кино", True),
+        ("kino", "мумиитролль", False),
+        ("kino", "kino", False),
+        ("kino", "kinos", False),
+        ("кино", "кино", False),
+        ("公园", "公元", False),
+    ],
+)
+def test_only_texts_of_which_one_is_not_latin_can_sound_alike(one: str, other: str, is_alike: bool) -> None:  # noqa: FBT001 - a table
+    assert mark_alike_sounds(pl.Series(["x", one]), pl.Series(["y", other]), pl.Series([False, False]), 0.6).to_list() == [
+        False,
+        is_alike,
+    ]

@@ -1,0 +1,138 @@
+"""How names of other scripts sound in Latin letters: further evidence beside the key of a name, and never a shown name.
+
+`romanise` writes a folded text in Latin letters, a character at a time by the tables of anyascii; combinations of kana follow Hepburn.
+`compare_sounds` measures how alike two folded texts sound. Platforms follow no standard (`Yulia`, `Julija`; `Tokyo`, `Toukyou`), so letters
+of one sound count as equal. Arabic and Hebrew write few vowels, so only consonants count there. A Chinese character in a Japanese text has
+a reading that no table knows, so any letters may stand for it: `さくら学院` sounds like `Sakura Gakuin` by its kana. What must not live
+here: which names may be one artist (pipeline/linkage/guards.py).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import polars as pl
+from anyascii import anyascii
+from rapidfuzz.distance import OSA
+
+CACHED_TEXTS = 65_536
+SHORTEST = 5
+"""In letters. Two shorter names sound alike only if they are equal: `Kino` and `Kyou` are half alike."""
+LEAST_READABLE_LETTERS = 3
+"""In letters, of the kana or Latin letters in a Japanese name, or of the Latin part of any other."""
+MOST_LETTERS = 6
+"""Of the reading of one Chinese character, `kokoro`."""
+LEAST_SHARE = 0.25
+"""Share of a Latin name that the kana and Latin letters of a Japanese one must spell."""
+
+_SMALL = str.maketrans(
+    dict(zip("ゃゅょャュョっッוχ", ("\1a", "\1u", "\1o", "\1a", "\1u", "\1o", "\2", "\2", "w", "h"), strict=True))
+    | {small: f"\3{vowel}" for smalls in ("ぁぃぅぇぉ", "ァィゥェォ") for small, vowel in zip(smalls, "aiueo", strict=True)}
+)
+"""Small kana change the syllable before them, so each is marked by how it does. The Hebrew vav is a vowel more often than a v,
+and `Χάρις` is `Haris` more often than `Charis`."""
+_COMBINED = tuple(
+    (re.compile(pattern), into)
+    for pattern, into in (
+        ("(sh|ch|j)i\1", r"\1"),
+        ("i\1", "y"),
+        ("[aiueo]\3", ""),
+        ("\2([a-z])", r"\1\1"),
+        ("[^a-z0-9]", ""),
+    )
+)
+_SMOOTHED = (
+    *(("shch", "S"), ("sch", "S"), ("tch", "C"), ("sh", "S"), ("ch", "C"), ("zh", "S"), ("kh", "h"), ("gh", "g"), ("ph", "f"), ("th", "t")),
+    *(("ts", "C"), ("tz", "C"), ("ck", "k"), ("ks", "x"), ("yi", "i"), ("iy", "i"), ("ou", "o"), ("eo", "o"), ("eu", "u"), ("ae", "e")),
+    *(("c", "k"), ("q", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s")),
+)
+_SKELETON = (
+    *(("tch", "k"), ("kh", ""), ("ch", "k"), ("ts", "k"), ("tz", "k"), ("dz", "k"), ("dj", "k")),
+    *((letter, "k") for letter in "gcqsxz"),
+    *(("d", "t"), ("b", "p"), ("f", "p"), ("v", "p"), ("l", "r")),
+    *((letter, "") for letter in "aeiouyjhw"),
+)
+"""Consonants that spellings exchange (`Čorba`, `Chorba`; `Julija`, `Yulia`) as one letter, without vowels."""
+_REPEATED = re.compile(r"(.)\1+")
+_SMOOTHED_RE, _SKELETON_RE = (re.compile("|".join(letters for letters, _ in table)) for table in (_SMOOTHED, _SKELETON))
+_SMOOTHED_LETTERS, _SKELETON_LETTERS = dict(_SMOOTHED), dict(_SKELETON)
+_ABJAD = re.compile("[\u0590-\u05ff\u0600-\u06ff]")
+_HAN = "\u3005\u3400-\u9fff\U00020000-\U0003ffff"
+_CHINESE, _READABLE, _RUNS = re.compile(f"[{_HAN}]"), re.compile("[a-z\u3041-\u30ff]"), re.compile(f"[{_HAN}]+|[^{_HAN}]+")
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def romanise(folded: str) -> str:
+    """Return the text in Latin letters and digits, without spaces; empty when nothing in it has a sound."""
+    if folded.isascii():
+        return _COMBINED[-1][0].sub("", folded)
+    # Folding takes syllables of Hangul and voiced kana apart.
+    text = anyascii(unicodedata.normalize("NFC", folded).translate(_SMALL)).lower()
+    for pattern, into in _COMBINED:
+        text = pattern.sub(into, text)
+    return text
+
+
+def romanise_series(texts: pl.Series) -> pl.Series:
+    """Return the column form of `romanise`, for texts without nulls. Only the distinct texts of other scripts are read one by one."""
+    is_latin = texts.str.len_bytes() == texts.str.len_chars()
+    others = texts.filter(~is_latin).unique()
+    table = pl.DataFrame({"text": others, "sound": pl.Series([romanise(text) for text in others], dtype=pl.String)})
+    joined = pl.DataFrame({"text": texts}).join(table, on="text", how="left", maintain_order="left")
+    return joined.select(pl.coalesce("sound", pl.col("text").str.replace_all("[^a-z0-9]", ""))).to_series()
+
+
+def reduce_sounds(romanised: pl.Series) -> pl.Series:
+    """Return the consonants of romanised texts, equal ones as one letter: a key by which spellings of one sound meet."""
+    patterns, letters = list(_SKELETON_LETTERS), list(_SKELETON_LETTERS.values())
+    reduced = romanised.str.replace_many(patterns, letters, leftmost=True)
+    # Rust has no references to groups, so each doubled consonant is a pattern; four in a row are two passes.
+    consonants = "kmnprt"
+    for _ in range(2):
+        reduced = reduced.str.replace_many([letter * 2 for letter in consonants], list(consonants))
+    return reduced
+
+
+def extract_latin_name(folded: str) -> str:
+    """Return the Latin part of a name in two scripts, `봄날 (Spring Day)`, without spaces; empty when it has no such part."""
+    latin = "" if folded.isascii() else _COMBINED[-1][0].sub("", folded)
+    return latin if len(latin) >= LEAST_READABLE_LETTERS else ""
+
+
+def compare_sounds(one: str, other: str) -> float:
+    """Return how alike two folded texts sound, 0 to 1."""
+    for japanese, latin in ((one, other), (other, one)):
+        if _READABLE.search(japanese) and _CHINESE.search(japanese):
+            return float(_can_read_as(japanese, romanise(latin)))
+    sounds = [romanise(one), romanise(other)]
+    consonants = [_replace(sound, _SKELETON_RE, _SKELETON_LETTERS) for sound in sounds]
+    # Korean and Japanese put vowels between consonants: `블랙핑크` is `beullaekpingkeu`.
+    if consonants[0] == consonants[1] and len(consonants[0]) >= SHORTEST:
+        return 1.0
+    sounds = consonants if _ABJAD.search(one + other) else [_replace(sound, _SMOOTHED_RE, _SMOOTHED_LETTERS) for sound in sounds]
+    if min(map(len, sounds)) < SHORTEST:
+        return float(sounds[0] == sounds[1] != "")
+    return OSA.normalized_similarity(*sounds)
+
+
+def _replace(romanised: str, pattern: re.Pattern[str], letters: dict[str, str]) -> str:
+    return _REPEATED.sub(r"\1", pattern.sub(lambda match: letters[match[0]], romanised))
+
+
+def _can_read_as(japanese: str, latin: str) -> bool:
+    """Return whether kana and Latin letters of the text stand in the Latin one in their order, with letters for each Chinese character."""
+    parts, readable = [], 0
+    for run in _RUNS.findall(unicodedata.normalize("NFC", japanese)):
+        if _CHINESE.match(run):
+            parts.append(f".{{{len(run)},{MOST_LETTERS * len(run)}}}")
+        else:
+            sound = _replace(romanise(run), _SMOOTHED_RE, _SMOOTHED_LETTERS)
+            parts.append(re.escape(sound))
+            readable += len(sound)
+    smoothed = _replace(latin, _SMOOTHED_RE, _SMOOTHED_LETTERS)
+    pattern = re.compile("".join(parts))
+    # `Hikaru Utada` is `Utada Hikaru`: keys have no spaces, so each turn of the letters is tried.
+    turns = (smoothed[place:] + smoothed[:place] for place in range(len(smoothed)))
+    return readable >= max(LEAST_READABLE_LETTERS, LEAST_SHARE * len(smoothed)) and any(map(pattern.fullmatch, turns))
