@@ -23,8 +23,10 @@ from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.overrides import build_must_edges, load_overrides
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
+from pipeline.linkage.release_evidence import list_releases, read_evidence
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
+from pipeline.linkage.weak_edges import find_weak_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,3 +169,13 @@ def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFram
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
     is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
     return atoms.read_rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
+
+
+def find_signal_edges(paths: BuildPaths, atoms: MappedAtoms, components: pl.DataFrame) -> pl.DataFrame:
+    """Return the edges from weak signals between atoms whose component (`components`: atom_id, cluster_id) has no code."""
+
+    def read_releases(ids: pl.Series) -> pl.DataFrame:
+        members = atoms.read_atom_rows("atom_member", ids, ["atom_id", "record", "release"])
+        return read_evidence(list_releases(members, staged_records.read_tracks(paths)), staged_records.read_releases(paths))
+
+    return find_weak_edges(atoms, components, read_releases)

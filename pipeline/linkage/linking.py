@@ -21,12 +21,15 @@ from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, build_must_edges, find_cannot_pairs, find_moves
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
+from pipeline.linkage.release_evidence import RELEASE_COLUMNS, list_releases, read_evidence
 from pipeline.linkage.release_mates import find_mate_pairs, number_listed_release
 from pipeline.linkage.release_positions import PLATFORM, find_positions
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
+from pipeline.linkage.weak_blocks import NAME_NUMBERS
+from pipeline.linkage.weak_edges import find_weak_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pipeline.linkage.overrides import Overrides
 
@@ -90,7 +93,7 @@ def cluster_records(
 
     `records`: the normal forms from which the atoms were made. The other arguments as for `link`.
     """
-    edges = _find_edges(atoms, links, releases, tracks, overrides)
+    edges = _find_edges(atoms, records, links, releases, tracks, overrides)
     named = atoms.member.drop_nulls("release_id").select("platform", "external_id", "atom_id", release=number_listed_release())
     coded = named.join(records.select("platform", "external_id", "isrcs"), on=["platform", "external_id"]).drop("platform", "external_id")
     find_mates = partial(find_mate_pairs, coded.drop("isrcs"), lambda _: coded)
@@ -127,8 +130,36 @@ def _make_atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Ato
     return make_atoms_of_buckets((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
 
 
+class _AtomFrames:
+    """The tables of atoms in memory, read as `weak_edges.AtomSource`."""
+
+    def __init__(self, atoms: Atoms, records: pl.DataFrame) -> None:
+        member = atoms.member.join(records.select("platform", "external_id", "readings"), on=["platform", "external_id"])
+        numbered = atoms.atom.with_columns(title=pl.col("title_key").hash(), **NAME_NUMBERS)
+        self._tables = {"atom": numbered, "atom_member": member, "atom_isrc": atoms.isrc}
+
+    def read_pieces(self, name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
+        yield self._tables[name].select(columns)
+
+    def read_atom_rows(self, name: str, atom_ids: pl.Series, columns: list[str]) -> pl.DataFrame:
+        return self._tables[name].filter(pl.col("atom_id").is_in(atom_ids.implode())).select(columns)
+
+
+def _read_releases(atoms: _AtomFrames, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, ids: pl.Series) -> pl.DataFrame:
+    """Return `release_evidence.EVIDENCE_SCHEMA` of these atoms."""
+    members = atoms.read_atom_rows("atom_member", ids, ["platform", "external_id", "release_id", "atom_id"])
+    members = members.select("atom_id", record=record_number(), release=number_listed_release())
+    listed = list_releases(members, [] if tracks is None else [select_placed(tracks)])
+    return read_evidence(listed, [] if releases is None else [releases.select(RELEASE_COLUMNS)])
+
+
 def _find_edges(
-    atoms: Atoms, links: pl.DataFrame | None, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, overrides: Overrides
+    atoms: Atoms,
+    records: pl.DataFrame,
+    links: pl.DataFrame | None,
+    releases: pl.DataFrame | None,
+    tracks: pl.DataFrame | None,
+    overrides: Overrides,
 ) -> pl.DataFrame:
     candidates = pl.concat([find_same_artist_edges(atoms.atom), find_same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = drop_contradicted(candidates, atoms.isrc, atoms.member)
@@ -145,5 +176,10 @@ def _find_edges(
         pairs = find_position_pairs(positions.contested)
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     edges = pl.concat(found)
+    # After all strong evidence: only atoms that it leaves without a code are compared by weak signals.
+    source = _AtomFrames(atoms, records)
+    edges = pl.concat(
+        [edges, find_weak_edges(source, find_components(atoms.atom["atom_id"], edges), partial(_read_releases, source, releases, tracks))]
+    )
     # Last: an untimed atom joins its key only if all other evidence leaves one component there.
     return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges))])

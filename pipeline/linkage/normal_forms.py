@@ -15,9 +15,10 @@ import polars as pl
 from catalog_store.name_keys import build_title_keys_frame, compact_expr, compose_display_title_expr
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from pipeline.linkage.atoms import choose_stand_in_artist
-from pipeline.linkage.credits import list_credits, read_lead_artists
+from pipeline.linkage.credits import list_credits, number_name, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_movement_title, names_work
+from pipeline.linkage.mixed_fields import read_mixed_fields
 from pipeline.linkage.sorted_runs import find_run_starts
 
 if TYPE_CHECKING:
@@ -46,14 +47,19 @@ NORMAL_SCHEMA = pl.Schema(
         "disc_number": pl.Int16(),
         "track_number": pl.Int16(),
         "repeats": pl.String(),
+        "title_names": pl.List(pl.String),
+        "readings": pl.List(pl.UInt64),
         "content_hash": pl.Int64(),
     }
 )
 
-# Numbers of parts and volumes. A single `i`, `v` or `x` counts only behind a label: alone it is a word more often.
+# Numbers of parts and volumes, and what else tells two pieces of one name apart by a letter: `Side A`, `in D minor`. A single `i`, `v` or
+# `x` counts only behind a label: alone it is a word more often.
 _NUMBERS = (
     r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b"
     r"|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
+    r"|\b(?:pt|part|teil|side|seite|theme|take|version|disc) [a-h]\b"
+    r"|\b[a-h](?: (?:flat|sharp)|is|es|s)? (?:major|minor|dur|moll)\b"
 )
 
 
@@ -85,6 +91,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
     rows = rows.with_columns(
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
     )
+    rows = _read_mixed_rows(rows, names)
     rows = rows.with_columns(variant=_add_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return add_artist_hash(rows)
 
@@ -111,8 +118,26 @@ def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows.filter(~is_movement), movements]).sort("row")
 
 
+def _read_mixed_rows(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Read the rows again whose title holds more than a title, and add `title_names` and `readings`."""
+    keys = names.select(leading=number_name(), credit_key="name_key")
+    # The name as delivered, and not the artist that it leads to: another record must not change the reading of this one.
+    credited = rows.with_columns(leading=pl.col("credit_names").list.first()).join(keys, on="leading", how="left", maintain_order="left")
+    mixed = read_mixed_fields(credited.with_columns(pl.col("credit_key").fill_null("")))
+    none = {"title_names": pl.List(pl.String), "readings": pl.List(pl.UInt64)}
+    rows = rows.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in none.items())
+    if mixed.is_empty():
+        return rows
+    return rows.update(mixed.with_columns(read_titles(mixed["shown"])), on="row", how="left", include_nulls=False)
+
+
 def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone."""
+    """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone. Without a credited artist, the one that the title names leads."""
+    is_named = (pl.col("artist_key") == "") & pl.col("title_names").is_not_null()
+    rows = rows.with_columns(
+        artist_key=pl.when(is_named).then(pl.col("title_names").list.first()).otherwise("artist_key"),
+        names=pl.when(is_named).then(pl.col("title_names").list.sort()).otherwise("names"),
+    )
     # Without the stand-in, all records without an artist would fall into one bucket.
     rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(choose_stand_in_artist()).otherwise("artist_key"))
     rows = rows.join(hash_texts(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")

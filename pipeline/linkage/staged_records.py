@@ -17,6 +17,7 @@ from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, parts, scan_table
 from pipeline.linkage.alias_owners import list_aliases
+from pipeline.linkage.release_evidence import RELEASE_COLUMNS
 from pipeline.linkage.release_positions import PLATFORM
 
 if TYPE_CHECKING:
@@ -151,6 +152,13 @@ def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """Yield release, record, spot of all tracks, for `release_positions.find_positions`."""
     for folder in paths.staged("source_release_track", CATALOG_PLATFORMS):
         yield from read_place_numbers(folder.parent, folder.name)
+
+
+def read_releases(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+    """Yield `release_evidence.RELEASE_COLUMNS` of all releases, part by part."""
+    for folder in paths.staged("source_release", CATALOG_PLATFORMS):
+        for part in parts(folder):
+            yield pl.read_parquet(part, columns=RELEASE_COLUMNS)
 
 
 def count_tracks(paths: BuildPaths) -> int:

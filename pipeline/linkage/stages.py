@@ -24,6 +24,7 @@ from pipeline.linkage.edge_tables import (
     find_code_and_typo_edges,
     find_override_edges,
     find_platform_edges,
+    find_signal_edges,
     read_artist_chunks,
 )
 from pipeline.linkage.failing_records import report_failing_records
@@ -108,8 +109,9 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
-    # `key` edges come after all others: they need to know which atoms the others join.
-    so_far = clustering.find_components(clustering.find_linked_atoms(found)["atom_id"], found)
+    # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
+    found = pl.concat([found, find_signal_edges(paths, atoms, _find_components(found))])
+    so_far = _find_components(found)
     # A night has added parts, so the atoms of one key no longer lie in one part. Then the few untimed keys are read
     # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
@@ -119,6 +121,10 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     write_table(TABLES["edge"], paths.table("edge"), found)
     write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), audio.comparisons)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
+
+
+def _find_components(edges: pl.DataFrame) -> pl.DataFrame:
+    return clustering.find_components(clustering.find_linked_atoms(edges)["atom_id"], edges)
 
 
 def write_clusters(paths: BuildPaths) -> Facts:

@@ -15,7 +15,7 @@ def releases(*rows: tuple[str, str, str | None]) -> pl.DataFrame:
         {
             "platform": platform,
             "release_id": release,
-            "title": "Album",
+            "title": f"Album of {platform}",
             "artists": [],
             "gtin": gtin,
             "is_compilation": False,

@@ -27,7 +27,7 @@ def positions_of(of: pl.DataFrame, at: pl.DataFrame, members: pl.DataFrame, buck
 
 
 def world(title: str, seconds: float | None = 200) -> Records:
-    return Records().add("a", "The Sound of Silence").add("b", title, platform="catalog_a", seconds=seconds)
+    return Records().add("a", "Yesterday").add("b", title, platform="catalog_a", seconds=seconds)
 
 
 BOTH = releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", GTIN))
@@ -39,7 +39,8 @@ def linked(records: Records, of: pl.DataFrame = BOTH, at: pl.DataFrame = ONE_PLA
 
 
 TOGETHER, APART = {frozenset({"a", "b"})}, {frozenset({"a"}), frozenset({"b"})}
-WORN = "The Soundz off Silense"
+WORN = "Yisterdiy"
+"""Too short for two typing errors, and rare enough for a position."""
 
 
 def test_badly_misspelt_record_is_joined_by_its_position() -> None:
@@ -60,7 +61,7 @@ def test_other_track_other_disc_or_missing_barcode_joins_nothing() -> None:
 def test_contradicting_names_or_durations_prevent_a_join_by_position() -> None:
     assert linked(world("Mrs. Robinson")) == APART
     assert linked(world(WORN, seconds=206)) == APART
-    assert linked(world("The Sound of Silence - Live")) == APART
+    assert linked(world("Yesterday - Live")) == APART
 
 
 def test_platform_with_two_records_in_one_position_is_no_evidence() -> None:

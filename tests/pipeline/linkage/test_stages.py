@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -95,12 +96,19 @@ def test_no_two_recordings_own_a_code_and_every_claim_is_kept_or_in_conflict(
     assert tables["isrc_conflict"].height > 0
 
 
+def test_edge_of_weak_signals_names_each_signal_and_its_bits(tmp_path: Path) -> None:
+    records = Records().add("a", "Nothing Else Matters", "Apocalyptica Quartet")
+    records.add("b", "Nothng Else Mattres", "Apocaliptica Quartet", platform="store_a", seconds=200.4)
+    tables = build(stage(BuildPaths(tmp_path), records.frame()))
+    (edge,) = tables["edge"].iter_rows(named=True)
+    assert edge["kind"] == "weak"
+    assert 0.98 < edge["score"] < 1
+    assert "nothngelsemattres" in edge["evidence"]
+    assert re.search(r"title [0-9.]+, artist [0-9.]+, length 6.0, album 0.0, .* = [0-9.]+ bits$", edge["evidence"])
+
+
 def test_cross_link_joins_misspelt_records_unless_variants_contradict(tmp_path: Path) -> None:
-    records = (
-        Records()
-        .add("a", "The Long Winding Road", "Some Singer")
-        .add("b", "Long Winding Road", "Some Singer Orchestra", platform="catalog_b")
-    )
+    records = Records().add("a", "Yesterday", "Singer").add("b", "Yisterdiy", "Singer Orchestra", platform="catalog_b")
     records.add("c", "Another Song - Live").add("d", "Another Song", platform="catalog_b")
     links = [
         {

@@ -31,6 +31,8 @@ ARTISTS = ("Abba", "The Abba", "Cher", "Abba & Cher", "Abba feat. Cher", "Cher x
 TITLES = ("Take On Me", "Take on Mee", "Another Day", "Another Day in Paradise", "Fever", "Never", "Part II", "Part III", "Halo")
 VERSIONS = (None, None, None, "Live", "Radio Edit", "Dido Remix", "Remix")
 DURATIONS = (None, 200_000, 201_500, 204_000, 207_000, 211_000, 216_000, 240_000)
+MIXED = ("{artist} - {title}", "{title} {artist} $ 1.29", "03. {title}", "{title} 3:24")
+"""Titles that hold more than the title; some of their records credit nobody."""
 CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
 LINKING = "catalog_b"
 NUMBERED = CATALOG_PLATFORMS[::2]
@@ -45,6 +47,10 @@ DECISIONS = """
   by: someone
   on: 2026-03-01
 """
+
+
+def _number_title(shown: str) -> int:
+    return next(number for number, title in enumerate(TITLES) if title in shown) // 2
 
 
 class Days:
@@ -73,15 +79,18 @@ class Days:
             artist = artist_id if has_id else f"{artist_id} & Cher"
         credited = {"artist_id": artist_id if has_id else None, "name": artist, "role": "primary"}
         shown = self.rng.random() < 0.2
+        title = str(self._any(TITLES))
+        is_mixed = self.rng.random() < 0.15
+        shows_nobody = is_mixed and self.rng.random() < 0.6
         guest = {"artist_id": f"id{int(self.rng.integers(len(ARTISTS)))}", "name": str(self._any(ARTISTS)), "role": "featured"}
         return {
             "platform": CATALOG_PLATFORMS[number % 6],
             "external_id": f"r{number}",
             "link_id": f"r{number}",
-            "title": self._any(TITLES),
+            "title": str(self._any(MIXED)).format(artist=artist, title=title) if is_mixed else title,
             "version": self._any(VERSIONS),
-            "artists": [] if shown else [guest, credited] if self.rng.random() < 0.2 else [credited],
-            "artist_credit": artist if shown else None,
+            "artists": [] if shown or shows_nobody else [guest, credited] if self.rng.random() < 0.2 else [credited],
+            "artist_credit": artist if shown and not shows_nobody else None,
             "isrcs": [] if self.rng.random() < 0.5 else [self._any(CODES)],
             "duration_ms": self._any(DURATIONS),
             "release_id": f"rel{int(self.rng.integers(RELEASES))}",
@@ -131,7 +140,7 @@ class Days:
                 if there == platform and (platform, release) not in self.withdrawn
             ]
             self._write(paths, platform, "source_release", [{"platform": platform, **release} for release in releases])
-            placed = [(row["external_id"], self.places[str(row["external_id"])], TITLES.index(str(row["title"])) // 2) for row in rows]
+            placed = [(row["external_id"], self.places[str(row["external_id"])], _number_title(str(row["title"]))) for row in rows]
             tracks = [
                 {"platform": platform, "release_id": release, "external_id": record, "disc_number": 1, "track_number": track}
                 for record, release, track in placed

@@ -1,0 +1,162 @@
+"""Match weights: how much each signal says that two atoms are one recording, in bits, and how they add up (Fellegi and Sunter, 1969).
+
+A weight is log2(m / u): m is the chance of what is seen if the two are one recording, u if they are not. For names, u depends on the name:
+a rare one agrees by chance less often (term frequency), a short one resembles others more often. Two atoms are one recording if the sum
+makes up for the odds of two random atoms, 1 in N, and leaves SURE_BITS. A missing value weighs nothing.
+
+No label of a world was used: the weights are the logarithms of shares that hold for names and lengths of music in general, and each is
+stated beside its constant. What must not live here: which pairs are compared (weak_blocks.py), and what two versions exclude (guards.py).
+"""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+SMALLEST_UNIVERSE = 1 << 20
+"""A table of few atoms is a sample: the song that looks like another may not be in it. So names count as if there were a million others."""
+SURE_BITS = 6.0
+"""Odds of 64 to 1 for one recording, after the odds of two random atoms."""
+SONG_BITS, ONLY_BITS = 2.5, 4.0
+"""Most that names may leave: one song by one artist has several recordings, whose names agree as well. Without a length it is enough if
+there is only one."""
+
+BITS_PER_LETTER, BITS_PER_SIGN = 2.3, 6.0
+"""What a letter of an alphabet and a Chinese, Japanese or Korean sign tell at most: few letters are shared by many names."""
+MOST_NAME_BITS = 20.0
+MOST_TEXT_BITS = 32.0
+"""For a text that may hold title and artist: of records without an artist, and as long as both."""
+TEXT_SHARE = 2 / 3
+EDIT_BITS, SHORT_EDIT_BITS = 5.0, 6.0
+"""What each typing error takes from what a name tells, in one below SHORT_NAME characters more: more names are as near."""
+SLIP_BITS = 2.0
+"""How rare a typing error is where two records are one recording."""
+SHORT_NAME = 10
+LETTERS_PER_EDIT = 4
+MOST_SLIPS, REPLACED_SHARE = 2, 0.6
+"""More errors than MOST_SLIPS that fill this share of the part in which two names differ are another word: `Some|thing`, `No|thing`."""
+CONTAINED_BITS, CONTAINED_ARTIST_BITS = 2.5, 5.0
+CONTAINED_FROM = 5
+TRANSPOSED_BITS, TRANSPOSED_FROM = 5.0, 8
+SWAPPED_BITS = 4.0
+OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -9.0))
+"""For artists that differ by more than typing errors, by their similarity: a name of a few letters is soon damaged beyond them."""
+MISSING_ARTIST_BITS = -1.5
+"""Equal titles are songs of several artists more often than the count of a title in a table tells."""
+OTHER_SCRIPT_BITS = -2.0
+"""Artists without a common script may be one. As many covers of a song are sung abroad."""
+SHARED_NAME_BITS = 11.0
+"""A credited name in common, although the lead artists differ."""
+READING_BITS = 5.3
+"""A record with forty readings has forty chances to agree: log2(40)."""
+
+OTHER_VARIANT_BITS = 4.0
+DURATION_BITS = ((1_000, 6.0), (2_000, 5.0), (4_000, 3.5), (8_000, -1.0), (15_000, -4.0))
+OTHER_DURATION_BITS = -7.0
+ALBUM_BITS, OTHER_ALBUM_BITS = 7.0, -1.0
+PLACE_BITS, OTHER_PLACE_BITS = 3.0, -0.5
+YEAR_BITS, OTHER_YEAR_BITS = 2.5, -1.0
+
+_VERSION_WORDS = (
+    "live|acoustic|remix|mix|edit|version|demo|instrumental|karaoke|dub|cover|session|take|reprise|medley|unplugged|part|vol|tribute"
+)
+_WIDE = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
+
+
+def compute_threshold(universe: int) -> float:
+    """Return the bits that two of `universe` atoms need."""
+    return math.log2(universe) + SURE_BITS
+
+
+def is_near(one: str, other: str, edits: str) -> pl.Expr:
+    """Return whether two names differ by so few letters that these may be typing errors."""
+    lengths = [pl.col(name).str.len_chars() for name in (one, other)]
+    longer, shorter = pl.max_horizontal(lengths), pl.min_horizontal(lengths)
+    # A sign tells as much as some letters do, so fewer signs make a name.
+    wide = pl.min_horizontal(pl.col(name).str.count_matches(_WIDE) for name in (one, other))
+    return (pl.col(edits) * LETTERS_PER_EDIT <= longer + 2 * wide) & (shorter + wide > LETTERS_PER_EDIT)
+
+
+def weigh_names(one: str, other: str, edits: str, count: str, contained: float = 0.0) -> pl.Expr:
+    """Return the bits of two names of one kind; null when they do not resemble each other, or one is missing.
+
+    Args:
+        one: column of keys, empty when unknown.
+        other: the same of the other side.
+        edits: column of their edit distance; `<edits>_replace`: whether the edits put another word into a place.
+        count: column with the number of atoms of the more frequent name, in the universe of `universe`.
+        contained: bits that it takes if one name begins with the other.
+    """
+    a, b = pl.col(one), pl.col(other)
+    shorter, longer = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()), pl.max_horizontal(a.str.len_chars(), b.str.len_chars())
+    told = pl.min_horizontal(weigh_letters(a), weigh_letters(b))
+    # The pair itself has the name twice.
+    rarity = (pl.col("universe") / pl.max_horizontal(pl.col(count) // 2, 1)).log(2)
+    # Two titles without an artist field hold the artist, or nothing tells: their texts may tell as much as two names.
+    most = pl.when("is_text").then(MOST_TEXT_BITS).otherwise(pl.min_horizontal(rarity, pl.lit(MOST_NAME_BITS)))
+    full = pl.min_horizontal(told, most)
+    edit = pl.when(shorter >= SHORT_NAME).then(EDIT_BITS).otherwise(SHORT_EDIT_BITS)
+    near = pl.min_horizontal(told - edit * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
+    is_transposed = (shorter == longer) & (shorter >= TRANSPOSED_FROM) & (_sort_letters(a) == _sort_letters(b))
+    found = (
+        pl.when(a == b)
+        .then(full)
+        .when(is_near(one, other, edits) & ~pl.col(f"{edits}_replace"))
+        .then(pl.max_horizontal(near, pl.when(is_transposed).then(full - TRANSPOSED_BITS)))
+        .when(is_transposed)
+        .then(full - TRANSPOSED_BITS)
+        .when(is_contained(one, other))
+        .then(full - contained)
+    )
+    return pl.when((a != "") & (b != "")).then(found)
+
+
+def is_contained(one: str, other: str) -> pl.Expr:
+    """Return whether one of two different names begins with the other, and the rest names no version.
+
+    A title that ends with another is a song of its own more often: `Suerte (Whenever, Wherever)` is sung in Spanish.
+    """
+    a, b = pl.col(one), pl.col(other)
+    is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
+    return (a != b) & (a.str.starts_with(b) | b.str.starts_with(a)) & is_long & has_same_versions(one, other)
+
+
+def has_same_versions(one: str, other: str) -> pl.Expr:
+    """Return whether two names hold as many words of versions: the grammar of titles does not know `Live Acoustic from WXDX`."""
+    a, b = (pl.col(name).str.count_matches(_VERSION_WORDS) for name in (one, other))
+    return a == b
+
+
+def weigh_letters(text: pl.Expr) -> pl.Expr:
+    """Return the bits that the letters of a text tell if another text has them all."""
+    wide = text.str.count_matches(_WIDE)
+    return BITS_PER_LETTER * (text.str.len_chars().cast(pl.Float64) - wide) + BITS_PER_SIGN * wide
+
+
+def weigh_unlike_artists(similarity: pl.Expr) -> pl.Expr:
+    """Return the bits of two artists that differ by more than typing errors."""
+    bits = pl.lit(OTHER_ARTIST_BITS[-1][1])
+    for limit, weight in reversed(OTHER_ARTIST_BITS[:-1]):
+        bits = pl.when(similarity >= limit).then(weight).otherwise(bits)
+    return bits
+
+
+def weigh_durations(gap: pl.Expr) -> pl.Expr:
+    """Return the bits of a gap in milliseconds; 0 when it is unknown."""
+    bits = pl.lit(OTHER_DURATION_BITS)
+    for limit, weight in reversed(DURATION_BITS):
+        bits = pl.when(gap <= limit).then(weight).otherwise(bits)
+    return pl.when(gap.is_null()).then(0.0).otherwise(bits)
+
+
+def weigh_sets(one: str, other: str, same: float, different: float) -> pl.Expr:
+    """Return `same` if two lists have a value in common, `different` if they have none, 0 if one is empty or null."""
+    a, b = pl.col(one), pl.col(other)
+    is_known = (a.list.len() > 0) & (b.list.len() > 0)
+    common = a.list.set_intersection(b).list.len() > 0
+    return pl.when(is_known & common).then(same).when(is_known).then(different).otherwise(0.0)
+
+
+def _sort_letters(text: pl.Expr) -> pl.Expr:
+    return text.str.split("").list.sort().list.join("")

@@ -1,0 +1,53 @@
+"""Albums, places and years of atoms: what the releases of their records say, as lists of numbers.
+
+Only the atoms of a few candidate pairs are looked up, so tracks and releases are filtered while they are read. What must not live here:
+what a common album weighs (match_weights.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.name_keys import build_title_keys_frame, compact_expr
+from catalog_store.record_keys.numbers import release_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EVIDENCE_SCHEMA = pl.Schema({"atom_id": pl.Int64(), "albums": pl.List(pl.UInt64), "places": pl.List(pl.UInt16), "years": pl.List(pl.Int16)})
+RELEASE_COLUMNS = ["platform", "release_id", "title", "release_date"]
+"""Columns of `source_release` that are read."""
+
+
+def list_releases(members: pl.DataFrame, tracks: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return atom_id, release, spot (null: unknown) of every release that a record stands on.
+
+    Args:
+        members: atom_id, record, release (of the record's own release; null: none).
+        tracks: yields release, record, spot (as `place_numbers.select_placed`) of all tracks.
+    """
+    named = members.drop_nulls("release").select("atom_id", "release", spot=pl.lit(None, pl.UInt16))
+    records = members["record"].unique().implode()
+    found = [rows.filter(pl.col("record").is_in(records)).join(members.select("atom_id", "record"), on="record") for rows in tracks]
+    return pl.concat([named, *(rows.select("atom_id", "release", "spot") for rows in found)])
+
+
+def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return EVIDENCE_SCHEMA of the atoms in `listed` (as `list_releases`). `releases`: yields RELEASE_COLUMNS of all releases."""
+    wanted = listed["release"].unique().implode()
+    numbered = (rows.with_columns(release=release_number()).filter(pl.col("release").is_in(wanted)) for rows in releases)
+    known = pl.concat(
+        [pl.DataFrame(schema={"release": pl.UInt64, "title": pl.String, "release_date": pl.String})]
+        + [rows.select("release", "title", "release_date") for rows in numbered]
+    )
+    # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
+    known = known.with_columns(album=build_title_keys_frame(known["title"]).select(compact_expr(pl.col("stem")).hash()).to_series())
+    year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
+    rows = listed.join(known.select("release", "album", year=year), on="release", how="left")
+    grouped = rows.group_by("atom_id").agg(
+        *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "year")),
+        places=pl.col("spot").drop_nulls().unique().sort(),
+    )
+    return grouped.select(pl.col(name).cast(dtype) for name, dtype in EVIDENCE_SCHEMA.items())

@@ -1,0 +1,166 @@
+"""Weak signals join records where strong evidence is missing, and only where enough of them agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog_store.tables import TABLES
+from pipeline.linkage import link
+from tests.pipeline.linkage.worlds import Records, partition
+
+CODE, OTHER_CODE = "GBABC2000001", "GBABC2000002"
+TITLE, ARTIST = "Nothing Else Matters", "Apocalyptica Quartet"
+
+
+def pair(title: str = TITLE, artist: str | list[str] = ARTIST, seconds: float | None = 200, **more: Any) -> Records:  # noqa: ANN401 - as `Records.add`
+    """Return a plain record, and one that differs from it."""
+    return Records().add("a", TITLE, ARTIST).add("b", title, artist, platform="store_a", seconds=seconds, **more)
+
+
+def is_one(records: Records, **more: Any) -> bool:  # noqa: ANN401 - as `link`
+    return frozenset("ab") in partition(link(records.frame(), **more))
+
+
+def albums(**titles: str) -> dict[str, pl.DataFrame]:
+    """Return releases and tracks for `link`: record `a` stands on release `ra`, `b` on `rb`, both as track 3."""
+    platforms = {"a": "streamsvc_a", "b": "store_a", "c": "catalog_a"}
+    made = [
+        {"platform": platforms[name], "release_id": f"r{name}", "title": title, "artists": [], "is_compilation": False, "is_official": True}
+        for name, title in titles.items()
+    ]
+    placed = [
+        {"platform": platforms[name], "release_id": f"r{name}", "external_id": name, "disc_number": 1, "track_number": 3} for name in titles
+    ]
+    return {
+        name: TABLES[f"source_{kind}"].conform(pl.DataFrame(rows))
+        for name, kind, rows in (("releases", "release", made), ("tracks", "release_track", placed))
+    }
+
+
+@pytest.mark.parametrize(
+    ("title", "artist"),
+    [
+        ("Nothng Else Mattres", "Apocaliptica Quartet"),
+        ("Notheng Els Matters", "Apocalyptika Quartett"),
+        ("Matters Nothing Else", ARTIST),
+        (TITLE, "Quartet Apocalyptica"),
+        (ARTIST, TITLE),
+        ("Nothing Else Matters S", "Apocalyptica"),
+    ],
+)
+def test_errors_in_two_fields_leave_enough_evidence(title: str, artist: str) -> None:
+    assert is_one(pair(title, artist))
+
+
+@pytest.mark.parametrize(
+    ("title", "artist", "seconds"),
+    [
+        ("Everything Else Matters", ARTIST, 200),
+        ("Something Else Matters", ARTIST, 200),
+        (TITLE, "Some Other Band", 200),
+        ("Nothng Else Mattres", "Apocaliptica Quartet", 230),
+        ("Nothing Else Matters Part 2", ARTIST, 200),
+        ("Nothing Else Matters - Live", "Apocaliptica Quartet", 200),
+        ("Nothing Else Matters Live from Somewhere", ARTIST, 200),
+    ],
+)
+def test_other_song_version_artist_or_length_stays_apart(title: str, artist: str, seconds: float) -> None:
+    assert not is_one(pair(title, artist, seconds))
+
+
+def test_missing_artist_needs_an_album() -> None:
+    records = pair(artist=[], seconds=200.4)
+    assert not is_one(records)
+    assert is_one(records, **albums(a="Cult", b="Cult (Special Edition)"))
+    assert not is_one(records, **albums(a="Cult", b="Reflections"))
+
+
+def test_single_of_the_same_name_is_no_evidence() -> None:
+    assert not is_one(pair(artist=[]), **albums(a=TITLE, b=TITLE))
+
+
+def test_wrong_length_of_a_single_record_needs_album_place_and_year() -> None:
+    wrong = pair(seconds=90).add("c", TITLE, ARTIST, platform="catalog_b")
+    assert len(wrong.linked()) == 2
+    dated = albums(a="Cult", b="Cult")
+    assert len(partition(link(wrong.frame(), **dated))) == 2
+    dated["releases"] = dated["releases"].with_columns(release_date=pl.lit("2000-10-23"), release_date_precision=pl.lit("day"))
+    assert len(partition(link(wrong.frame(), **dated))) == 1
+
+
+def test_album_behind_the_title_is_no_other_song() -> None:
+    records = pair("Nothing Else Matters Plays Cult", seconds=203)
+    assert not is_one(records)
+    assert is_one(records, **albums(a="Plays Cult"))
+
+
+def test_record_without_length_joins_the_only_recording_of_its_song() -> None:
+    untimed = ("Nothing Else Mattters", "Apocaliptica Quartet", None)
+    assert is_one(pair(*untimed))
+    two = pair(*untimed).add("c", TITLE, ARTIST, platform="catalog_a", seconds=400)
+    assert not is_one(two)
+
+
+@pytest.mark.parametrize("title", ["Intro", "Untitled", "Allegro ma non troppo", "Interlude 2"])
+def test_generic_title_is_never_joined_by_weak_signals(title: str) -> None:
+    assert not is_one(Records().add("a", title, ARTIST).add("b", title, "Quartet Apocalyptica", platform="store_a"))
+
+
+def test_two_codes_are_never_joined_through_a_record_without_one() -> None:
+    records = Records().add("a", TITLE, ARTIST, isrcs=CODE).add("b", "Nothng Else Mattres", "Apocaliptica Quartet", platform="store_a")
+    records.add("c", TITLE, "Apocalyptica Quartett", platform="catalog_b", isrcs=OTHER_CODE, seconds=203.5)
+    assert frozenset("abc") not in records.linked()
+
+
+def test_coded_record_takes_in_one_without_a_code() -> None:
+    records = Records().add("a", TITLE, ARTIST, isrcs=CODE).add("b", "Nothng Else Mattres", "Apocaliptica Quartet", platform="store_a")
+    assert is_one(records)
+
+
+def test_two_tracks_of_one_release_stay_two() -> None:
+    records = (
+        Records()
+        .add("a", TITLE, ARTIST, release="r", track=1)
+        .add("b", "Nothng Else Mattres", "Apocaliptica Quartet", release="r", track=2)
+    )
+    assert not is_one(records)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Overture Side A", "Overture Side B"), ("Prelude in C Major", "Prelude in D Major")])
+def test_letter_that_numbers_a_piece_is_no_typing_error(one: str, other: str) -> None:
+    assert not is_one(Records().add("a", one, ARTIST).add("b", other, ARTIST, platform="store_a"))
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SONGS = st.tuples(
+    st.sampled_from(["Nothing Else Matters", "Nothng Else Mattres", "Matters Nothing Else", "Apocalyptica Quartet - Nothing Else Matters"]),
+    st.sampled_from([[], "Apocalyptica Quartet", "Apocaliptica Quartett", "Quartet Apocalyptica"]),
+    st.sampled_from([None, 200, 201, 204, 212, 300]),
+    st.sampled_from(["", "", "", CODE, OTHER_CODE]),
+)
+
+
+@settings(max_examples=60)
+@given(songs=st.lists(SONGS, min_size=2, max_size=7), order=st.permutations(range(7)), buckets=st.integers(1, 4))
+def test_recordings_depend_on_no_id_order_or_bucket(songs: list[Any], order: list[int], buckets: int) -> None:
+    def build(names: list[str]) -> Records:
+        records = Records()
+        for number, (name, (title, artist, seconds, code)) in enumerate(zip(names, songs, strict=True)):
+            platform = ("streamsvc_a", "store_a", "catalog_a", "catalog_b")[number % 4]
+            records.add(name, title, artist, platform=platform, seconds=seconds, isrcs=code)
+        return records
+
+    names = list(LETTERS[: len(songs)])
+    plain = build(names).linked()
+    rank = [place for place in order if place < len(songs)]
+    # Ids in another order, rows in another order, and another number of buckets.
+    renamed = {LETTERS[25 - rank[number]]: name for number, name in enumerate(names)}
+    frame = build(list(renamed)).frame()
+    frame = frame[rank]
+    found = partition(link(frame, buckets=buckets))
+    assert {frozenset(renamed[name] for name in group) for group in found} == plain
