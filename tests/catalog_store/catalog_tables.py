@@ -83,6 +83,10 @@ def make_frames(recordings: int, seed: int) -> dict[str, list[dict[str, Any]]]:
     rows["isrc_conflict"].append(
         {"isrc": isrc(1), "recording_id": 2, "owner_recording_id": 1, "platforms": ["store_a"], "record_count": 1, "reason": "title"}
     )
+    rows["work_conflict"].append(
+        {"iswc": "T9000000008", "recording_id": 1, "kind": "isrc", "reason": "outvoted", "platforms": ["works"], "claim_count": 1}
+        | {"winner_iswc": "T0345246801"}
+    )
     rows["unclassified_genre_string"].append(
         {"platform": "store_a", "parent": "", "genre": "Wobble", "recording_count": 2, "undecided_count": 1}
     )
