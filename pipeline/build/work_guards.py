@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame
+from catalog_store.name_keys import build_name_key_series, build_title_keys_frame, fold_series
 from pipeline.linkage.credits import derive_name_forms
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title
@@ -60,12 +60,13 @@ def read_artist_forms(credits_: pl.Series) -> pl.DataFrame:
     # Rights registers write `COBAIN, KURT / LOVE, COURTNEY`: behind each comma follows the first name of the part before.
     turned = parts.list.eval(pl.concat_str(pl.element().shift(-1), pl.element())).list.drop_nulls()
     # `DYLAN BOB`, `BEETHOVEN LUDWIG VAN`: the other orders of a single name of two or three words.
-    words = build_name_key_expr(pl.col("text")).str.split(" ")
-    is_single = pl.col("parts").is_null() & (pl.col("artist_key") != "") & words.list.len().is_between(2, 3)
-    rotated = pl.concat_list(
-        words.list.tail(words.list.len() - step).list.join("") + words.list.head(step).list.join("") for step in (1, 2)
-    )
-    rotated = pl.when(is_single).then(rotated).otherwise(pl.lit([], pl.List(pl.String)))
+    single = forms.filter(pl.col("parts").is_null(), pl.col("artist_key") != "").select("text")
+    single = single.with_columns(words=build_name_key_series(single["text"], fold_series(single["text"])).str.split(" "))
+    single = single.filter(pl.col("words").list.len().is_between(2, 3))
+    first, second, third = (pl.col("words").list.get(place, null_on_oob=True).fill_null("") for place in range(3))
+    single = single.select("text", rotated=pl.concat_list(pl.concat_str(second, third, first), pl.concat_str(third, first, second)))
+    forms = forms.join(single, on="text", how="left", maintain_order="left")
+    rotated = pl.col("rotated").fill_null([])
     own = pl.when(pl.col("artist_key") != "").then(pl.concat_list("artist_key")).otherwise(pl.lit([], pl.List(pl.String)))
     return forms.select("text", "artist_key", names=pl.concat_list(own, parts, turned, rotated).list.unique().list.sort())
 
