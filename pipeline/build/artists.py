@@ -76,8 +76,8 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         # `credit_node` holds these credits again, and held steps spill.
         for step in ("credit", "credit_by_title", "title_credit"):
             bench.drop(step)
-        nodes = bench.read_frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
-        groups = nodes.join(group_artists(bench), on="node")
+        groups = group_artists(bench)
+        groups = bench.read_frame(_NODE_IN_USE).join(groups, on="node")
         registry, next_id = read_previous_registry(paths, "artist")
         # An artist whom nobody credits gets no id and no row. Listed without works, it only supports the group that it joined.
         used = groups.filter(pl.col("is_used").any().over("group"))
@@ -220,6 +220,16 @@ JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELS
 """
 
 
+# A name that only stands beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
+_NODE_IN_USE = f"""
+SELECT node, platform || ':' || artist_id AS source_key, is_used AND (
+    platform <> '{NAME_ONLY}'
+    OR node IN (SELECT c.node FROM credit_node c ANTI JOIN here USING (recording_id, key_no) WHERE c.is_bare)
+    OR artist_id IN (SELECT k.key FROM release_credit r JOIN name_key k USING (name) WHERE r.artist_id IS NULL)
+) AS is_used FROM node
+"""
+
+
 _KNOWN_HERE = f"""
 SELECT recording_id, key_no, arg_min(artist_id, struct_pack(a := -n, b := artist_id)) AS known_artist_id
 FROM (
@@ -236,7 +246,7 @@ _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
     CASE WHEN c.is_bare THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
     {shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
-FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
+FROM credit_node c LEFT JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
 WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
 """
 """Rows of source_credit. Various Artists is dropped where an artist is known."""

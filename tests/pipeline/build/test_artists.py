@@ -63,6 +63,28 @@ def test_bare_name_of_several_bearers_is_the_artist_credited_by_id_on_the_record
     assert credited["streamsvc_b", "b2"] == found["streamsvc_a:s2"]
 
 
+def test_bare_name_is_an_artist_of_its_own_only_where_nobody_of_that_name_is_known(world: World) -> None:
+    for number, artist in ((1, "s1"), (2, "s2")):
+        world.recording(number, "streamsvc_a", f"a{number}", f"Song {number}", credit("Nova", artist))
+        world.recording(number, "streamsvc_b", f"b{number}", f"Song {number}", credit("Nova"))
+    build_artists(world.write())
+    assert world.read("artist")["name"].to_list().count("Nova") == 2
+    assert "streamsvc_b:name:nova" not in ids(world)
+    assert len(world.rows_of("source_credit")) == 4
+    world.recording(3, "streamsvc_b", "b3", "Song 3", credit("Nova"))
+    build_artists(world.write())
+    assert world.read("artist")["name"].to_list().count("Nova") == 3
+    assert {row[2]: row[4] for row in world.rows_of("source_credit")}["b3"] == ids(world)["streamsvc_b:name:nova"]
+
+
+def test_bare_name_on_a_release_is_an_artist(world: World) -> None:
+    for number, artist in ((1, "s1"), (2, "s2")):
+        world.recording(number, "streamsvc_a", f"a{number}", f"Song {number}", credit("Nova", artist))
+    world.release("streamsvc_b", "r", "Album", credit("Nova"))
+    build_artists(world.write())
+    assert ids(world)["streamsvc_b:name:nova"] not in {ids(world)["streamsvc_a:s1"], ids(world)["streamsvc_a:s2"]}
+
+
 def test_placeholders_of_all_platforms_are_one_artist(world: World) -> None:
     world.add("source_artist", "catalog_a", artist_id="194", name="Various", is_placeholder=True)
     world.add("source_artist", "catalog_b", artist_id="89ad", name="Various Artists", is_placeholder=True)
