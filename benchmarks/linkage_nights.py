@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.linkage_runs import read_member
 from benchmarks.measurement import Run, measure
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredFile
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import read_table
@@ -66,11 +67,15 @@ def _link(paths: BuildPaths) -> Run:
 
 def _publish(paths: BuildPaths) -> None:
     """Publish the linkage of a day as the live snapshot of its root."""
-    collect_registry(paths)
+    next_ids = collect_registry(paths)
     name = f"day-{len(list(paths.snapshots.glob('*'))):03d}"
     tables = paths.snapshots / name / "tables"
     for table in (*BASE_TABLES, "redirect"):
         shutil.copytree(paths.table(table), tables / table)
+    # Linkage reads the next ids of a snapshot from its manifest, and nothing else of it.
+    none = StoredFile("none", 0, "")
+    manifest = Manifest(FORMAT, FORMAT_VERSION, name, "2026-01-01T00:00:00Z", "none", {}, next_ids, none, ())
+    (tables.parent / MANIFEST).write_bytes(manifest.encode())
     paths.current.unlink(missing_ok=True)
     paths.current.symlink_to(paths.snapshots / name)
 
