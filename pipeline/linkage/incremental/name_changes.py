@@ -75,7 +75,9 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     both = known.select("name", *meaning).join(names.select("name", *meaning), on="name", suffix="_now")
     is_other = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in meaning)
     changed = both.filter(is_other).select(number_name()).to_series()
-    reached = _find_atoms_crediting(night, changed, renamed.select(number_artist()).to_series())
+    # A credit also means the name under which the platform keeps its artist, whatever the record shows.
+    kept = artists.filter(number_name().is_in(changed.implode()))
+    reached = _find_atoms_crediting(night, changed, pl.concat([renamed, kept]).select(number_artist()).to_series())
     return Names(names, artists), lost["atom_id"].unique(), reached
 
 
