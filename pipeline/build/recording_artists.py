@@ -14,14 +14,15 @@ MOST_LISTED = 1023
 """Longest list that the criterion can hold; longer lists count as this long."""
 
 CREDIT_KEY = packed_sql(
+    ("is_uncredited::INT", 1),
     ("is_video::INT", 1),
     ("has_names_only::INT", 1),
     (rank_sql(RECORDING_CREDITS), 3),
     (f"{MOST_LISTED} - least(artist_count, {MOST_LISTED})", 10),
 )
-"""Rank of a row of `member`; the least is best. Criteria: no video, all artists with ids (a joined `A & B` is no artist), the chain, the
-longest list."""
-# `is_video` and `has_names_only` are the upper two of the 15 bits of CREDIT_KEY, bits 14 and 13.
+"""Rank of a row of `member`; the least is best. Criteria: an artist at all (`Unknown Artist` is none), no video, all artists with ids (a
+joined `A & B` is no artist), the chain, the longest list."""
+# `is_video` and `has_names_only` are the bits 14 and 13 of the 16 bits of CREDIT_KEY, below `is_uncredited`.
 CREDIT_WITHOUT_FLAWS = 1 << 13
 """Bound of the criteria: a value below this means no video, no bare names."""
 

@@ -33,6 +33,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
     # Each step reads the ones before it by name, so the order is that of their queries.
     last_day = find_last_believable_day(paths)
     with open_workbench(paths, "recordings") as bench:
+        bench.keep("uncredited", _UNCREDITED)
         bench.keep("member", _MEMBER.format(stamp=stamp_sql(last_day)))
         bench.keep("source_release_number", _RELEASE_NUMBER)
         bench.keep("on_release", _ON_RELEASE.format(stamp=stamp_sql(last_day)))
@@ -63,13 +64,21 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
     return facts
 
 
+# A record of `Unknown Artist` beside a record that names the artist must not choose the list: the recording would have no artist.
+_UNCREDITED = """
+SELECT platform, external_id, true AS is_uncredited
+FROM source_recording ANTI JOIN (SELECT platform, external_id FROM source_credit WHERE NOT is_named_by_title) USING (platform, external_id)
+"""
+
 # `row_number()` without an order follows the table, which is sorted. An explicit order would sort all records once more.
 _MEMBER = """
 SELECT m.recording_id, m.record, m.platform, m.external_id, r.title, r.version, r.artist_credit, r.isrcs, r.duration_ms, {stamp} AS stamp,
     r.is_video, r.popularity, len(r.artists) AS artist_count, a.atom_id,
-    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only
+    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only,
+    u.is_uncredited IS NOT NULL AS is_uncredited
 FROM source_recording r JOIN (SELECT row_number() OVER () AS record, * FROM recording_member) m USING (platform, external_id)
 JOIN atom_member a USING (platform, external_id)
+LEFT JOIN uncredited u USING (platform, external_id)
 """
 """Source records, numbered in the order of the table, (platform, external id), whatever the order of the dumps."""
 

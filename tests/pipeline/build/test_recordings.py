@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
@@ -261,6 +262,15 @@ def test_every_recording_has_a_primary_artist(world: World) -> None:
     world.recording(2, "catalog_a", "7-1", "Nobody")
     build(world)
     assert artists(world) == [("Gast", True, False), ("Unknown Artist", True, False)]
+
+
+@pytest.mark.parametrize("placeholder", ["Unknown Artist", "Various Artists", "Unknown"])
+@pytest.mark.parametrize(("naming", "other"), [("streamsvc_a", "catalog_b"), ("catalog_b", "streamsvc_a"), ("streamsvc_c", "store_a")])
+def test_placeholder_never_chooses_the_list_beside_an_artist(world: World, placeholder: str, naming: str, other: str) -> None:
+    world.recording(1, naming, "a", "Song", NOVA)
+    world.recording(1, other, "b", "Song", credit(placeholder, "u"))
+    build(world)
+    assert artists(world) == [("Nova", True, False)]
 
 
 def test_a_list_with_ids_goes_before_a_joined_string(world: World) -> None:
