@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 VARIOUS_KEY = "variousartists"
 VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
+SURE_PLACEHOLDER_KEYS = (VARIOUS_KEY, "unknownartist", "noartist")
+"""Names that are placeholders with a platform's id, too: artists bear the others (`Diverse`, `VA`)."""
 
 _CREDIT = f"""
 SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
@@ -204,7 +206,7 @@ WITH used AS (
 )
 SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, (dense_rank() OVER (ORDER BY key))::INT AS key_no, * FROM (
     SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
-        i.is_placeholder OR k.key = '{VARIOUS_KEY}' AS is_placeholder, i.is_used
+        i.is_placeholder OR k.key IN ({", ".join(f"'{key}'" for key in SURE_PLACEHOLDER_KEYS)}) AS is_placeholder, i.is_used
     FROM identified i JOIN name_key k USING (name)
     UNION ALL
     SELECT '{NAME_ONLY}', key, key, false, key IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}), true FROM nameless
