@@ -7,6 +7,7 @@ a reading that no table knows, so any letters may stand for it: `さくら学院
 here: which names may be one artist (pipeline/linkage/guards.py).
 """
 
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
 from __future__ import annotations
 
 import re
@@ -69,23 +70,25 @@ def romanise(folded: str) -> str:
     if folded.isascii():
         return _COMBINED[-1][0].sub("", folded)
     # Folding takes syllables of Hangul and voiced kana apart.
-    text = anyascii(unicodedata.normalize("NFC", folded).translate(_SMALL)).lower()
+    text = unicodedata.normalize("NFC", folded).replace("γγ", "νγ")
+    text = anyascii(text.translate(_SMALL)).lower()
     for pattern, into in _COMBINED:
         text = pattern.sub(into, text)
     return text
 
 
-def romanise_series(texts: pl.Series) -> pl.Series:
-    """Return the column form of `romanise`, for texts without nulls. Only the distinct texts of other scripts are read one by one."""
+def build_sound_key_series(texts: pl.Series) -> pl.Series:
+    """Return the consonants of folded texts without nulls, those of one sound as one letter: a key by which spellings of one sound meet.
+
+    Of a name in two scripts only the Latin part counts. Only distinct texts of other scripts are read one by one.
+    """
     is_latin = texts.str.len_bytes() == texts.str.len_chars()
     others = texts.filter(~is_latin).unique()
-    table = pl.DataFrame({"text": others, "sound": pl.Series([romanise(text) for text in others], dtype=pl.String)})
-    joined = pl.DataFrame({"text": texts}).join(table, on="text", how="left", maintain_order="left")
-    return joined.select(pl.coalesce("sound", pl.col("text").str.replace_all("[^a-z0-9]", ""))).to_series()
-
-
-def reduce_sounds(romanised: pl.Series) -> pl.Series:
-    """Return the consonants of romanised texts, equal ones as one letter: a key by which spellings of one sound meet."""
+    sounds = pl.Series([extract_latin_name(text) or romanise(text) for text in others], dtype=pl.String)
+    joined = pl.DataFrame({"text": texts}).join(
+        pl.DataFrame({"text": others, "sound": sounds}), on="text", how="left", maintain_order="left"
+    )
+    romanised = joined.select(pl.coalesce("sound", pl.col("text").str.replace_all("[^a-z0-9]", ""))).to_series()
     patterns, letters = list(_SKELETON_LETTERS), list(_SKELETON_LETTERS.values())
     reduced = romanised.str.replace_many(patterns, letters, leftmost=True)
     # Rust has no references to groups, so each doubled consonant is a pattern; four in a row are two passes.

@@ -13,9 +13,10 @@ _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CA
 _RECORDING = "recording.recording_id"
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
-EDGE_KINDS = ("override", "audio", "isrc", "link", "position", "typo", "weak", "key")
+EDGE_KINDS = ("override", "audio", "isrc", "link", "position", "typo", "sound", "weak", "key")
 """By trust: a reviewed decision, equal audio, a shared code, a cross-link, one position on one release (by barcode), names that differ by a
-typing error, several weak signals that are strong together, the same names where only one recording is left."""
+typing error, names of two scripts that sound alike, several weak signals that are strong together, the same names where only one
+recording is left."""
 
 LINKAGE_VERSION = Table(
     "linkage_version",

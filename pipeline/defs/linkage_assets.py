@@ -9,7 +9,7 @@ from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.linkage import stages
 from pipeline.quality.invariants import list_linkage_invariants
 
-EDGE_FACTS = ("override_edges", "audio_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
+EDGE_FACTS = ("override_edges", "audio_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "sound_edges", "key_edges")
 """Kinds of edges, for the plot."""
 ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_gone", "atom_member", "atom_isrc")
 

@@ -25,6 +25,7 @@ from pipeline.linkage.overrides import build_must_edges, load_overrides
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_evidence import list_releases, read_evidence
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
+from pipeline.linkage.sound_edges import SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 from pipeline.linkage.weak_edges import find_weak_edges
 
@@ -109,6 +110,15 @@ def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataF
     claims = atoms.read_atom_rows("atom_isrc", involved, ["atom_id", "isrc"])
     members = atoms.read_atom_rows("atom_member", involved, ["atom_id", "platform", "release_id"])
     return drop_contradicted(candidates, claims, members)
+
+
+def find_all_sound_edges(atoms: MappedAtoms) -> pl.DataFrame:
+    """Return the edges between names of two scripts that sound alike."""
+    return find_sound_edges(
+        atoms.read_pieces("atom", SOUND_COLUMNS),
+        lambda ids: atoms.read_atom_rows("atom", ids, TABLES["atom"].column_names),
+        lambda found: settle_typo_edges(atoms, [found]),
+    )
 
 
 def find_override_edges(paths: BuildPaths, atoms: MappedAtoms) -> pl.DataFrame:

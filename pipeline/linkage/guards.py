@@ -227,9 +227,10 @@ def is_artist_close() -> pl.Expr:
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
     alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | _is_turned(one, other)
+    one_title, other_title = pl.col("a_title_key"), pl.col("b_title_key")
     # A translated name has another sound. Then the title, which passed its own guard, must mean something, and the length must be equal.
     at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=True)
-    translated = pl.col("artists_are_unlike") & at_one_length & ~is_generic_title(pl.col("a_title_key"))
+    translated = pl.col("artists_are_unlike") & at_one_length & ~(is_generic_title(one_title) | is_generic_title(other_title))
     return unknown | _do_names_overlap() | alike | pl.col("artists_sound_alike") | translated
 
 

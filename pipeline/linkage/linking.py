@@ -24,6 +24,7 @@ from pipeline.linkage.position_edges import build_position_edges, find_position_
 from pipeline.linkage.release_evidence import RELEASE_COLUMNS, list_releases, read_evidence
 from pipeline.linkage.release_mates import find_mate_pairs, number_listed_release
 from pipeline.linkage.release_positions import PLATFORM, find_positions
+from pipeline.linkage.sound_edges import SOUND, SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
 from pipeline.linkage.weak_edges import find_weak_edges
@@ -163,7 +164,12 @@ def _find_edges(
 ) -> pl.DataFrame:
     candidates = pl.concat([find_same_artist_edges(atoms.atom), find_same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = drop_contradicted(candidates, atoms.isrc, atoms.member)
-    found = [build_must_edges(overrides, atoms.member), find_isrc_edges(atoms.atom, atoms.isrc), typos]
+    sounds = find_sound_edges(
+        [atoms.atom.with_columns(sound=SOUND).select(SOUND_COLUMNS)],
+        lambda ids: atoms.atom.filter(pl.col("atom_id").is_in(ids.implode())),
+        lambda found: drop_contradicted(found, atoms.isrc, atoms.member),
+    )
+    found = [build_must_edges(overrides, atoms.member), find_isrc_edges(atoms.atom, atoms.isrc), typos, sounds]
     if links is not None:
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
         found.append(find_link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))

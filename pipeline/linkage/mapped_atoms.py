@@ -41,6 +41,7 @@ from pipeline.linkage.normal_forms import NORMAL_SCHEMA
 from pipeline.linkage.release_mates import number_listed_release
 from pipeline.linkage.release_positions import Positions
 from pipeline.linkage.sorted_runs import list_run_places
+from pipeline.linkage.sound_edges import SOUND
 from pipeline.linkage.typo_edges import BLOCKS
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
 
@@ -57,7 +58,7 @@ BYTES_AT_A_TIME = 1 << 28
 MOST_HELD = 400 << 20
 """Bytes of files in memory, libraries included, above which the pages that were read are given back."""
 NUMBERS = {
-    "atom": {"key": hash_columns(KEY), **BLOCKS, **NAME_NUMBERS},
+    "atom": {"key": hash_columns(KEY), "sound": SOUND, **BLOCKS, **NAME_NUMBERS},
     "atom_member": {"record": record_number(), "release": number_listed_release()},
     "atom_isrc": {},
 }

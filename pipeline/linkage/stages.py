@@ -21,6 +21,7 @@ from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_de
 from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
 from pipeline.linkage.edge_tables import (
     find_all_positions,
+    find_all_sound_edges,
     find_code_and_typo_edges,
     find_override_edges,
     find_platform_edges,
@@ -106,7 +107,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
-    found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
+    found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].empty()])
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
