@@ -115,7 +115,7 @@ def _build_block(settings: SimulationSettings, subgenres: dict[str, list[int]], 
         "release": releases,
         "platform_link": links,
         "work": works.unique("iswc", keep="first", maintain_order=True).select("iswc", "title").sort("iswc"),
-        "work_recording": works.select("iswc", "recording_id").unique().sort("iswc", "recording_id"),
+        "work_recording": works.select("iswc", "recording_id", kind=pl.lit(None, pl.String)).unique().sort("iswc", "recording_id"),
         "recording_genre": _build_genres(recordings, subgenres, rng),
     }
     fitting = {name: _conform_tables(name, frame) for name, frame in made.items()}

@@ -40,8 +40,9 @@ CONTAINED_BITS, CONTAINED_ARTIST_BITS = 2.5, 5.0
 CONTAINED_FROM = 5
 TRANSPOSED_BITS, TRANSPOSED_FROM = 5.0, 8
 SWAPPED_BITS = 4.0
-OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -9.0))
-"""For artists that differ by more than typing errors, by their similarity: a name of a few letters is soon damaged beyond them."""
+OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -100.0))
+"""For artists that differ by more than typing errors, by their similarity: a name of a few letters is soon damaged beyond them. Nothing
+makes up for another name: two ensembles play the movements of one mass on albums of one title."""
 MISSING_ARTIST_BITS = -1.5
 """Equal titles are songs of several artists more often than the count of a title in a table tells."""
 OTHER_SCRIPT_BITS = -2.0
