@@ -32,7 +32,7 @@ GOALS = {"with_codes": (0.999, 0.97), "without_codes": (0.995, 0.95)}
 """Precision and recall of each half."""
 KINDS_SHOWN = 20
 LOWEST_SHARE = 0.002
-"""Of the pairs of Splink's wide blocking rules; its best threshold leaves far more."""
+"""Share of the pairs of Splink's wide blocking rules; its best threshold leaves far more."""
 
 
 def compare(paths: BuildPaths, half: str, folder: Path, runs: int) -> tuple[dict[str, Any], dict[str, Any]]:

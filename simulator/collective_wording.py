@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH = 24
 """Characters of a cut text: old registers have fields of fixed width."""
 WRONG_CODE_OF_OWN_ARTIST = 0.5
-"""Of the wrong codes: the sender took the code of another song by the same artist, mostly the next line of his list."""
+"""Share of the wrong codes for which the sender took the code of another song by the same artist, mostly the next line of his list."""
 BOOKED_AS = ("{} FEAT. {}", "{} FT {}", "{} / {}", "{} & {}")
 """Guests within the one field for artists."""
 

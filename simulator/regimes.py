@@ -46,7 +46,7 @@ class Regime:
     lost_accents: float
     broken_encoding: float
     transcriptions: float
-    """Of the rows in another script than the Latin one."""
+    """Share of the rows in another script than the Latin one."""
     foreign_versions: float
     missing_versions: float
     placeholder_titles: float
@@ -58,9 +58,9 @@ class Regime:
     unknown_artists: float
     joined_credits: float
     movement_titles: float
-    """Of the movements of works."""
+    """Share of the movements of works."""
     composer_credits: float
-    """Of the movements of works."""
+    """Share of the movements of works."""
     odd_lengths: float
     """Written in another notation, where the form of the dump is text."""
     missing_lengths: float
@@ -68,19 +68,19 @@ class Regime:
     shifted_lengths: float
     missing_codes: float
     shifted_codes: float
-    """Of the releases: each track has the code of the next one."""
+    """Share of the releases: each track has the code of the next one."""
     repeated_codes: float
-    """Of the releases: all tracks have the code of the first one."""
+    """Share of the releases: all tracks have the code of the first one."""
     swapped_codes: float
-    """Of the releases: two tracks have each other's code."""
+    """Share of the releases: two tracks have each other's code."""
     swapped_tracks: float
-    """Of the releases: two tracks have each other's place."""
+    """Share of the releases: two tracks have each other's place."""
     missing_albums: float
-    """Of the releases: a placeholder for a title, and no barcode."""
+    """Share of the releases: a placeholder for a title, and no barcode."""
     short_years: float
-    """Of the releases: a year of two digits."""
+    """Share of the releases: a year of two digits."""
     missing_years: float
-    """Of the releases."""
+    """Share of the releases."""
     cut_at: int = 30
     """Characters that are left of a cut name."""
     shift_seconds: float = 8
@@ -92,19 +92,19 @@ class Repertoire:
     """Shares of the artists or songs of a world."""
 
     classical: float
-    """Of the artists: they perform works with movements that others perform too."""
+    """Share of the artists: they perform works with movements that others perform too."""
     cover_bands: float
-    """Of the artists: karaoke, tributes."""
+    """Share of the artists: karaoke, tributes."""
     touring: float
-    """Of the artists: live albums of many shows."""
+    """Share of the artists: live albums of many shows."""
     shows: float
     """Chance that a song of a touring artist was played in a show."""
     stock_titles: float
-    """Of the songs: `Intro`, `Home`."""
+    """Share of the songs: `Intro`, `Home`."""
     compilations: float
-    """Of the recordings: those that stand on a compilation."""
+    """Share of the recordings: those that stand on a compilation."""
     mix_cuts: float
-    """Of the songs: a shorter cut on a DJ mix."""
+    """Share of the songs: a shorter cut on a DJ mix."""
     clean_edits: float
     rerecordings: float
     slowed: float

@@ -24,7 +24,7 @@ SHORTEST = 5
 LEAST_READABLE_LETTERS = 3
 """In letters, of the kana or Latin letters in a Japanese name, or of the Latin part of any other."""
 MOST_LETTERS = 6
-"""Of the reading of one Chinese character, `kokoro`."""
+"""Longest reading of one Chinese character, `kokoro`."""
 LEAST_SHARE = 0.25
 """Share of a Latin name that the kana and Latin letters of a Japanese one must spell."""
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 FEWEST_LINKS = 2
 """One user may have mistagged a file."""
 LEAST_SHARE = 0.25
-"""Of the votes of the record that most users name for the track."""
+"""Least share of the votes of the record that most users name for the track."""
 FIRM_LINKS = 3
 SAME_LENGTH_SECONDS = 7
 """AcoustID takes audio for one recording within this gap (FINGERPRINT_MAX_LENGTH_DIFF)."""
 MOST_FINGERPRINTS = 3
-"""Of an atom, as of a recording of the catalog."""
+"""Most fingerprints of an atom, as of a recording of the catalog."""
 SCHEMA = pl.Schema(
     {
         "atom_id": pl.Int64(),

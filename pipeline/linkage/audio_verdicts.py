@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 EQUAL_DISTANCE = 0.15
-"""Of 24 real tracks encoded anew, or with seconds cut off, all are within .07; loudly remastered, nine in ten within .12."""
+"""Largest distance. All of 24 real tracks encoded anew, or with seconds cut off, are within .07; of loud remasters nine in ten
+within .12."""
 DIFFERENT_DISTANCE = 0.42
-"""Of 595 pairs of real tracks all are beyond .45, but for three mixes beside their own guitar. One recording that plays 2 % too fast, as on
-another pressing, comes up to .41."""
+"""Least distance. All of 595 pairs of real tracks are beyond .45, but for three mixes beside their own guitar. One recording that plays 2
+% too fast, as on another pressing, comes up to .41."""
 MOST_ITEMS = 1_000
-"""Of a fingerprint, two minutes: the public database has no more of most. Own files are fingerprinted whole."""
+"""Length that is compared, two minutes: the public database has no more of most tracks. Own files are fingerprinted whole."""
 DIGITS = 4
-"""Of a distance: the sums of floats may differ in the last bits from machine to machine."""
+"""Decimals of a distance: the sums of floats may differ in the last bits from machine to machine."""
 MEASURED_SCHEMA = pl.Schema({"one": pl.Int64(), "other": pl.Int64(), "distance": pl.Float64(), "overlap_seconds": pl.Int32()})
 """`one` <= `other`: keys of fingerprints; no distance if they prove nothing."""
 

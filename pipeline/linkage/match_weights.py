@@ -23,13 +23,13 @@ SONG_BITS, ONLY_BITS = 2.5, 4.0
 there is only one."""
 
 BITS_PER_LETTER, BITS_PER_SIGN = 2.3, 6.0
-"""What a letter of an alphabet and a Chinese, Japanese or Korean sign tell at most: few letters are shared by many names."""
+"""Most bits of a letter of an alphabet, and of a Chinese, Japanese or Korean sign: many names share a few letters."""
 MOST_NAME_BITS = 20.0
 MOST_TEXT_BITS = 32.0
 """For a text that may hold title and artist: of records without an artist, and as long as both."""
 TEXT_SHARE = 2 / 3
 EDIT_BITS, SHORT_EDIT_BITS = 5.0, 6.0
-"""What each typing error takes from what a name tells, in one below SHORT_NAME characters more: more names are as near."""
+"""Bits that each typing error takes from a name, and more from one below SHORT_NAME characters, because more names are as near."""
 SLIP_BITS = 2.0
 """How rare a typing error is where two records are one recording."""
 SHORT_NAME = 10

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SOUND_SIMILARITY = 0.75
 """More than under a code, and of both names: `Юлия` and `Yulia` are equal, `Giannis` and `Yannis` .83."""
 LEAST_CONSONANTS = 3
-"""Of artist and title together; fewer sound alike by chance."""
+"""Fewest consonants of artist and title together; shorter names sound alike by chance."""
 LARGEST_BLOCK = 200
 """In atoms. Sounds that more atoms share are too common to prove anything."""
 _IS_OTHER_SCRIPT = 1
