@@ -436,7 +436,7 @@ def test_root_without_a_publish_has_no_snapshot(tmp_path: Path) -> None:
 
 def test_tables_without_rows_can_be_published(tmp_path: Path) -> None:
     tables = make_tables(tmp_path / "tables", 0)
-    for name in ("work_recording", "recording_member", "isrc_conflict", "external_redirect", "redirect"):
+    for name in ("work_recording", "work_conflict", "recording_member", "isrc_conflict", "external_redirect", "redirect"):
         frame = pl.read_parquet(parts(tables[name])[0]).clear()
         frame.write_parquet(parts(tables[name])[0])
     publish(tables, tmp_path, snapshot_id="a", next_ids={})

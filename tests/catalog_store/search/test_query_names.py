@@ -16,7 +16,7 @@ from catalog_store.search.query_names import read_query, remove_connectives
         ("Sade x MØ", ("sade", "mo"), ()),
         ("Sade, MØ and Кино", ("sade", "mo", "кино"), ()),
         ("Feat. Me", ("feat me",), ()),
-        ("東京事変", ("東京事変",), ()),
+        ("東京事変", ("东京事变",), ()),
         ("!!!", ("!!!",), ()),
         ("&", ("and",), ()),
     ],

@@ -56,7 +56,7 @@ def test_names_are_keys_of_primary_and_featured_artists_and_the_core_title(index
 def test_pairs_of_rare_words_are_posted_for_primary_and_featured_artists(index: SearchIndex) -> None:
     assert holders(index, "foxes", "midnight") == [1]
     assert holders(index, "earth", "\u1107\u1169\u11b7\u1102\u1161\u11af") == [5]
-    assert holders(index, "\u4e8b\u5909", "\u7fa4\u9752") == [3]
+    assert holders(index, "\u4e8b\u53d8", "\u7fa4\u9752") == [3]
     assert holders(index, "midnight", "foxes") == []
 
 

@@ -131,7 +131,7 @@ def test_restaging_a_dump_keeps_downstream_tables_valid(dagster_catalog: Dagster
 def test_step_with_a_failed_check_blocks_later_steps(dagster_catalog: DagsterCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = [
         dg.AssetCheckResult(check_name=f"{name}_keeps_its_spec", asset_key=key(name), passed=name != "work")
-        for name in ("work", "work_recording")
+        for name in ("work", "work_recording", "work_conflict")
     ]
     with monkeypatch.context() as patched:
         patched.setattr("pipeline.defs.table_steps.run_asset_checks", lambda *_: iter(failing))
