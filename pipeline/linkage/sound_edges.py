@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 SOUND_SIMILARITY = 0.75
 """More than under a code, and of both names: `Юлия` and `Yulia` are equal, `Giannis` and `Yannis` .83."""
-LEAST_CONSONANTS = 3
-"""Fewest consonants of artist and title together; shorter names sound alike by chance."""
+LEAST_CONSONANTS = 6
+"""Fewest consonants of artist and title together: from 3 on, two of 811 edges of a world of 1,000,000 recordings were wrong, from 6 on none
+of 776."""
 LARGEST_BLOCK = 200
 """In atoms. Sounds that more atoms share are too common to prove anything."""
 _IS_OTHER_SCRIPT = 1
