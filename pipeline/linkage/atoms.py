@@ -5,6 +5,7 @@ A pure function of one bucket of normalised records; a known artist never stradd
 - Durations are cut where neighbours lie further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
 - A record without duration joins if its key leaves no choice: one atom, or one that shares its ISRC, or one that outweighs the others by
   DOMINANCE. Otherwise it waits in its own atom for an edge.
+- Live takes of several lengths or codes under one key are those of several shows. Only a code or a release tells these apart.
 - Namesakes whom a platform keeps apart are separated (namesakes.py).
 
 The id of an atom consists of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its content: the values of its
@@ -24,6 +25,7 @@ from catalog_store.record_keys.numbers import GOLDEN, hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.live_takes import is_unplaced_live, part_shows
 from pipeline.linkage.namesakes import part_namesakes
 from pipeline.linkage.release_mates import part_release_mates
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
@@ -78,7 +80,8 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
 
 def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
-    placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
+    numbers = part_shows(_number_records(records), records)
+    placed = part_namesakes(_place_records(numbers, records["isrcs"]), records)
     # A reviewed decision overrules the rules before it. Tracks of one release come last: the record that joined them may have left.
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
@@ -97,11 +100,13 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that decide the atom of a record as numbers, because strings cost ten times as much to sort.
 
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
-    artist_hash, duration_ms (unknown: NO_DURATION), is_generic (the title). A record without a known artist, or without a duration under a
-    generic title, shares a key only with those that share its first ISRC: `Untitled` of 1994 may be any of an artist's.
+    artist_hash, duration_ms (unknown: NO_DURATION), is_generic (the title), is_timed_live. A record without a known
+    artist, or without a duration under a generic title or a bare `Live`, shares a key only with those that share its first ISRC:
+    `Untitled` of 1994 may be any of an artist's.
     """
     # Two songs of unknown artists may share a title: without the salt they would become one atom.
-    is_generic = is_generic_title(pl.col("title_key"))
+    is_live = is_unplaced_live(pl.col("variant"))
+    is_generic = is_generic_title(pl.col("title_key")) | is_live
     is_lone = (pl.col("artist_key") == "") | (is_generic & pl.col("duration_ms").is_null())
     salt = pl.when(is_lone).then(choose_stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
@@ -109,6 +114,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
         "names",
         pl.col("duration_ms").fill_null(NO_DURATION),
         is_generic=is_generic,
+        is_timed_live=is_live & pl.col("duration_ms").is_not_null(),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
         key=hash_columns([*KEY, "salt"], ATOM_SEED),
         check=hash_columns([*KEY, "salt"], ATOM_SEED + 1),

@@ -1,8 +1,9 @@
 """Generic titles: keys that many recordings of one artist have, and that therefore identify none of them.
 
-Two kinds: movements (`Allegro ma non troppo`, `Menuett I/II`), which mean something under the name of their work only, and stand-ins for a
-title (`Untitled`, `Intro`). A title is generic if the vocabulary accounts for all of it. What must not live here: what linkage does about
-a generic title (atoms.py, key_edges.py, typo_edges.py), and the reading of titles (catalog_store/name_keys).
+Two kinds of titles: movements (`Allegro ma non troppo`, `Menuett I/II`), which mean something under the name of their work only, and
+stand-ins for a title (`Untitled`, `Intro`). A title is generic if the vocabulary accounts for all of it. What must not live here: what
+linkage does about a generic title (atoms.py, key_edges.py, typo_edges.py), live takes (live_takes.py), and the reading of titles
+(catalog_store/name_keys).
 """
 
 from __future__ import annotations
@@ -30,13 +31,17 @@ _FILLERS = (
     r"giocoso|giusto|grazioso|grazia|in|ma|maggiore|major|meno|minor|minore|moll|molto|mosso|moto|no|non|nr|part|piu|poco|pomposo|pt|"
     r"quasi|satz|semplice|sostenuto|spirito|spiritoso|teil|tempo|the|tranquillo|troppo|un|und|and|e|de|scherzoso|sempre"
 )
-
-
 _WORKS = (
     r"(?i)concert|konzert|концерт|symphon|sinfoni|симфон|sonat|сонат|suite|сюита|partita|quartet|квартет|quintet|sextet|oct?et|\btrio\b|"
     r"requiem|\bmass\b|messe|missa|oratori|cantata|kantate|кантата|ouvert[uü]r|overture|увертюра|divertiment|serenad|rhapsod|fantasi|"
     r"passion|ballet|oper[ae]?\b|\bop(?:us|\.)|соч\.|"
     r"\b(?:bwv|kv?|rv|hob|hwv|twv|woo|wq|d)\.? ?[0-9ivx]|pictures at|\b(?:major|minor|dur|moll)\b"
+)
+
+
+_NAMELESS = (
+    r"^(?:|(?:[0-9]*(?:untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|无题|"
+    r"(?:audio)?track|titel|piste)[0-9]*))$"
 )
 
 
@@ -53,3 +58,8 @@ def is_movement_title(title_key: pl.Expr) -> pl.Expr:
 def is_generic_title(title_key: pl.Expr) -> pl.Expr:
     """Return whether a compact title names only movements or stands for a missing title: `untitled2`."""
     return is_movement_title(title_key) | title_key.str.contains(rf"^(?:{_FILLERS})*(?:{_STAND_INS})(?:{_STAND_INS}|{_FILLERS})*$")
+
+
+def is_stand_in(title_key: pl.Expr) -> pl.Expr:
+    """Return whether a compact title only says that the title is missing: `untitled`, `track03`, nothing."""
+    return title_key.str.contains(_NAMELESS)

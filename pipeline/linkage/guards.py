@@ -17,7 +17,8 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import are_variants_compatible
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.generic_titles import is_generic_title, is_stand_in
+from pipeline.linkage.title_parts import is_part_of_title, sort_letters
 from pipeline.linkage.writing_systems import CHINESE_AND_KOREAN, compare_scripts
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ LENGTH_KINDS = frozenset({"radio", "edit", "short", "extended"})
 LENGTH_DURATION_MS = 3_000
 """For variants that are only another length of the song: at one length and under one code, one side has left the words out. Of nine real
 codes with two variants six are `Radio Edit` or `Short Version` beside nothing."""
+PART_DURATION_MS = 2_000
+"""For titles of which one is a part of the other with fewer numbers: cut by a platform, without its work, or behind a track number."""
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
 """Share of equal characters, for names that already share an ISRC or a cross-link."""
@@ -218,8 +221,12 @@ def is_title_close() -> pl.Expr:
     is_known = _do_names_overlap() | pl.col("artists_sound_alike") | _is_all_translated()
     translated = pl.col("titles_are_unlike") & at_one_length & is_known
     close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained | _share_latin_part(one, other)
-    close |= pl.col("titles_sound_alike") | translated
-    return close & (pl.col("a_number_key") == pl.col("b_number_key"))
+    close |= pl.col("titles_sound_alike") | translated | _is_transposed(one, other)
+    same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
+    is_near = (compute_duration_gap() <= PART_DURATION_MS).fill_null(value=False)
+    # `Track 03` tells nothing, so the artist must be the same.
+    is_nameless = (is_stand_in(one) | is_stand_in(other)) & _do_names_overlap()
+    return (close & same_numbers) | (is_near & (is_part_of_title() | is_nameless))
 
 
 def is_artist_close() -> pl.Expr:
@@ -260,8 +267,17 @@ def _do_names_overlap() -> pl.Expr:
 
 
 def _are_fields_swapped() -> pl.Expr:
-    """Return whether title and artist stand in each other's field."""
-    return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
+    """Return whether title and artist stand in each other's field; a title keeps the article and the version that a name loses."""
+    same = []
+    for one, other in (("a", "b"), ("b", "a")):
+        title, name = pl.col(f"{one}_title_key"), pl.col(f"{other}_artist_key")
+        same.append((title == name) | _contains(title, name) | _contains(name, title))
+    return pl.all_horizontal(same)
+
+
+def _is_transposed(one: pl.Expr, other: pl.Expr) -> pl.Expr:
+    # The words of a title in another order, which a shop or an alphabetical list gives it: `Long and Winding Road, The`.
+    return (one.str.len_chars() >= TURNED_CHARACTERS) & (sort_letters(one) == sort_letters(other))
 
 
 def _contains(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:

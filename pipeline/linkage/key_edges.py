@@ -12,6 +12,7 @@ from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE, KEY
 from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.live_takes import is_unplaced_live
 
 KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are read."""
@@ -25,8 +26,8 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
-    # A generic title has many recordings: the key decides nothing about them.
-    untimed = untimed.filter(~is_generic_title(pl.col("title_key")))
+    # A generic title has many recordings, and an artist many a `Live`: the key decides nothing about them.
+    untimed = untimed.filter(~is_generic_title(pl.col("title_key")), ~is_unplaced_live(pl.col("variant")))
     # Keys as numbers reduce the timed atoms to a few; the join on the texts then decides.
     waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")

@@ -14,6 +14,8 @@ import math
 
 import polars as pl
 
+from pipeline.linkage.title_parts import sort_letters
+
 SMALLEST_UNIVERSE = 1 << 20
 """A table of few atoms is a sample: the song that looks like another may not be in it. So names count as if there were a million others."""
 SURE_BITS = 6.0
@@ -38,6 +40,8 @@ MOST_SLIPS, REPLACED_SHARE = 2, 0.6
 """More errors than MOST_SLIPS that fill this share of the part in which two names differ are another word: `Some|thing`, `No|thing`."""
 CONTAINED_BITS, CONTAINED_ARTIST_BITS = 2.5, 5.0
 CONTAINED_FROM = 5
+MOVEMENT_BITS = 4.0
+"""A movement without its work, `III. Finale`: about one title in twenty of a performer of works ends with the same words."""
 TRANSPOSED_BITS, TRANSPOSED_FROM = 5.0, 8
 SWAPPED_BITS = 4.0
 OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -100.0))
@@ -55,6 +59,9 @@ READING_BITS = 5.3
 OTHER_VARIANT_BITS = 4.0
 DURATION_BITS = ((1_000, 6.0), (2_000, 5.0), (4_000, 3.5), (8_000, -1.0), (15_000, -4.0))
 OTHER_DURATION_BITS = -7.0
+ROUND_DURATIONS = ((10_000, 5_000, 1.5), (60_000, 30_000, 0.0))
+"""(step, gap, bits): a length that is a multiple of the step may be rounded. Within half a step the gap says no more than that the length
+was rounded, which is rarer than the other length for minutes."""
 ALBUM_BITS, OTHER_ALBUM_BITS = 7.0, -1.0
 PLACE_BITS, OTHER_PLACE_BITS = 3.0, -0.5
 YEAR_BITS, OTHER_YEAR_BITS = 2.5, -1.0
@@ -99,7 +106,7 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float =
     full = pl.min_horizontal(told, most)
     edit = pl.when(shorter >= SHORT_NAME).then(EDIT_BITS).otherwise(SHORT_EDIT_BITS)
     near = pl.min_horizontal(told - edit * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
-    is_transposed = (shorter == longer) & (shorter >= TRANSPOSED_FROM) & (_sort_letters(a) == _sort_letters(b))
+    is_transposed = (shorter == longer) & (shorter >= TRANSPOSED_FROM) & (sort_letters(a) == sort_letters(b))
     found = (
         pl.when(a == b)
         .then(full)
@@ -143,12 +150,21 @@ def weigh_unlike_artists(similarity: pl.Expr) -> pl.Expr:
     return bits
 
 
-def weigh_durations(gap: pl.Expr) -> pl.Expr:
-    """Return the bits of a gap in milliseconds; 0 when it is unknown."""
+def weigh_durations(one: str, other: str) -> pl.Expr:
+    """Return the bits of two durations in milliseconds; 0 when one is unknown."""
+    gap = (pl.col(one) - pl.col(other)).abs()
     bits = pl.lit(OTHER_DURATION_BITS)
     for limit, weight in reversed(DURATION_BITS):
         bits = pl.when(gap <= limit).then(weight).otherwise(bits)
+    for step, reach, weight in ROUND_DURATIONS:
+        is_round = (is_round_duration(pl.col(one), step) | is_round_duration(pl.col(other), step)) & (gap <= reach)
+        bits = pl.when(is_round).then(pl.max_horizontal(bits, pl.lit(weight))).otherwise(bits)
     return pl.when(gap.is_null()).then(0.0).otherwise(bits)
+
+
+def is_round_duration(duration_ms: pl.Expr, step: int) -> pl.Expr:
+    """Return whether a duration is a multiple of a step, as rounded ones are."""
+    return duration_ms % step == 0
 
 
 def weigh_sets(one: str, other: str, same: float, different: float) -> pl.Expr:
@@ -157,7 +173,3 @@ def weigh_sets(one: str, other: str, same: float, different: float) -> pl.Expr:
     is_known = (a.list.len() > 0) & (b.list.len() > 0)
     common = a.list.set_intersection(b).list.len() > 0
     return pl.when(is_known & common).then(same).when(is_known).then(different).otherwise(0.0)
-
-
-def _sort_letters(text: pl.Expr) -> pl.Expr:
-    return text.str.split("").list.sort().list.join("")

@@ -44,13 +44,19 @@ _NUMBERED = (
     r"^[0-9]{3}-(\pL.*)$",
     r"^[0-9]{1,2}-[0-9]{2}\s+(\D.*)$",
 )
+_FILE_NAME = r"^[0-9]{2,3}[-_](\S*_\S*|[^\s-]+-\S+)$"
+"""`01-artist_name-song_title`: a name of a file, without blanks."""
+_PERHAPS_NUMBERED = r"^(?:[A-H][0-9]{1,2}|[0-9]{1,2})\s+([^\s0-9].*)$"
+"""`A2 Title`, `03 Title`: as often part of the name (`C4 Dynamite`, `03 Bonnie & Clyde`), so it is a reading and no more."""
 _LISTED = r"^\s*([0-9]{1,3})\s?[-–.)]\s+([^\s0-9].*)$"
-_FILE = "|".join((_FILE_END, *_NUMBERED))
+_FILE = "|".join((_FILE_END, *_NUMBERED, _FILE_NAME, _PERHAPS_NUMBERED))
 _SEPARATOR = r"\S\s*[-–—:|]\s+\S"
 _FRONT, _BEHIND = r"^(.*?\S)\s*[-–—:|]\s+\S", r"^.*?\S\s*[-–—:|]\s+(\S.*)$"
 _LAST, _BEFORE = r"\S\s+[-–—|]\s+(\S[^-–—|]*?)\s*$", r"^(.*\S)\s+[-–—|]\s+\S[^-–—|]*$"
 _DASH = r"^(.*?\S)\s+[-–—]\s+(\S.*)$"
-_JOINT = re.compile(r"\s[-–—/|]\s|\sby\s")
+_JOINT = re.compile(r"\s[-–—/|]\s|\sby\s|(?<=\S):\s")
+_VERSION_AT_END = re.compile(r"((?:\s*(?:\([^()]*\)|\[[^\[\]]*\]))+)\s*$")
+MOST_JOINTS = 3
 
 
 def read_mixed_fields(rows: pl.DataFrame) -> pl.DataFrame:
@@ -75,7 +81,7 @@ def read_mixed_fields(rows: pl.DataFrame) -> pl.DataFrame:
     )
     marked = marked.with_columns(
         is_listed=number.fill_null(value=False),
-        is_named=repeats & (pl.col("title_key") != pl.col("credit_key")) & pl.col("shown").str.contains(_SEPARATOR),
+        is_named=repeats & (pl.col("title_key") != pl.col("credit_key")) & pl.col("shown").str.contains(f"{_SEPARATOR}|{_FILE_NAME}"),
     ).filter(pl.any_horizontal("is_bare", "is_sold", "is_listed", "is_named") | pl.col("shown").str.contains(_FILE))
     if marked.is_empty():
         return marked.select(
@@ -112,8 +118,9 @@ def _strip_file_words(rows: pl.DataFrame) -> pl.DataFrame:
     A track number has a leading zero, a letter or its disc in front, or the record has it in its own field: `99 Luftballons` keeps its own.
     """
     shown = pl.col("shown").str.replace_all(_FILE_END, "")
+    file_name = shown.str.extract(_FILE_NAME, 1).str.replace_all("-", " - ", literal=True).str.replace_all("_", " ", literal=True)
     listed = pl.when("is_listed").then(shown.str.extract(_LISTED, 2))
-    return rows.with_columns(shown=pl.coalesce(*(shown.str.extract(pattern, 1) for pattern in _NUMBERED), listed, shown))
+    return rows.with_columns(shown=pl.coalesce(file_name, *(shown.str.extract(pattern, 1) for pattern in _NUMBERED), listed, shown))
 
 
 def _strip_artist(rows: pl.DataFrame) -> pl.DataFrame:
@@ -166,6 +173,8 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
             found += [(place, title, name, "") for title, name in _split_text(shown, is_sold=is_sold)]
         elif is_sold:
             found += [(place, title, None, artist) for title in _list_beginnings(shown.split())]
+        elif perhaps := re.match(_PERHAPS_NUMBERED, shown):
+            found.append((place, perhaps[1], None, artist))
     schema = {"place": pl.UInt32, "title": pl.String, "name": pl.String, "artist_key": pl.String}
     listed = pl.DataFrame(found, schema=schema, orient="row")
     if listed.is_empty():
@@ -182,10 +191,12 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
 
 def _split_text(shown: str, *, is_sold: bool) -> list[tuple[str, str]]:
     """Return title and artist of the readings of a text: `title artist ...`, `artist title`."""
-    # A separator tells where one name ends, but not which one is the artist.
-    if not is_sold and (joint := _JOINT.search(shown)):
-        front, behind = shown[: joint.start()].strip(), shown[joint.end() :].strip()
-        return [(front, behind), (behind, front)] if front and behind else []
+    # A separator tells where one name ends, but not which one is the artist. A version behind both belongs to the title.
+    if not is_sold and (joints := list(_JOINT.finditer(shown))[:MOST_JOINTS]):
+        version = end[1] if (end := _VERSION_AT_END.search(shown)) and end.start() > joints[0].end() else ""
+        names = shown.removesuffix(version)
+        halves = [(names[: joint.start()].strip(), names[joint.end() :].strip()) for joint in joints]
+        return [(title + version, name) for half in halves if all(half) for title, name in (half, half[::-1])]
     words = shown.split()
     starts = _list_cuts(words)
     found = []

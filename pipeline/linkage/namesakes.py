@@ -2,8 +2,8 @@
 
 An atom knows artists by name. Records whose codes overlap are one body. Two bodies are two recordings in three cases:
 
-- A platform credits them to different lead artists (ids). Ids alone prove nothing, because platforms keep artists twice; codes alone prove
-  nothing, because a recording has several.
+- A platform credits them to different lead artists (ids) of one spelling. Ids alone prove nothing, because platforms keep artists twice
+  (`Beyoncé`, `BEYONCE`); codes alone prove nothing, because a recording has several.
 - They are on one release, which holds a recording once (two of one `Interlude`).
 - A platform names their other artists and none is the same (one symphony by two orchestras, led by its composer).
 
@@ -43,7 +43,9 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 def _find_leaving_rows(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
     """Yield the rows that leave their part together, in the order of parts and sides."""
     rows = _filter_mixed_codes(placed, records["isrcs"])
-    rows = rows.with_columns(records[name].gather(rows["row"]) for name in ("lead", "platform", "release_id", "credit_artists"))
+    rows = rows.with_columns(
+        records[name].gather(rows["row"]) for name in ("lead", "platform", "release_id", "credit_artists", "credit_names")
+    )
     # Two cheap signs reduce the parts: one platform lists several sets of artists, or one release holds several
     # records.
     credited = rows.drop_nulls("lead").select("part", "platform", listed=pl.col("credit_artists").hash())
@@ -96,25 +98,30 @@ def _split_sides(members: pl.DataFrame) -> list[list[int]]:
 
 
 class _Claims(NamedTuple):
-    """Claims of the records of a side: ids of lead artists, of other artists, and releases, each by platform."""
+    """Claims of the records of a side: ids of lead artists, their spellings, ids of other artists, and releases, each by platform."""
 
     leads: defaultdict[str, set[int]]
+    spellings: defaultdict[str, set[int]]
     others: defaultdict[str, set[int]]
     releases: defaultdict[str, set[str]]
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> _Claims:
-        claims = cls(defaultdict(set), defaultdict(set), defaultdict(set))
-        for platform, lead, artists, release in rows.select("platform", "lead", "credit_artists", "release_id").iter_rows():
+        claims = cls(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
+        columns = ("platform", "lead", "credit_artists", "credit_names", "release_id")
+        for platform, lead, artists, names, release in rows.select(columns).iter_rows():
             if lead is not None:
                 claims.leads[platform].add(lead)
+                claims.spellings[platform].update(names[:1])
                 claims.others[platform].update(artist for artist in artists[1:] if artist != NO_ARTIST)
             if release is not None:
                 claims.releases[platform].add(release)
         return claims
 
     def is_contradicted_by(self, other: _Claims) -> bool:
-        names = (_has_disjoint_ids(self.leads, other.leads), _has_disjoint_ids(self.others, other.others))
+        # An artist whom a platform keeps twice has two spellings there; namesakes share one.
+        shared = {platform: ids for platform, ids in self.leads.items() if self.spellings[platform] & other.spellings[platform]}
+        names = (_has_disjoint_ids(shared, other.leads), _has_disjoint_ids(self.others, other.others))
         return any(names) or any(not there.isdisjoint(other.releases[platform]) for platform, there in self.releases.items())
 
     def absorb(self, other: _Claims) -> None:

@@ -18,6 +18,7 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title
 from pipeline.linkage.guards import OTHER_SCRIPT_DURATION_MS, add_compared_columns, compute_duration_gap, has_compatible_variants
+from pipeline.linkage.live_takes import is_unplaced_live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -86,6 +87,7 @@ def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     same = pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in ("artist_key", "title_key"))
     is_possible = (pl.col("a_number_key") == pl.col("b_number_key")) & ~same
     is_possible &= ~is_generic_title(pl.col("a_title_key")) & ~is_generic_title(pl.col("b_title_key"))
+    is_possible &= ~pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
     pairs = pairs.filter(is_possible & (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS))
     pairs = pairs.filter(has_compatible_variants(pairs))
     alike = {name: _measure_names(pairs, f"{name}_key") for name in ("artist", "title")}

@@ -27,6 +27,7 @@ from pipeline.linkage.guards import (
     is_typo,
     mark_length_differences,
 )
+from pipeline.linkage.live_takes import is_unplaced_live
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 if TYPE_CHECKING:
@@ -277,6 +278,9 @@ def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return a, b, score, evidence of the compared pairs whose variants match."""
     # `Radio Edit` beside nothing at one length: one side has left the words out.
     is_one_length = (pl.col("a_title_key") == pl.col("b_title_key")) & mark_length_differences(pairs)
-    pairs = add_similarities(pairs.filter(pl.lit(has_compatible_variants(pairs)) | is_one_length))
+    pairs = pairs.filter(pl.lit(has_compatible_variants(pairs)) | is_one_length)
+    # An artist has a `Live` of each show, often of one length. Only a code or an album tells which it is.
+    is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
+    pairs = add_similarities(pairs.filter(~is_live))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

@@ -30,6 +30,8 @@ from pipeline.linkage.guards import (
     has_same_key,
     mark_length_differences,
 )
+from pipeline.linkage.live_takes import is_unplaced_live, mark_lone_takes
+from pipeline.linkage.title_parts import is_cut_title, is_movement_of
 from pipeline.linkage.weak_pairs import AtomSource, find_weak_pairs, mark_shared_readings, read_sides
 from pipeline.linkage.writing_systems import mark_unlike_scripts
 
@@ -78,7 +80,9 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     is_longer = match_weights.is_contained("a_title_key", "b_title_key") & ~pl.col("shares_reading")
     # Years that a longer title adds are those of an edition: `Title 2014 Label`.
     one, other = (pl.col(f"{side}_number_key").str.replace_all(_YEARS, "").str.strip_chars() for side in ("a", "b"))
-    found = found.with_columns(fits=fits, same_numbers=same_numbers | (is_longer & (one == other)), is_longer=is_longer)
+    is_movement = is_movement_of()
+    same_numbers |= (is_longer & (one == other)) | is_movement
+    found = found.with_columns(fits=fits, same_numbers=same_numbers, is_longer=is_longer, is_movement=is_movement)
     found = found.filter((pl.any_horizontal("same_numbers", "is_longer") & pl.col("fits")) | pl.col("shares_reading"))
     counted = _count_names(atoms, rows.filter(pl.col("atom_id").is_in(pl.concat([found["a"], found["b"]]).implode())))
     for side in ("a", "b"):
@@ -92,20 +96,26 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     )
     found = found.with_columns(**{f"{name}_edits_replace": _mark_replaced_words(found, name) for name in ("title", "artist")})
     found = _weigh_readings(_weigh_names(found)).filter(pl.col("title").is_not_null())
-    found = found.with_columns(length=match_weights.weigh_durations(compute_duration_gap()))
+    found = found.with_columns(length=match_weights.weigh_durations("a_duration_ms", "b_duration_ms"))
     # Releases are read for the few pairs that they can decide.
     missing = match_weights.ALBUM_BITS + match_weights.PLACE_BITS + match_weights.YEAR_BITS
     found = found.filter(pl.sum_horizontal("title", "artist", "length") + missing >= match_weights.compute_threshold(universe))
     found = _weigh_releases(found, read_releases)
     # Atoms of one key differ in length, or one of them waits for it. Only a common album says more than atoms.py and key_edges.py know.
-    found = found.filter(~found.select(has_same_key()).to_series() | (pl.col("album") > 0))
+    # An artist has a `Live` of each show, and so many a title that begins alike: there, too, only the album tells.
+    is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
+    found = found.with_columns(is_cut=is_cut_title() & (pl.col("album") > 0))
+    is_same = found.select(has_same_key()).to_series()
+    found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | (pl.col("album") > 0))
+    # Several works on an album have an `Allegro`: its length or its place tells whose it is.
+    found = found.filter(~pl.col("is_movement") | ((pl.col("artist") > 0) & pl.any_horizontal(pl.col("length", "place") > 0)))
     # Equal names make two records one song. Which recording of the song it is, other signals must tell, or the lack of a choice.
     song = match_weights.compute_threshold(universe) - match_weights.SURE_BITS
     names = pl.min_horizontal(pl.sum_horizontal("title", "artist"), pl.lit(song + match_weights.SONG_BITS))
     # A title that holds more words than the other may be another song of the artist, unless these words are the album.
     is_doubtful = pl.col("is_longer") & ~pl.col("rest_is_album")
     is_near = (compute_duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
-    found = found.filter(~pl.col("is_longer") | is_near, ~is_doubtful | pl.col("same_numbers"))
+    found = found.filter(~pl.col("is_longer") | is_near, ~is_doubtful | pl.col("same_numbers") | pl.col("is_cut"))
     # A longer title and another lead artist are two doubts about one song.
     found = found.filter(~is_doubtful | (pl.col("artist") != match_weights.SHARED_NAME_BITS))
     names -= pl.when(is_doubtful).then(match_weights.CONTAINED_BITS).otherwise(0.0)
@@ -122,6 +132,7 @@ def _filter_alike_titles(pairs: pl.DataFrame) -> pl.DataFrame:
     is_reordered = pl.Series((letters[0].lengths == letters[1].lengths) & (letters[0].sets == letters[1].sets))
     is_swapped = (one == pl.col("b_artist_key")) & (other == pl.col("a_artist_key"))
     begins = one.str.starts_with(other) | other.str.starts_with(one)
+    begins |= is_movement_of()
     is_near = match_weights.is_near("a_title_key", "b_title_key", "title_edits")
     return pairs.filter(is_near | is_reordered | is_swapped | begins | pl.col("shares_reading"))
 
@@ -170,7 +181,8 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
     is_swapped = (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
     both = 2 * match_weights.MOST_NAME_BITS - match_weights.SWAPPED_BITS
     return pairs.with_columns(
-        title=pl.when(is_swapped).then(both / 2).otherwise(title), artist=pl.when(is_swapped).then(both / 2).otherwise(artist)
+        title=pl.when(is_swapped).then(both / 2).when("is_movement").then(match_weights.MOVEMENT_BITS).otherwise(title),
+        artist=pl.when(is_swapped).then(both / 2).otherwise(artist),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.linkage import match_weights
-from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
 from pipeline.linkage.guards import Letters
 from pipeline.linkage.mixed_fields import number_reading
 from pipeline.linkage.weak_blocks import BLOCK_COLUMNS, LARGEST_BLOCK, list_blocks, list_reading_blocks
@@ -42,8 +42,8 @@ def find_weak_pairs(atoms: AtomSource, anchored: pl.Series) -> tuple[pl.DataFram
     for rows in atoms.read_pieces("atom", ["atom_id", "title_key"]):
         count += rows.height
         alone = rows.filter(~pl.col("atom_id").is_in(anchored.implode()))
-        # A generic title says nothing, whatever else agrees: an artist has many an `Intro`.
-        free.append(alone.filter(~is_generic_title(pl.col("title_key")))["atom_id"])
+        # A generic title says nothing, whatever else agrees: an artist has many an `Intro`. A movement may have its work elsewhere.
+        free.append(alone.filter(~is_generic_title(pl.col("title_key")) | is_movement_title(pl.col("title_key")))["atom_id"])
     ids = pl.concat(free).sort()
     read = pl.concat([rows.drop_nulls() for rows in atoms.read_pieces("atom_member", ["atom_id", "readings"])])
     read = read.explode("readings", empty_as_null=False).drop_nulls().unique()

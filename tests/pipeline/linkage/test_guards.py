@@ -112,3 +112,44 @@ def test_records_with_wrong_codes_keep_their_recording() -> None:
 def test_limits_are_stated_in_milliseconds_and_shares() -> None:
     assert guards.TYPO_DURATION_MS < guards.DURATION_MS < guards.SAME_KEY_DURATION_MS < guards.LONE_DURATION_MS
     assert 0 < guards.SAME_KEY_DURATION_SHARE < guards.LONE_DURATION_SHARE < 0.5
+
+
+def keyed(title: str, numbers: str = "", **more: object) -> dict[str, object]:
+    """Return the columns of an atom with this title."""
+    return {"title_key": title, "stem_key": title, "number_key": numbers, **more}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        # ID3v1 and some shops cut titles, and with them the numbers behind the cut.
+        (keyed("symphonyno5incminor", "5 c minor"), keyed("symphonyno5incminorop67iallegroconbrio", "5 c minor 67"), None),
+        (keyed("shineonyoucrazydiamond"), keyed("shineonyoucrazydiamondpts15", "1 5"), None),
+        (keyed("symphonyno5", "5"), keyed("symphonyno6op68", "6 68"), "title"),
+        (keyed("sonata"), keyed("sonata2", "2"), "title"),
+        # A movement without its work, and with it.
+        (keyed("iiadagio", "ii"), keyed("violinconcertoindmajorop77iiadagio", "d major 77 ii"), None),
+        (keyed("iiadagio", "ii"), keyed("violinconcertoindmajorop77iadagio", "d major 77"), "title"),
+        (keyed("iiadagio", "ii"), keyed("violinconcertoindmajorop77iiiadagio", "d major 77 iii"), "title"),
+        # The track number of a file or a side stands in front.
+        (keyed("a2bluemonday", "2"), keyed("bluemonday"), None),
+        (keyed("03bonnieandclyde", "03"), keyed("bonnieandclyde"), None),
+        (keyed("2become1", "2 1"), keyed("become2", "2"), "title"),
+        # An alphabetical list turns a title round.
+        (keyed("longandwindingroadthe"), keyed("thelongandwindingroad"), None),
+        # No title at all.
+        (keyed("track03", "03"), keyed("bohemianrhapsody"), None),
+        (keyed("untitled"), keyed("bohemianrhapsody", duration_ms=203_000), "title"),
+        (keyed("track03", "03"), keyed("bohemianrhapsody", artist_key="queen", names=["queen"]), "title"),
+        # Swapped fields; a name loses its article.
+        (keyed("thebeatles", artist_key="help", names=["help"]), keyed("help", artist_key="beatles", names=["beatles"]), None),
+        (keyed("thebeatles", artist_key="help", names=["help"]), keyed("help", artist_key="abba", names=["abba"]), "title"),
+    ],
+)
+def test_code_joins_parts_of_a_title_at_one_length(one: dict[str, object], other: dict[str, object], reason: str | None) -> None:
+    assert (judged(one, other), judged(other, one)) == (reason, reason)
+
+
+def test_part_of_a_title_needs_one_length() -> None:
+    whole = keyed("symphonyno5incminorop67iallegroconbrio", "5 c minor 67", duration_ms=203_000)
+    assert judged(keyed("symphonyno5incminor", "5 c minor"), whole) == "title"

@@ -63,3 +63,9 @@ def test_overlapping_codes_make_one_body_in_any_order() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "5", f"{NOVA} {OTHER}")
     record(record(records, "c", "streamsvc_a", "2", OTHER), "d", "streamsvc_a", "3", "FRCCC2000003")
     assert records.linked() == {frozenset({"a", "b", "c"}), frozenset({"d"})}
+
+
+def test_two_spellings_of_one_platform_are_one_artist() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", OTHER)
+    records.rows[1]["artists"] = [{"artist_id": "2", "name": "NÓVA", "role": "primary"}]
+    assert records.linked() == {frozenset({"a", "b"})}

@@ -164,3 +164,43 @@ def test_recordings_depend_on_no_id_order_or_bucket(songs: list[Any], order: lis
     frame = frame[rank]
     found = partition(link(frame, buckets=buckets))
     assert {frozenset(renamed[name] for name in group) for group in found} == plain
+
+
+@pytest.mark.parametrize(
+    ("title", "artist", "version"),
+    [
+        ("A2 Nothing Else Matters", ARTIST, None),
+        ("03 Nothing Else Matters", ARTIST, None),
+        ("Apocalyptica Quartet: Nothing Else Matters", "N/A", None),
+        ("Nothing Else Matters by Apocalyptica Quartet", "Unknown Artist", None),
+        ("Nothing Else Matters / Apocalyptica Quartet", "<unknown>", "Original Mix"),
+        ("03-apocalyptica_quartet-nothing_else_matters", ARTIST, None),
+    ],
+)
+def test_number_and_artist_in_the_title_are_read(title: str, artist: str, version: str | None) -> None:
+    records = Records().add("a", TITLE, ARTIST).add("b", title, artist, platform="store_a", version=version, with_ids=False)
+    assert is_one(records)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "joined"),
+    [(205, True), (240, True), (204, True), (225, False), (300, False)],
+)
+def test_rounded_length_speaks_against_no_other_within_its_step(seconds: float, joined: bool) -> None:  # noqa: FBT001
+    """Ten seconds (200, 210) or minutes (240): 225 s and 300 s are no rounding of 204.8 s, and 204 s is near."""
+    records = Records().add("a", TITLE, ARTIST, seconds=seconds if seconds == 240 else 204.8 if seconds in (204, 225, 300) else 200)
+    records.add("b", TITLE, ARTIST, platform="store_a", seconds=218 if seconds == 240 else seconds)
+    assert is_one(records, **albums(a="Worlds Collide Tour", b="Worlds Collide Tour")) is joined
+
+
+def test_movement_without_its_work_joins_by_length_and_artist() -> None:
+    work = "Requiem in F Major, K. 225: III. Finale"
+    records = (
+        Records()
+        .add("a", work, "Silvia Moreno Quartet", seconds=323)
+        .add("b", "III. Finale", "Silvia Moreno Quartet", platform="store_a", seconds=323.8)
+    )
+    assert is_one(records, **albums(a="Requiems", b="Requiems"))
+    records.rows[1]["duration_ms"] = None
+    records.rows[1]["title"] = "II. Finale"
+    assert not is_one(records, **albums(a="Requiems", b="Requiems"))

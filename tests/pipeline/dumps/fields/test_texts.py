@@ -1,4 +1,5 @@
-"""Control characters in titles and names."""
+# ruff: noqa: RUF001 - broken encodings hold look-alikes
+"""Control characters and broken encodings in titles and names."""
 
 from __future__ import annotations
 
@@ -36,3 +37,35 @@ def test_rows_without_controls_are_the_same_rows() -> None:
     frame = pl.DataFrame({"title": [title for title, shown in SHOWN if title == shown and title != "\x00"]})
     assert clean_texts(frame) is frame
     assert clean_texts(frame.clear()).is_empty()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Beyoncé",
+        "Sigur Rós",
+        "Motörhead",
+        "Ágætis byrjun",
+        "Кино",
+        "夜に駆ける",
+        "방탄소년단",
+        "Don’t Stop",
+        "Σ’αγαπώ",
+        "São Paulo – ao vivo",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["latin-1", "windows-1252"])
+def test_broken_encodings_are_repaired(text: str, encoding: str) -> None:
+    try:
+        broken = text.encode().decode(encoding)
+    except UnicodeDecodeError:
+        pytest.skip("Windows-1252 has no such bytes")
+    artists = [{"artist_id": "1", "name": broken, "role": "primary"}]
+    frame = pl.DataFrame({"title": [broken], "artists": [artists]}, schema={"title": pl.String, "artists": CREDITS})
+    assert clean_texts(frame).rows() == [(text, [{**artists[0], "name": text}])]
+
+
+@pytest.mark.parametrize("text", ["SÃO JOÃO", "Ã", "Olé‚ Olé", "À côté – été", "Ästhetik «Â»", "Mañana…", "É…", "ÄÖÜ", "Ñ®"])
+def test_texts_that_only_look_broken_stay(text: str) -> None:
+    frame = pl.DataFrame({"title": [text]})
+    assert clean_texts(frame) is frame

@@ -1,0 +1,183 @@
+"""Match weights estimated without labels from any staged tables, beside the constants of linkage (pipeline/linkage/match_weights.py).
+
+    python -m benchmarks.match_weights [--catalog ROOT ...] [--recordings 20000] [--seeds 861] [--work DIR]
+
+`m`, the chance of what is seen if two records are one recording, comes from pairs of records of two platforms that share an ISRC. `u` comes
+from random pairs of two platforms. A signal is weighed on the pairs that agree in all that other signals weigh: lengths, albums and years
+on pairs of equal names, names on pairs of close lengths. So a wrong code counts little. A weight is log2(m / u). Without `--catalog`, both simulated
+worlds of the seeds are estimated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from benchmarks.linkage_worlds import read_whole_table, stage_world
+from catalog_store.name_keys import build_title_keys_frame, compact_expr
+from pipeline.linkage import match_weights
+from pipeline.linkage.credits import build_name_table
+from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.normal_forms import collect_names, normalise
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LARGEST_CODE = 12
+"""In records. A code on more of them stands on a whole release."""
+RANDOM_PAIRS = 400_000
+CLOSE_MS = 4_000
+NAMES = ("artist_key", "title_key", "variant")
+FEWEST = 20
+"""Pairs of a level, below which the estimate is left out."""
+
+
+def read_records(paths: BuildPaths) -> pl.DataFrame:
+    """Return the records of all platforms with their keys, the album's key, the place on it and the year."""
+    records, artists, releases, tracks = (
+        read_whole_table(paths, f"source_{name}") for name in ("recording", "artist", "release", "release_track")
+    )
+    names = build_name_table(collect_names(records, artists))
+    keys = normalise(records, names, artists).drop("release_id")
+    stems = build_title_keys_frame(releases["title"]).select(album=compact_expr(pl.col("stem")))
+    albums = releases.select("platform", "release_id", year=pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)).hstack(stems)
+    placed = tracks.select("platform", "release_id", "external_id", place=pl.struct("disc_number", "track_number").hash())
+    placed = placed.join(albums, on=["platform", "release_id"]).unique(["platform", "external_id"], keep="first", maintain_order=True)
+    found = keys.join(placed.drop("release_id"), on=["platform", "external_id"], how="left", maintain_order="left")
+    # A single bears the name of its song.
+    is_own = pl.col("album") == pl.col("title_key")
+    found = found.with_columns(album=pl.when(~is_own & (pl.col("album") != "")).then("album"))
+    return found.filter(pl.col("artist_key") != "", ~is_generic_title(pl.col("title_key"))).with_row_index("record")
+
+
+def pair_by_code(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of records of two platforms that share a code."""
+    coded = records.select("record", "platform", code="isrcs").explode("code", empty_as_null=False).drop_nulls()
+    coded = coded.filter(pl.len().over("code") <= LARGEST_CODE)
+    pairs = coded.join(coded, on="code", suffix="_b").filter(
+        pl.col("record") < pl.col("record_b"), pl.col("platform") != pl.col("platform_b")
+    )
+    return _add_values(pairs.select(a="record", b="record_b").unique(), records)
+
+
+def pair_at_random(records: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of records of two platforms, chosen by hashes of their ids."""
+    order = records.select("record", number=pl.struct("platform", "external_id").hash(1)).sort("number")["record"]
+    rounds = max(1, min(RANDOM_PAIRS // max(1, len(order)), len(order) - 1))
+    pairs = pl.concat(pl.DataFrame({"a": order, "b": order.gather(np.roll(np.arange(len(order)), step))}) for step in range(1, rounds + 1))
+    found = _add_values(pairs, records)
+    return found.filter(pl.col("a_platform") != pl.col("b_platform"))
+
+
+def estimate(records: pl.DataFrame) -> Iterator[tuple[str, str, int, float, float, float | None]]:
+    """Yield signal, level, pairs of one recording at that level, m, u and the constant of each level."""
+    joined, random = pair_by_code(records), pair_at_random(records)
+    same_names = joined.filter(pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in NAMES))
+    gap = (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
+    limits = [limit for limit, _ in match_weights.DURATION_BITS]
+    level = pl.lit(len(limits))
+    for number, limit in reversed(list(enumerate(limits))):
+        level = pl.when(gap <= limit).then(number).otherwise(level)
+    names = [f"within {limit / 1000:g} s" for limit in limits] + ["more"]
+    constants = [*(bits for _, bits in match_weights.DURATION_BITS), match_weights.OTHER_DURATION_BITS]
+    timed = gap.is_not_null()
+    yield from _compare("length", same_names.filter(timed), random.filter(timed), level, list(zip(names, constants, strict=True)))
+    close = same_names.filter((gap <= CLOSE_MS).fill_null(value=False))
+    for name, same, other in (
+        ("album", match_weights.ALBUM_BITS, match_weights.OTHER_ALBUM_BITS),
+        ("year", match_weights.YEAR_BITS, match_weights.OTHER_YEAR_BITS),
+    ):
+        known = pl.col(f"a_{name}").is_not_null() & pl.col(f"b_{name}").is_not_null()
+        differs = (pl.col(f"a_{name}") != pl.col(f"b_{name}")).cast(pl.Int32)
+        yield from _compare(name, close.filter(known), random.filter(known), differs, [("the same", same), ("another", other)])
+    on_album = pl.col("a_album") == pl.col("b_album")
+    differs = (pl.col("a_place") != pl.col("b_place")).cast(pl.Int32)
+    places = [("the same", match_weights.PLACE_BITS), ("another", match_weights.OTHER_PLACE_BITS)]
+    # By chance: two tracks of one album of one artist.
+    beside = _pair_on_albums(records)
+    yield from _compare("place on one album", close.filter(on_album), beside, differs, places)
+    yield from _estimate_names(joined.filter((gap <= CLOSE_MS).fill_null(value=False)))
+
+
+def _estimate_names(joined: pl.DataFrame) -> Iterator[tuple[str, str, int, float, float, float | None]]:
+    """Yield the share of pairs with each number of typing errors, and of lead artists that differ; `u` depends on the name and is nan."""
+    for name, other in (("title", "artist"), ("artist", "title")):
+        pairs = joined.filter(pl.col(f"a_{other}_key") == pl.col(f"b_{other}_key"))
+        columns = [pairs[f"{side}_{name}_key"].to_list() for side in ("a", "b")]
+        edits = process.cpdist(*columns, scorer=OSA.distance, dtype=np.int64)
+        for count in (1, 2):
+            found = int((edits == count).sum())
+            share = found / max(1, len(edits))
+            yield f"{name}: typing errors", str(count), found, share, math.nan, -match_weights.SLIP_BITS * count
+        if name == "artist":
+            shares = pairs.filter(pl.lit(pl.Series(edits > 0)), pl.col("a_names").list.set_intersection("b_names").list.len() > 0).height
+            yield "artist: another lead, a name in common", "", shares, shares / max(1, len(edits)), math.nan, None
+
+
+def _pair_on_albums(records: pl.DataFrame) -> pl.DataFrame:
+    placed = records.drop_nulls(["album", "place"]).select("record", "platform", "album", "artist_key", "title_key")
+    placed = placed.filter(pl.len().over("album", "artist_key") <= 100)  # noqa: PLR2004 - a box set would outweigh all other albums
+    pairs = placed.join(placed, on=["album", "artist_key"], suffix="_b").filter(
+        pl.col("record") < pl.col("record_b"), pl.col("platform") != pl.col("platform_b"), pl.col("title_key") != pl.col("title_key_b")
+    )
+    return _add_values(pairs.select(a="record", b="record_b"), records)
+
+
+def _compare(
+    signal: str, joined: pl.DataFrame, random: pl.DataFrame, level: pl.Expr, levels: Sequence[tuple[str, float]]
+) -> Iterator[tuple[str, str, int, float, float, float | None]]:
+    held = [dict(pairs.select(level=level).group_by("level").len().iter_rows()) for pairs in (joined, random)]
+    for number, (name, constant) in enumerate(levels):
+        m, u = (found.get(number, 0) / max(1, sum(found.values())) for found in held)
+        yield signal, name, held[0].get(number, 0), m, u, constant
+
+
+def _add_values(pairs: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    columns = ("platform", *NAMES, "names", "duration_ms", "album", "place", "year")
+    for side in ("a", "b"):
+        values = records.select(pl.col("record").alias(side), *(pl.col(name).alias(f"{side}_{name}") for name in columns))
+        pairs = pairs.join(values, on=side, how="left", maintain_order="left")
+    return pairs
+
+
+def print_estimates(title: str, records: pl.DataFrame) -> None:
+    """Print a line for each level of each signal."""
+    print(f"\n{title}: {records.height:,} records")
+    print(f"{'signal':<40}{'level':<14}{'pairs':>8}{'m':>9}{'u':>10}{'bits':>8}{'constant':>10}")
+    for signal, level, count, m, u, constant in estimate(records):
+        bits = "" if count < FEWEST or not u > 0 else f"{math.log2(m / u):.1f}"
+        bits = f"{math.log2(m):.1f}" if math.isnan(u) and count >= FEWEST else bits
+        shown = "" if constant is None else f"{constant:.1f}"
+        print(f"{signal:<40}{level:<14}{count:>8}{m:>9.4f}{'' if math.isnan(u) else format(u, '.5f'):>10}{bits:>8}{shown:>10}", flush=True)
+
+
+def main() -> None:
+    """Estimate the weights of each catalog, or of simulated worlds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--catalog", type=Path, nargs="*", default=[], help="catalog roots whose staged tables are read")
+    parser.add_argument("--recordings", type=int, default=20_000, help="true recordings in a simulated world (default %(default)s)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[861])
+    parser.add_argument("--work", type=Path, help="folder for simulated worlds, kept and used again (default: a temporary one)")
+    options = parser.parse_args()
+    for root in options.catalog:
+        print_estimates(str(root), read_records(BuildPaths(root)))
+    if options.catalog:
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in options.seeds:
+            for world in ("plain", "harsh"):
+                paths = stage_world(options.work or Path(scratch), options.recordings, seed, world=world)
+                print_estimates(f"{world} world, seed {seed}", read_records(paths))
+
+
+if __name__ == "__main__":
+    main()

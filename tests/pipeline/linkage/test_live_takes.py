@@ -1,0 +1,78 @@
+"""A bare `Live` is a take of an unknown show: a code or an album tells which one."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from catalog_store.tables import TABLES
+from pipeline.linkage import link
+from pipeline.linkage.live_takes import is_unplaced_live
+from tests.pipeline.linkage.worlds import Records, partition
+
+CODES = ("USSM19900001", "USSM19900002", "USSM19900003")
+
+
+def takes(*seconds: float, codes: tuple[str, ...] = CODES) -> Records:
+    """Return bare live takes of `Corduroy`, each on an album of its own."""
+    records = Records()
+    for number, (length, code) in enumerate(zip(seconds, codes, strict=False)):
+        records.add(f"t{number}", "Corduroy (Live)", "Pearl Jam", seconds=length, isrcs=code, release=f"r{number}")
+    return records
+
+
+@pytest.mark.parametrize(
+    ("variant", "is_unplaced"),
+    [("live", True), ("acoustic+live", True), ("live:wembleystadium", False), ("", False), ("liveversion", False), ("live+remix", True)],
+)
+def test_live_take_is_unplaced_without_a_name(variant: str, is_unplaced: bool) -> None:  # noqa: FBT001
+    assert pl.select(is_unplaced_live(pl.lit(variant))).item() is is_unplaced
+
+
+def test_takes_of_three_codes_are_three_shows_at_one_length() -> None:
+    assert takes(281.0, 281.4, 281.9).linked() == {frozenset({"t0"}), frozenset({"t1"}), frozenset({"t2"})}
+
+
+def test_take_with_two_codes_is_one_recording_at_one_length() -> None:
+    assert takes(281.0, 281.4, codes=CODES[:2]).linked() == {frozenset({"t0", "t1"})}
+
+
+def test_takes_of_several_lengths_join_by_code_alone() -> None:
+    records = takes(281.0, 283.5, codes=CODES[:2])
+    records.add("same", "Corduroy (Live)", "Pearl Jam", platform="streamsvc_b", seconds=281.3, isrcs=CODES[0])
+    records.add("bare", "Corduroy (Live)", "Pearl Jam", platform="catalog_b", seconds=281.2)
+    assert records.linked() == {frozenset({"t0", "same"}), frozenset({"t1"}), frozenset({"bare"})}
+
+
+def test_takes_without_codes_are_those_of_their_albums() -> None:
+    records = takes(281.0, 283.5, codes=("", ""))
+    records.add("other", "Corduroy (Live)", "Pearl Jam", platform="streamsvc_b", seconds=281.3, release="r9")
+    titles = {"r0": "Live at the Gorge", "r1": "Live at Benaroya Hall", "r9": "Live at the Gorge"}
+    releases = TABLES["source_release"].conform(
+        pl.DataFrame(
+            {
+                "platform": ["streamsvc_b" if name == "r9" else "streamsvc_a" for name in titles],
+                "release_id": list(titles),
+                "title": list(titles.values()),
+                "artists": [[]] * 3,
+                "is_compilation": [False] * 3,
+                "is_official": [True] * 3,
+            }
+        )
+    )
+    found = partition(link(records.frame(), releases=releases, tracks=TABLES["source_release_track"].empty()))
+    assert found == {frozenset({"t0", "other"}), frozenset({"t1"})}
+
+
+def test_bare_take_without_length_joins_no_show() -> None:
+    records = Records().add("placed", "Corduroy (Live at Wembley)", "Pearl Jam", seconds=281)
+    records.add("bare", "Corduroy (Live)", "Pearl Jam", platform="catalog_a", seconds=None)
+    assert records.linked() == {frozenset({"placed"}), frozenset({"bare"})}
+
+
+def test_only_take_of_a_song_joins_at_one_length() -> None:
+    records = Records().add("placed", "Corduroy (Live at Wembley)", "Pearl Jam", seconds=281)
+    records.add("bare", "Corduroy (Live)", "Pearl Jam", platform="catalog_a", seconds=281.5)
+    assert records.linked() == {frozenset({"placed", "bare"})}
+    records.add("second", "Corduroy (Live at Red Rocks)", "Pearl Jam", seconds=275)
+    assert records.linked() == {frozenset({"placed"}), frozenset({"bare"}), frozenset({"second"})}
