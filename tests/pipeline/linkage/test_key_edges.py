@@ -12,7 +12,7 @@ def key_rows(*rows: tuple[int, str, int | None, int], title: str = "song") -> pl
     """Return rows of `atom` with one title: (atom, artist, duration, records)."""
     schema = {"atom_id": pl.Int64, "artist_key": pl.String, "duration_ms": pl.Int32, "record_count": pl.Int32}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return frame.with_columns(title_key=pl.lit(title), variant=pl.lit("live"))
+    return frame.with_columns(title_key=pl.lit(title), variant=pl.lit("acoustic"))
 
 
 def cluster_rows(*pairs: tuple[int, int]) -> pl.DataFrame:
@@ -38,10 +38,16 @@ def test_untimed_atom_joins_the_cluster_that_holds_four_of_five_records_of_its_k
 ) -> None:
     found = find_key_edges(key_rows(*rows), cluster_rows(*clusters)).sort("atom_id_a", "atom_id_b")
     assert found.select("atom_id_a", "atom_id_b").rows() == edges
-    assert found.select("kind", "score", "evidence").unique().rows() == ([("key", 1.0, "a / song / live")] if edges else [])
+    assert found.select("kind", "score", "evidence").unique().rows() == ([("key", 1.0, "a / song / acoustic")] if edges else [])
 
 
 def test_generic_title_has_no_key_edge() -> None:
     rows = [(1, "a", 200, 4), (9, "a", None, 1)]
     assert find_key_edges(key_rows(*rows), cluster_rows()).height == 1
     assert find_key_edges(key_rows(*rows, title="untitled"), cluster_rows()).is_empty()
+
+
+def test_bare_live_take_has_no_key_edge() -> None:
+    rows = key_rows((1, "a", 200, 4), (9, "a", None, 1))
+    assert find_key_edges(rows.with_columns(variant=pl.lit("live")), cluster_rows()).is_empty()
+    assert find_key_edges(rows.with_columns(variant=pl.lit("live:wembley")), cluster_rows()).height == 1
