@@ -3,9 +3,10 @@
     python -m benchmarks.match_weights [--catalog ROOT ...] [--recordings 20000] [--seeds 861] [--work DIR]
 
 `m`, the chance of what is seen if two records are one recording, comes from pairs of records of two platforms that share an ISRC. `u` comes
-from random pairs of two platforms. A signal is weighed on the pairs that agree in all that other signals weigh: lengths, albums and years
-on pairs of equal names, names on pairs of close lengths. So a wrong code counts little. A weight is log2(m / u). Without `--catalog`, both simulated
-worlds of the seeds are estimated.
+from random pairs of two platforms, and `of song` from two versions of one song: these are no labels, because names and variants tell
+them apart. A signal is weighed on pairs that agree in the other signals, so that a wrong code counts little: lengths on equal names, albums
+and years on equal names and close lengths, names on close lengths. A weight is log2(m / u). Without `--catalog`, both simulated worlds of
+the seeds are estimated.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import math
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,11 +35,25 @@ if TYPE_CHECKING:
 
 LARGEST_CODE = 12
 """In records. A code on more of them stands on a whole release."""
+LARGEST_SONG = 60
+"""In records. One busy song would outweigh all others."""
 RANDOM_PAIRS = 400_000
 CLOSE_MS = 4_000
 NAMES = ("artist_key", "title_key", "variant")
 FEWEST = 20
 """Pairs of a level, below which the estimate is left out."""
+
+
+class Estimate(NamedTuple):
+    """What one level of a signal tells; `pairs`: those of one recording at this level. `constant`: that of linkage, None without one."""
+
+    signal: str
+    level: str
+    pairs: int
+    m: float
+    u: float | None
+    u_of_song: float | None
+    constant: float | None
 
 
 def read_records(paths: BuildPaths) -> pl.DataFrame:
@@ -78,9 +93,19 @@ def pair_at_random(records: pl.DataFrame) -> pl.DataFrame:
     return found.filter(pl.col("a_platform") != pl.col("b_platform"))
 
 
-def estimate(records: pl.DataFrame) -> Iterator[tuple[str, str, int, float, float, float | None]]:
-    """Yield signal, level, pairs of one recording at that level, m, u and the constant of each level."""
-    joined, random = pair_by_code(records), pair_at_random(records)
+def pair_by_song(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of two versions of one song on two platforms: equal names, other variants."""
+    columns = ("record", "platform", "artist_key", "title_key", "variant")
+    placed = records.select(columns).filter(pl.len().over("artist_key", "title_key") <= LARGEST_SONG)
+    pairs = placed.join(placed, on=["artist_key", "title_key"], suffix="_b").filter(
+        pl.col("record") < pl.col("record_b"), pl.col("platform") != pl.col("platform_b"), pl.col("variant") != pl.col("variant_b")
+    )
+    return _add_values(pairs.select(a="record", b="record_b"), records)
+
+
+def estimate(records: pl.DataFrame) -> Iterator[Estimate]:
+    """Yield the estimates of all levels of all signals."""
+    joined, others = pair_by_code(records), (pair_at_random(records), pair_by_song(records))
     same_names = joined.filter(pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in NAMES))
     gap = (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
     limits = [limit for limit, _ in match_weights.DURATION_BITS]
@@ -90,7 +115,9 @@ def estimate(records: pl.DataFrame) -> Iterator[tuple[str, str, int, float, floa
     names = [f"within {limit / 1000:g} s" for limit in limits] + ["more"]
     constants = [*(bits for _, bits in match_weights.DURATION_BITS), match_weights.OTHER_DURATION_BITS]
     timed = gap.is_not_null()
-    yield from _compare("length", same_names.filter(timed), random.filter(timed), level, list(zip(names, constants, strict=True)))
+    yield from _compare(
+        "length", same_names.filter(timed), [pairs.filter(timed) for pairs in others], level, list(zip(names, constants, strict=True))
+    )
     close = same_names.filter((gap <= CLOSE_MS).fill_null(value=False))
     for name, same, other in (
         ("album", match_weights.ALBUM_BITS, match_weights.OTHER_ALBUM_BITS),
@@ -98,17 +125,17 @@ def estimate(records: pl.DataFrame) -> Iterator[tuple[str, str, int, float, floa
     ):
         known = pl.col(f"a_{name}").is_not_null() & pl.col(f"b_{name}").is_not_null()
         differs = (pl.col(f"a_{name}") != pl.col(f"b_{name}")).cast(pl.Int32)
-        yield from _compare(name, close.filter(known), random.filter(known), differs, [("the same", same), ("another", other)])
+        yield from _compare(
+            name, close.filter(known), [pairs.filter(known) for pairs in others], differs, [("the same", same), ("another", other)]
+        )
     on_album = pl.col("a_album") == pl.col("b_album")
     differs = (pl.col("a_place") != pl.col("b_place")).cast(pl.Int32)
     places = [("the same", match_weights.PLACE_BITS), ("another", match_weights.OTHER_PLACE_BITS)]
-    # By chance: two tracks of one album of one artist.
-    beside = _pair_on_albums(records)
-    yield from _compare("place on one album", close.filter(on_album), beside, differs, places)
+    yield from _compare("place on one album", close.filter(on_album), [pairs.filter(on_album) for pairs in others], differs, places)
     yield from _estimate_names(joined.filter((gap <= CLOSE_MS).fill_null(value=False)))
 
 
-def _estimate_names(joined: pl.DataFrame) -> Iterator[tuple[str, str, int, float, float, float | None]]:
+def _estimate_names(joined: pl.DataFrame) -> Iterator[Estimate]:
     """Yield the share of pairs with each number of typing errors, and of lead artists that differ; `u` depends on the name and is nan."""
     for name, other in (("title", "artist"), ("artist", "title")):
         pairs = joined.filter(pl.col(f"a_{other}_key") == pl.col(f"b_{other}_key"))
@@ -117,28 +144,19 @@ def _estimate_names(joined: pl.DataFrame) -> Iterator[tuple[str, str, int, float
         for count in (1, 2):
             found = int((edits == count).sum())
             share = found / max(1, len(edits))
-            yield f"{name}: typing errors", str(count), found, share, math.nan, -match_weights.SLIP_BITS * count
+            yield Estimate(f"{name}: typing errors", str(count), found, share, None, None, -match_weights.SLIP_BITS * count)
         if name == "artist":
             shares = pairs.filter(pl.lit(pl.Series(edits > 0)), pl.col("a_names").list.set_intersection("b_names").list.len() > 0).height
-            yield "artist: another lead, a name in common", "", shares, shares / max(1, len(edits)), math.nan, None
-
-
-def _pair_on_albums(records: pl.DataFrame) -> pl.DataFrame:
-    placed = records.drop_nulls(["album", "place"]).select("record", "platform", "album", "artist_key", "title_key")
-    placed = placed.filter(pl.len().over("album", "artist_key") <= 100)  # noqa: PLR2004 - a box set would outweigh all other albums
-    pairs = placed.join(placed, on=["album", "artist_key"], suffix="_b").filter(
-        pl.col("record") < pl.col("record_b"), pl.col("platform") != pl.col("platform_b"), pl.col("title_key") != pl.col("title_key_b")
-    )
-    return _add_values(pairs.select(a="record", b="record_b"), records)
+            yield Estimate("artist: another lead, a name in common", "", shares, shares / max(1, len(edits)), None, None, None)
 
 
 def _compare(
-    signal: str, joined: pl.DataFrame, random: pl.DataFrame, level: pl.Expr, levels: Sequence[tuple[str, float]]
-) -> Iterator[tuple[str, str, int, float, float, float | None]]:
-    held = [dict(pairs.select(level=level).group_by("level").len().iter_rows()) for pairs in (joined, random)]
+    signal: str, joined: pl.DataFrame, others: Sequence[pl.DataFrame], level: pl.Expr, levels: Sequence[tuple[str, float]]
+) -> Iterator[Estimate]:
+    held = [dict(pairs.select(level=level).group_by("level").len().iter_rows()) for pairs in (joined, *others)]
     for number, (name, constant) in enumerate(levels):
-        m, u = (found.get(number, 0) / max(1, sum(found.values())) for found in held)
-        yield signal, name, held[0].get(number, 0), m, u, constant
+        m, u, u_of_song = (found.get(number, 0) / max(1, sum(found.values())) for found in held)
+        yield Estimate(signal, name, held[0].get(number, 0), m, u, u_of_song, constant)
 
 
 def _add_values(pairs: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
@@ -152,12 +170,19 @@ def _add_values(pairs: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 def print_estimates(title: str, records: pl.DataFrame) -> None:
     """Print a line for each level of each signal."""
     print(f"\n{title}: {records.height:,} records")
-    print(f"{'signal':<40}{'level':<14}{'pairs':>8}{'m':>9}{'u':>10}{'bits':>8}{'constant':>10}")
-    for signal, level, count, m, u, constant in estimate(records):
-        bits = "" if count < FEWEST or not u > 0 else f"{math.log2(m / u):.1f}"
-        bits = f"{math.log2(m):.1f}" if math.isnan(u) and count >= FEWEST else bits
-        shown = "" if constant is None else f"{constant:.1f}"
-        print(f"{signal:<40}{level:<14}{count:>8}{m:>9.4f}{'' if math.isnan(u) else format(u, '.5f'):>10}{bits:>8}{shown:>10}", flush=True)
+    print(f"{'signal':<40}{'level':<13}{'pairs':>7}{'m':>8}{'u':>9}{'of song':>10}{'bits':>7}{'of song':>10}{'constant':>10}")
+    for found in estimate(records):
+        bits = [_weigh(found, u) for u in (found.u, found.u_of_song)]
+        if found.u is None:
+            bits = [_weigh(found, 1.0), ""]
+        chances = ["" if u is None else f"{u:.5f}" for u in (found.u, found.u_of_song)]
+        constant = "" if found.constant is None else f"{found.constant:.1f}"
+        print(f"{found.signal:<40}{found.level:<13}{found.pairs:>7}{found.m:>8.4f}{chances[0]:>9}{chances[1]:>10}", end="")
+        print(f"{bits[0]:>7}{bits[1]:>10}{constant:>10}", flush=True)
+
+
+def _weigh(found: Estimate, u: float | None) -> str:
+    return f"{math.log2(found.m / u):.1f}" if u and found.pairs >= FEWEST else ""
 
 
 def main() -> None:
