@@ -11,7 +11,7 @@ setup: ## install everything into .venv (only what changed)
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
 test: setup ## run all tests
-	@scripts/system_packages && .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
 check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies

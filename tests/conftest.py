@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -36,10 +37,12 @@ settings.load_profile("busy machine")  # timings of single examples say nothing 
 
 
 def pytest_configure() -> None:
-    """Restore Ctrl-C, which a shell makes its background jobs and all their children ignore.
+    """Restore Ctrl-C, which a shell makes its background jobs and all their children ignore, and collect no garbage until the tests run.
 
-    The tests send it to commands that must hear it.
+    The tests send Ctrl-C to commands that must hear it.
     """
+    # Collection keeps all that it makes: 19 passes over 8,000 tests found nothing in 2.8 CPU seconds of each worker.
+    gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -47,6 +50,12 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the items by LONGEST; `make test` has workers take files in this order."""
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.path.parts), len(LONGEST)))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but spare the modules and tests, which live as long as the process."""
+    gc.freeze()
+    gc.enable()
 
 
 def run_module(

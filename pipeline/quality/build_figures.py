@@ -17,7 +17,7 @@ from catalog_store.tables.spec import TEXT_LIST
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.dumps.staging.staging_profile import read_platform_profile
 from pipeline.linkage.evaluation import evaluate_build
-from pipeline.linkage.golden_pairs import GoldenResult, judge, load_golden_pairs
+from pipeline.linkage.golden_pairs import GoldenPair, GoldenResult, judge, load_golden_pairs
 from pipeline.paths import DAILY
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
     with open_workbench(paths, "figures") as bench:
         for topic, name, value in _iterate_counts(bench, paths):
             figures[topic, name] = float(value)
-    figures |= dict(_iterate_golden(judge(load_golden_pairs())))
+    pairs = load_golden_pairs()
+    figures |= dict(_iterate_golden(pairs, judge(pairs)))
     if truth:
         figures |= dict(_iterate_truth(evaluate_build(paths.root, truth)))
     # Only figures that follow from the tables: the same dumps give the same file, whatever was published before.
@@ -80,14 +81,14 @@ def read_published_figures(paths: BuildPaths) -> Figures:
     return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
 
 
-def _iterate_golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
+def _iterate_golden(pairs: tuple[GoldenPair, ...], result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
     yield ("golden", "pairs"), float(result.pairs)
     yield ("golden", "precision"), result.precision
     yield ("golden", "recall"), result.recall
     for name, part in result.parts.items():
         yield ("golden", f"{name} precision"), part.precision
         yield ("golden", f"{name} recall"), part.recall
-    for pair in load_golden_pairs():
+    for pair in pairs:
         yield ("golden_pair", pair.name), float(pair.name not in result.wrong)
 
 

@@ -9,6 +9,7 @@ import pytest
 from pipeline.linkage.golden_pairs import (
     PAIRS,
     PARTS,
+    GoldenPair,
     GoldenPairError,
     build_golden_records,
     build_golden_releases,
@@ -34,6 +35,12 @@ pairs:
 """
 
 
+@pytest.fixture(scope="module")
+def pairs() -> tuple[GoldenPair, ...]:
+    """Return all shipped pairs, parsed once: parsing takes 0.3 CPU seconds."""
+    return load_golden_pairs()
+
+
 def all_in_one(records: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
     return records.select("platform", "external_id", recording_id=pl.lit(1))
 
@@ -42,8 +49,7 @@ def all_apart(records: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
     return records.select("platform", "external_id").with_row_index("recording_id")
 
 
-def test_every_shipped_pair_names_its_source_and_reason() -> None:
-    pairs = load_golden_pairs()
+def test_every_shipped_pair_names_its_source_and_reason(pairs: tuple[GoldenPair, ...]) -> None:
     assert len(pairs) >= 150
     assert sum(not pair.is_same for pair in pairs) >= 60
     assert {pair.licence for pair in pairs} <= {"MIT", "CC0-1.0", "facts", "the project's own"}
@@ -56,35 +62,34 @@ def test_file_describes_the_sources_that_it_uses(path: Path) -> None:
     assert set(document["sources"]) == {pair["source"] for pair in document["pairs"]}
 
 
-def test_source_is_described_alike_in_all_files() -> None:
+def test_source_is_described_alike_in_all_files(pairs: tuple[GoldenPair, ...]) -> None:
     described = {str(item) for path in PAIRS.glob("*.yaml") for item in read_document(path).plain()["sources"].items()}
-    assert len(described) == len({pair.source for pair in load_golden_pairs()})
+    assert len(described) == len({pair.source for pair in pairs})
 
 
-def test_a_third_of_the_pairs_is_for_the_test() -> None:
-    pairs = load_golden_pairs()
+def test_a_third_of_the_pairs_is_for_the_test(pairs: tuple[GoldenPair, ...]) -> None:
     share = sum(pair.part == "test" for pair in pairs) / len(pairs)
     assert share == pytest.approx(1 / 3, abs=0.06)
     assert {pair.part for pair in pairs} == set(PARTS)
 
 
-def test_no_pair_contradicts_another() -> None:
+def test_no_pair_contradicts_another(pairs: tuple[GoldenPair, ...]) -> None:
     judged: dict[frozenset[str], set[bool]] = {}
-    for pair in load_golden_pairs():
+    for pair in pairs:
         judged.setdefault(frozenset(str(record) for record in pair.records), set()).add(pair.is_same)
     assert [records for records, answers in judged.items() if len(answers) > 1] == []
 
 
-def test_linkage_answers_the_golden_pairs() -> None:
-    result = judge(load_golden_pairs())
+def test_linkage_answers_the_golden_pairs(pairs: tuple[GoldenPair, ...]) -> None:
+    result = judge(pairs)
     for part in (result, *result.parts.values()):
         assert part.precision >= Limits().golden_precision, part.wrong
         assert part.recall >= Limits().golden_recall, part.wrong
 
 
-def test_page_of_decisions_names_golden_pairs_that_follow_it() -> None:
+def test_page_of_decisions_names_golden_pairs_that_follow_it(pairs: tuple[GoldenPair, ...]) -> None:
     page = (ROOT / "docs" / "design" / "recordings.md").read_text()
-    judged = {pair.name: pair.is_same for pair in load_golden_pairs()}
+    judged = {pair.name: pair.is_same for pair in pairs}
     rows = [row.split(" | ") for row in page.splitlines() if " | one | " in row or " | two | " in row or " | by evidence | " in row]
     assert len(rows) > 50
     for situation, decision, _, example in rows:
@@ -94,22 +99,20 @@ def test_page_of_decisions_names_golden_pairs_that_follow_it() -> None:
         assert decision == "by evidence" or {judged[name] for name in named} == {decision == "one"}, situation
 
 
-def test_parts_add_up() -> None:
-    result = judge(load_golden_pairs(), all_in_one)
+def test_parts_add_up(pairs: tuple[GoldenPair, ...]) -> None:
+    result = judge(pairs, all_in_one)
     assert sum(part.pairs for part in result.parts.values()) == result.pairs
     assert {name: error for part in result.parts.values() for name, error in part.wrong.items()} == result.wrong
 
 
-def test_linkage_that_joins_everything_fails_on_the_pairs_of_two_recordings() -> None:
-    pairs = load_golden_pairs()
+def test_linkage_that_joins_everything_fails_on_the_pairs_of_two_recordings(pairs: tuple[GoldenPair, ...]) -> None:
     result = judge(pairs, all_in_one)
     assert result.recall == 1.0
     assert result.precision == sum(pair.is_same for pair in pairs) / len(pairs)
     assert set(result.wrong) == {pair.name for pair in pairs if not pair.is_same}
 
 
-def test_linkage_that_joins_nothing_fails_on_the_pairs_of_one_recording() -> None:
-    pairs = load_golden_pairs()
+def test_linkage_that_joins_nothing_fails_on_the_pairs_of_one_recording(pairs: tuple[GoldenPair, ...]) -> None:
     result = judge(pairs, all_apart)
     assert (result.precision, result.recall) == (1.0, 0.0)
     assert set(result.wrong) == {pair.name for pair in pairs if pair.is_same}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
@@ -161,6 +161,7 @@ def test_title_never_ends_inside_a_bracket_or_before_one(words: list[str]) -> No
         assert depth <= 0 or ")" in front or "]" in front
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(st.sampled_from("ab -–—|/.:$()0123©℗ 京"), min_size=1, max_size=24), min_size=1, max_size=4))  # noqa: RUF001
 def test_any_title_has_a_key_and_the_rows_keep_their_order(titles: list[str]) -> None:
     records = Records()

@@ -1,7 +1,8 @@
-"""Dumps that can be read and hold much less than the night before: the platform keeps its last good one, the night goes on and says so."""
+"""Dumps that cannot be read or hold much less than the night before: the platform keeps its last good one, and the night says so."""
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -9,14 +10,16 @@ import polars as pl
 import pytest
 
 from tests.commands import run_pipeline
-from tests.rebuild.broken_dumps import without_checksums
-from tests.rebuild.nights import copy_of, newest
+from tests.rebuild.broken_dumps import empty_files, truncate, without_checksums, wrong_schema
+from tests.rebuild.nights import copy_of, newest, table_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import BuiltWorld
+
+SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty_files}
 
 
 def deliver(dumps: Path, platform: str, alter: Callable[[pl.DataFrame], pl.DataFrame], name: str) -> None:
@@ -40,26 +43,41 @@ def counted(catalog: Path) -> dict[str, int]:
     return {"codes": codes[0] if codes else 0, **dict(links)}
 
 
-def test_a_dump_with_renamed_columns_or_an_empty_main_table_keeps_the_last_good_one(built_world: BuiltWorld, tmp_path: Path) -> None:
+def spoil(dumps: Path) -> None:
+    """Give each platform of SPOILT a newer dump that cannot be read."""
+    for platform, damage in SPOILT.items():
+        bad = newest(dumps, platform).with_name("2031-01-01")
+        shutil.copytree(newest(dumps, platform), bad)
+        without_checksums(bad)
+        damage(bad)
+
+
+def test_broken_dumps_renamed_columns_and_an_empty_main_table_leave_the_last_good_ones_in_use(
+    built_world: BuiltWorld, tmp_path: Path
+) -> None:
+    # One night for all faults, because each build takes ten CPU seconds and each fault meets another platform.
     dumps, catalog = copy_of(built_world, tmp_path)
-    before, live = counted(catalog), (catalog / "current").readlink()
+    before, live = table_hashes(catalog), (catalog / "current").readlink()
     old = newest(dumps, "streamsvc_b")
+    spoil(dumps)
     deliver(dumps, "streamsvc_b", lambda rows: rows.rename({"isrc": "isrcCode", "durationInMillis": "duration"}), "song")
     deliver(dumps, "streamsvc_a", lambda rows: rows.clear(), "tracks")
 
     night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
+    broken = {platform for platform in SPOILT for line in night.stderr.splitlines() if f" {platform}: " in line and "broken" in line}
+    assert broken == set(SPOILT), night.stderr
     said = [line for line in night.stderr.splitlines() if "warning: " in line]
     assert any("streamsvc_b" in line and "2031-01-01" in line and "isrc" in line and "stay in use" in line for line in said), night.stderr
     assert any("streamsvc_a" in line and "2031-01-01" in line and "stay in use" in line for line in said), night.stderr
     assert (catalog / "current").readlink() != live
-    assert counted(catalog) == before
+    assert table_hashes(catalog) == before
     page = (catalog / "current" / "report.html").read_text()
-    assert page.count("found broken") >= 2
+    assert page.count("found broken") >= len(SPOILT) + 2
     assert old.name in page
 
     again = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert "streamsvc_b: dump 2031-01-01 (found broken" in again.stderr
-    assert counted(catalog) == before
+    assert table_hashes(catalog) == before
 
 
 @pytest.mark.long
