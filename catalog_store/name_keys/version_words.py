@@ -43,11 +43,11 @@ _KINDS = {
     " | версия | バージョン | ヴァージョン | 버전 | 版",
     "session": "session | sessions",
     "radio": "radio edit | radio version | radio mix | radio cut | radio | radio single | single edit | single mix | single cut | original radio edit"
-    " | radio edit version | original radio mix | edit radio | original mix edit | version radio | radioversion | album radio edit | радио версия | радио эдит | radiofassung | radioversie | radio versie | radioversjon | wersja radiowa | radioedit",
+    " | radio edit version | original radio mix | edit radio | original mix edit | version radio | radioversion | album radio edit | радио версия | радио эдит | radiofassung | radioversie | radio versie | radioversjon | wersja radiowa | radioedit | edicao radio | edicao de radio | edicion radio | edicion de radio",
     "extended": "extended mix | extended version | extended | extended edit | ext | ext mix | ext edit | edit ext | 12inch | 12inch version | 12inch mix"
     " | 12 version | 12 mix | 12inch single | long version | longer version | long mix | full length version | full length | original extended mix"
     " | extended original mix | 12 extended | 12 extended mix | 12 extended version | 12inch extended mix | 12inch extended version | extended remix version | extended dance mix | extended dance version | extended dance remix | maxi version | maxi mix"
-    " | version longue | versione estesa | versao estendida | langversion | extendedversion | xtended | xtended mix | extended play",
+    " | version longue | versione estesa | versao estendida | langversion | extendedversion | xtended | xtended mix | extended play | version extendida | version etendue | verlangerte version | maxiversion",
     "club": "club mix | club version | club edit | club | original club mix | original club version | clubversion | clubmix",
     "vocal": "vocal mix | vocal version | vocal | main vocal mix",
     "dub": "dub | dub mix | dub version | dub edit | dubb | 12 dub",

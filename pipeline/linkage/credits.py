@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
-_NOT_AVAILABLE = r"(?i)^\W*n/a\W*$"
-"""A placeholder only as it is written: `Na` is a name."""
+_PLACEHOLDER_TEXT = r"(?i:^\W*n/a\W*$)|^Artist$"
+"""Placeholders only as they are written: `Na` is a name, and `The Artist` was one."""
 _CUT = "\x1f"
 _JOINT = f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}"
 _NONE = -1
@@ -159,7 +159,7 @@ def _derive_forms(names: pl.Series) -> pl.DataFrame:
     folded = fold_series(names)
     keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": build_name_key_series(names, folded)})
     keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
-    is_placeholder = pl.col("name_key").is_in(PLACEHOLDERS) | pl.col("name").str.contains(_NOT_AVAILABLE)
+    is_placeholder = pl.col("name_key").is_in(PLACEHOLDERS) | pl.col("name").str.contains(_PLACEHOLDER_TEXT)
     keyed = keyed.with_columns(name_key=pl.when(is_placeholder).then(pl.lit("")).otherwise("name_key"))
     spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_SEPARATOR, SPACED))
     joined = spaced.filter(pl.col("folded").str.contains(_JOINT))

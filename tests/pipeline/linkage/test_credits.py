@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.linkage.credits import build_name_table, find_cuts, list_credits
+from pipeline.linkage.credits import build_name_table, derive_name_forms, find_cuts, list_credits
 
 KNOWN = [
     "Earth, Wind & Fire", "Mira", "Kask", "Tyler, The Creator", "Glenn Moor", "Simon & Garfunkel", "Crosby, Stills, Nash & Young",
@@ -71,3 +71,20 @@ def test_record_without_artists_is_credited_to_its_display_string() -> None:
     credited = [(0, "p", "7", "Mira", "featured"), (3, "q", "7", "Mira", "featured"), (3, "q", "7", "Mira", "featured")]
     assert list_credits(records).rows() == [*credited, (1, "p", None, "Kask", "primary")]
     assert list_credits(records.filter(pl.col("row") != 1)).rows() == credited
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("N/A", ""),
+        ("n/a", ""),
+        ("<unknown>", ""),
+        ("Artist", ""),
+        ("NA", "na"),
+        ("ARTIST", "artist"),
+        ("The Artist", "artist"),
+        ("Artists", "artists"),
+    ],
+)
+def test_placeholders_have_no_key(name: str, key: str) -> None:
+    assert derive_name_forms(pl.Series([name]))["name_key"].item() == key
