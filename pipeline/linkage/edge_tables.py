@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.linkage.mapped_atoms import MappedAtoms
+    from pipeline.linkage.weak_pairs import Standing
     from pipeline.paths import BuildPaths
 
 TRACKS_PER_BUCKET = 20_000_000
@@ -181,11 +182,13 @@ def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFram
     return atoms.read_rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
 
 
-def find_signal_edges(paths: BuildPaths, atoms: MappedAtoms, components: pl.DataFrame) -> pl.DataFrame:
-    """Return the edges from weak signals between atoms whose component (`components`: atom_id, cluster_id) has no code."""
+def find_signal_edges(
+    paths: BuildPaths, atoms: MappedAtoms, components: pl.DataFrame, standing: Standing, pairs: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the edges from weak signals among `pairs` (a, b). `components`, `standing`: as for `weak_edges.find_weak_edges`."""
 
     def read_releases(ids: pl.Series) -> pl.DataFrame:
         members = atoms.read_atom_rows("atom_member", ids, ["atom_id", "record", "release"])
         return read_evidence(list_releases(members, staged_records.read_tracks(paths)), staged_records.read_releases(paths))
 
-    return find_weak_edges(atoms, components, read_releases)
+    return find_weak_edges(atoms, components, standing, pairs, read_releases)

@@ -28,6 +28,7 @@ from pipeline.linkage.sound_edges import SOUND, SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
 from pipeline.linkage.weak_edges import find_weak_edges
+from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -132,7 +133,7 @@ def _make_atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Ato
 
 
 class _AtomFrames:
-    """The tables of atoms in memory, read as `weak_edges.AtomSource`."""
+    """The tables of atoms in memory, read as `block_pairs.AtomSource`."""
 
     def __init__(self, atoms: Atoms, records: pl.DataFrame) -> None:
         member = atoms.member.join(records.select("platform", "external_id", "readings"), on=["platform", "external_id"])
@@ -184,8 +185,9 @@ def _find_edges(
     edges = pl.concat(found)
     # After all strong evidence: only atoms that it leaves without a code are compared by weak signals.
     source = _AtomFrames(atoms, records)
-    edges = pl.concat(
-        [edges, find_weak_edges(source, find_components(atoms.atom["atom_id"], edges), partial(_read_releases, source, releases, tracks))]
-    )
+    components = find_components(atoms.atom["atom_id"], edges)
+    standing = find_standing(source, components)
+    pairs = find_weak_pairs(source, standing.free).pairs
+    edges = pl.concat([edges, find_weak_edges(source, components, standing, pairs, partial(_read_releases, source, releases, tracks))])
     # Last: an untimed atom joins its key only if all other evidence leaves one component there.
     return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges))])

@@ -9,8 +9,8 @@ night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes th
   content, wherever the part is linked to: a snapshot and tonight's build share it, whichever build wrote it.
 - `atom_member` also has the normal forms of the records (`normal_forms.NORMAL_SCHEMA`), which would otherwise be made from staging again.
 - All files have numbers for texts (NUMBERS), so that a search for atoms touches no text.
-- Release positions lie here too (`place-<hash>`, `place_sum-`, `place_pair-`), named by the atoms of their build. Without them a night
-  searches all positions.
+- Release positions lie here too (`place-<hash>`, `place_sum-`, `place_pair-`), and the pairs for weak signals (`weak_pair-`, `weak_free-`),
+  named by the atoms of their build. Without them a night searches all of them.
 
 Nothing here is published. A night without usable files links everything again (incremental/night.py).
 
@@ -44,9 +44,10 @@ from pipeline.linkage.sorted_runs import list_run_places
 from pipeline.linkage.sound_edges import SOUND
 from pipeline.linkage.typo_edges import BLOCKS
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
+from pipeline.linkage.weak_pairs import WeakPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -66,6 +67,7 @@ NUMBERS = {
 SCHEMAS = {name: TABLES[name].polars_schema for name in ATOM_TABLES} | {"atom_member": pl.Schema({**NORMAL_SCHEMA, "atom_id": pl.Int64()})}
 SCHEMAS = {name: pl.Schema({**columns, **dict.fromkeys(NUMBERS[name], pl.UInt64())}) for name, columns in SCHEMAS.items()}
 """Columns of the files of each table."""
+_BUILD_KINDS = ("place", "place_sum", "place_pair", "weak_pair", "weak_free")
 
 
 def get_mapped_folder(paths: BuildPaths) -> Path:
@@ -94,34 +96,58 @@ def _write(file: Path, rows: pl.DataFrame) -> None:
 
 def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:
     """Write the positions of the build whose tables of atoms lie at `place`."""
-    named = _list_position_files(files, place)
-    for file in named:
-        file.unlink(missing_ok=True)  # a night with the same atoms and other positions that dies here must not leave half of each
-    for file, rows in zip(named, (positions.contested, pl.DataFrame({"sum": positions.sums.ravel()}), positions.judged), strict=True):
-        _write(file, rows)
+    sums = pl.DataFrame({"sum": positions.sums.ravel()})
+    _write_build_files(files, place, {"place": positions.contested, "place_sum": sums, "place_pair": positions.judged})
 
 
 def read_mapped_positions(files: Path, place: Place) -> Positions | None:
     """Return the positions of the build whose tables of atoms lie at `place`; None when they are not known."""
+    if (found := _read_build_files(files, place, ("place", "place_sum", "place_pair"))) is None:
+        return None
+    contested, sums, judged = found
+    return Positions(contested, sums["sum"].to_numpy().reshape(2, -1), judged)
+
+
+def write_mapped_weak_pairs(files: Path, place: Place, weak: WeakPairs) -> None:
+    """Write the pairs for weak signals of the build whose tables of atoms lie at `place`."""
+    _write_build_files(files, place, {"weak_pair": weak.pairs, "weak_free": weak.free.to_frame("atom_id")})
+
+
+def read_mapped_weak_pairs(files: Path, place: Place) -> WeakPairs | None:
+    """Return the pairs for weak signals of the build whose tables of atoms lie at `place`; None when they are not known."""
+    if (found := _read_build_files(files, place, ("weak_pair", "weak_free"))) is None:
+        return None
+    return WeakPairs(found[0], found[1]["atom_id"])
+
+
+def _write_build_files(files: Path, place: Place, frames: dict[str, pl.DataFrame]) -> None:
+    named = _list_build_files(files, place)
+    for kind in frames:
+        named[kind].unlink(missing_ok=True)  # a night with the same atoms and other rows that dies here must not leave half of each
+    for kind, rows in frames.items():
+        _write(named[kind], rows)
+
+
+def _read_build_files(files: Path, place: Place, kinds: Sequence[str]) -> list[pl.DataFrame] | None:
+    named = _list_build_files(files, place)
     try:
-        contested, sums, judged = (_open(file).rows for file in _list_position_files(files, place))
-        return Positions(contested, sums["sum"].to_numpy().reshape(2, -1), judged)
+        return [_open(named[kind]).rows for kind in kinds]
     # ArrowInvalid, the error of a torn file, is a ValueError.
     except (OSError, ValueError):
         return None
 
 
-def _list_position_files(files: Path, place: Place) -> list[Path]:
-    """Return the files of positions, named by the atoms: equal atoms in equal positions, whichever build found them."""
+def _list_build_files(files: Path, place: Place) -> dict[str, Path]:
+    """Return the files of positions and pairs, named by the atoms: equal atoms in equal positions, whichever build found them."""
     named = [_build_file_path(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
     digest = blake2b("\n".join(named).encode(), digest_size=16).hexdigest()
-    return [files / f"{kind}-{digest}.arrow" for kind in ("place", "place_sum", "place_pair")]
+    return {kind: files / f"{kind}-{digest}.arrow" for kind in _BUILD_KINDS}
 
 
 def remove_stale_files(files: Path, place: Place) -> None:
     """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live."""
     kept = {_build_file_path(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
-    for file in set(list_folder(files)) - kept - set(_list_position_files(files, place)):
+    for file in set(list_folder(files)) - kept - set(_list_build_files(files, place).values()):
         file.unlink()
 
 

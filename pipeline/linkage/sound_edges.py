@@ -52,10 +52,13 @@ SOUND_COLUMNS = ["atom_id", "sound", "duration_ms"]
 
 def find_sound_pairs(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return the pairs a, b of atoms (SOUND_COLUMNS) with one sound, at least one in another script, at one length."""
-    numbers = pl.concat([piece.filter(pl.col("sound") != 0, pl.col("duration_ms").is_not_null()) for piece in pieces])
+    pieces = list(pieces)
+    # The last bit is that of other scripts, so both numbers of a block are looked up as they are stored.
+    few = pl.concat([piece["sound"].filter(piece["sound"] % 2 == _IS_OTHER_SCRIPT) for piece in pieces]).unique()
+    wanted = pl.concat([few, few - _IS_OTHER_SCRIPT]).implode()
+    numbers = pl.concat([piece.filter(pl.col("sound").is_in(wanted), pl.col("duration_ms").is_not_null()) for piece in pieces])
     numbers = numbers.with_columns(is_other=pl.col("sound") % 2 == _IS_OTHER_SCRIPT, block=pl.col("sound") // 2)
-    wanted = numbers.filter("is_other")["block"].unique().implode()
-    numbers = numbers.filter(pl.col("block").is_in(wanted)).filter(pl.len().over("block") <= LARGEST_BLOCK)
+    numbers = numbers.filter(pl.len().over("block") <= LARGEST_BLOCK)
     slots = numbers.with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
     others = numbers.filter("is_other").with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
     # Atoms at one length lie in one slot or in neighbours.
@@ -90,8 +93,8 @@ def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     is_possible &= ~pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
     pairs = pairs.filter(is_possible & (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS))
     pairs = pairs.filter(has_compatible_variants(pairs))
-    alike = {name: _measure_names(pairs, f"{name}_key") for name in ("artist", "title")}
-    pairs = pairs.with_columns(**alike).filter(pl.all_horizontal(pl.col(name) >= SOUND_SIMILARITY for name in alike))
+    for name in ("artist", "title"):
+        pairs = pairs.with_columns(_measure_names(pairs, f"{name}_key").alias(name)).filter(pl.col(name) >= SOUND_SIMILARITY)
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("artist") + pl.col("title")) / 2, evidence=described)
 

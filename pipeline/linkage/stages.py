@@ -34,11 +34,13 @@ from pipeline.linkage.incremental.atom_changes import find_record_changes, write
 from pipeline.linkage.incremental.edge_changes import find_changed_code_and_typo_edges, find_positions_tonight, read_untimed_keys
 from pipeline.linkage.incremental.night import Night, begin_night, read_night, record_decision
 from pipeline.linkage.incremental.recording_changes import write_changed_recordings
+from pipeline.linkage.incremental.weak_changes import find_weak_pairs_tonight
 from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
-from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions
+from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions, write_mapped_weak_pairs
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
+from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -111,7 +113,11 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
-    found = pl.concat([found, find_signal_edges(paths, atoms, _find_components(found))])
+    components = _find_components(found)
+    standing = find_standing(atoms, components)
+    weak = find_weak_pairs(atoms, standing.free) if night.base is None else find_weak_pairs_tonight(paths, atoms, night, standing.free)
+    write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
+    found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
     so_far = _find_components(found)
     # A night has added parts, so the atoms of one key no longer lie in one part. Then the few untimed keys are read
     # whole.

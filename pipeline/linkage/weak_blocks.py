@@ -34,46 +34,45 @@ NAME_NUMBERS = {
 }
 """Numbers of an atom's names and of their ends, stored (mapped_atoms.py): hashing texts is most of the cost of blocks."""
 BLOCK_COLUMNS = ["atom_id", "title", *NAME_NUMBERS, "duration_ms"]
-_NO_NAME = pl.lit("").hash()
+READING, SWAPPED = "reading", "swapped"
+REPEATED = (READING, SWAPPED)
+"""Kinds of which an atom may have one block twice."""
+NO_NAME = pl.lit("").hash()
 _SLOTS = (pl.col("duration_ms") // SLOT_MS, -1 - (pl.col("duration_ms") + SLOT_MS // 2) // SLOT_MS)
 _TITLE_ENDS, _ARTIST_ENDS = ("title_front", "title_back"), ("artist_front", "artist_back")
 
 
-def list_blocks(atoms: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield block, atom_id of each kind of block. `atoms`: BLOCK_COLUMNS."""
-    numbers = atoms.with_columns(has_artist=pl.col("artist") != _NO_NAME, **{f"slot_{place}": slot for place, slot in enumerate(_SLOTS)})
+def list_blocks(atoms: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield kind, and block, atom_id, mark of the atoms that have a block of it; a kind may come twice. `atoms`: BLOCK_COLUMNS, mark."""
+    numbers = atoms.with_columns(has_artist=pl.col("artist") != NO_NAME, **{f"slot_{place}": slot for place, slot in enumerate(_SLOTS)})
     timed = numbers.filter(pl.col("duration_ms").is_not_null())
     named, timed_named = numbers.filter("has_artist"), timed.filter("has_artist")
-    yield _number(named, "reading", ("reading",))
+    yield READING, _number(named, READING, (READING,))
     for slot in ("slot_0", "slot_1"):
-        yield _number(timed, slot, ("title", slot))
-        yield _number(timed_named, slot, ("artist", slot))
+        yield f"title {slot}", _number(timed, slot, ("title", slot))
+        yield f"artist {slot}", _number(timed_named, slot, ("artist", slot))
         for end in _TITLE_ENDS:
-            yield _number(timed, slot, (end, slot))
+            yield f"{end} {slot}", _number(timed, slot, (end, slot))
             for other in _ARTIST_ENDS:
-                yield _number(timed_named, slot, (end, other, slot))
-        yield _number(timed_named, slot, (*_ARTIST_ENDS, slot))
+                yield f"{end} {other} {slot}", _number(timed_named, slot, (end, other, slot))
+        yield f"artist ends {slot}", _number(timed_named, slot, (*_ARTIST_ENDS, slot))
     for end in _TITLE_ENDS:
-        yield _number(named, "end", ("artist", end))
+        yield f"artist {end}", _number(named, "end", ("artist", end))
         for other in _ARTIST_ENDS:
-            yield _number(named, "ends", (end, other))
+            yield f"{end} {other}", _number(named, "ends", (end, other))
     for other in _ARTIST_ENDS:
-        yield _number(named, "end", ("title", other))
-    yield _number(numbers, "ends", _TITLE_ENDS)
+        yield f"title {other}", _number(named, "end", ("title", other))
+    yield "title ends", _number(numbers, "ends", _TITLE_ENDS)
     # A title under an artist on one side, and under none on the other; and the two fields swapped.
-    yield _number(numbers, "title", ("title",))
-    yield _number(named, "swapped", ("title", "artist"))
-    yield _number(named.with_columns(title="artist", artist="title"), "swapped", ("title", "artist"))
+    yield "title", _number(numbers, "title", ("title",))
+    yield SWAPPED, _number(named, SWAPPED, ("title", "artist"))
+    yield SWAPPED, _number(named, SWAPPED, ("artist", "title"))
 
 
 def list_reading_blocks(readings: pl.DataFrame) -> pl.DataFrame:
-    """Return block, atom_id of readings (atom_id, readings: one a row)."""
-    return readings.select(block=_hash_kind("reading", ("readings",)), atom_id="atom_id")
+    """Return block, atom_id, mark of readings (atom_id, readings: one a row, mark), of the kind READING."""
+    return _number(readings, READING, ("readings",))
 
 
 def _number(numbers: pl.DataFrame, kind: str, parts: tuple[str, ...]) -> pl.DataFrame:
-    return numbers.select(block=_hash_kind(kind, parts), atom_id="atom_id")
-
-
-def _hash_kind(kind: str, parts: tuple[str, ...]) -> pl.Expr:
-    return hash_columns((pl.lit(kind), *parts))
+    return numbers.select("atom_id", "mark", block=hash_columns((pl.lit(kind), *parts)))

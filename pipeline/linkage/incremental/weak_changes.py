@@ -1,0 +1,62 @@
+"""Pairs for weak signals of a night that builds on a snapshot: those of the base, with what differs by changed atoms.
+
+Whether a pair is worth weighing depends on its two atoms, on the blocks that they share, and on whether one of them is without a code. So
+only blocks of atoms that came, went or lost their code are searched. A block may grow above the limit of searched blocks or shrink below
+it; then pairs of unchanged atoms have one block fewer or more, and a pair without a block is dropped. What must not live here: which pairs
+are worth weighing (weak_pairs.py); their bits, which depend on all atoms, are found again in every build (weak_edges.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+from pipeline.linkage import mapped_atoms
+from pipeline.linkage.block_pairs import PAIR_SCHEMA, BlockChanges, count_common_blocks, list_atom_blocks, read_readings
+from pipeline.linkage.weak_pairs import WeakPairs, filter_worth_weighing, find_weak_pairs
+
+if TYPE_CHECKING:
+    from pipeline.linkage.block_pairs import AtomSource
+    from pipeline.linkage.incremental.night import Night
+    from pipeline.linkage.mapped_atoms import MappedAtoms
+    from pipeline.paths import BuildPaths
+
+
+def find_weak_pairs_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series) -> WeakPairs:
+    """Return what `weak_pairs.find_weak_pairs` returns, from the pairs of the base if their files are there."""
+    known = mapped_atoms.read_mapped_weak_pairs(night.files, night.find_folder)
+    if known is None:
+        return find_weak_pairs(atoms, free)
+    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
+    gone, made = (change.filter(pl.col("change") == kind)["atom_id"] for kind in ("gone", "made"))
+    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free)
+
+
+def update_weak_pairs(
+    known: WeakPairs, before: AtomSource, atoms: AtomSource, changed: tuple[pl.Series, pl.Series], free: pl.Series
+) -> WeakPairs:
+    """Return the pairs worth weighing among `atoms`.
+
+    Args:
+        known: the pairs of the atoms `before`.
+        before: tables of the atoms at that time.
+        atoms: tables of the atoms now.
+        changed: ids of the atoms that are gone, and of those that were not there.
+        free: of `Standing`, now.
+    """
+    gone, made = changed
+    freed = free.filter(~free.is_in(pl.concat([known.free, made]).implode()))
+    changes = BlockChanges(made, freed, list_atom_blocks(before, read_readings(before), gone))
+    found = pl.concat([PAIR_SCHEMA.to_frame(), *count_common_blocks(atoms, free, changes)]).unique(["a", "b"])
+    # The pairs of an atom that lost its code were not known in full, so all of them are found again.
+    left = pl.concat([gone, freed]).implode()
+    is_free = pl.col("a").is_in(free.implode()) | pl.col("b").is_in(free.implode())
+    kept = known.pairs.filter(~pl.col("a").is_in(left), ~pl.col("b").is_in(left), is_free)
+    counted = kept.join(found, on=["a", "b"], how="left", suffix="_more")
+    counted = counted.select("a", "b", pl.col("blocks") + pl.col("blocks_more").fill_null(0)).filter(pl.col("blocks") > 0)
+    # A pair of unchanged atoms that gains a block and was not known failed the comparison, and fails it again.
+    new = filter_worth_weighing(found.filter(pl.col("blocks") > 0).join(kept, on=["a", "b"], how="anti"), atoms)
+    return WeakPairs(pl.concat([counted, new]).sort("a", "b"), free)

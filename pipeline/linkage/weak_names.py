@@ -1,0 +1,177 @@
+"""What the names of two atoms say by weak signals: whether they can be those of one recording, and how many bits they weigh.
+
+All of it depends on the two atoms and on how frequent their names are. What must not live here: the weights (match_weights.py), and which
+pairs are compared (weak_pairs.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from rapidfuzz import process
+from rapidfuzz.distance import OSA, Postfix, Prefix
+
+from pipeline.linkage import match_weights
+from pipeline.linkage.generic_titles import is_movement_title
+from pipeline.linkage.guards import Letters, has_compatible_variants, mark_length_differences
+from pipeline.linkage.title_parts import is_movement_of
+from pipeline.linkage.writing_systems import mark_unlike_scripts
+
+_LEAST_ARTIST_SIMILARITY = match_weights.OTHER_ARTIST_BITS[-2][0]
+"""Below it nothing makes up for another name."""
+_YEARS = r"\b(?:19|20)[0-9]{2}\b"
+
+
+def filter_possible_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the compared pairs, of alike titles and with `shares_reading`, whose names and variants can be those of one recording."""
+    found = add_name_columns(_filter_alike_artists(pairs))
+    found = found.filter((pl.any_horizontal("same_numbers", "is_longer") & pl.col("fits")) | pl.col("shares_reading"))
+    # No name is rarer than one of which there is a single atom, and no table needs fewer bits. So all others can never become edges.
+    rarest = {"title_count": pl.lit(0), "artist_count": pl.lit(0), "universe": pl.lit(match_weights.SMALLEST_UNIVERSE)}
+    weighed = add_name_bits(found.with_columns(**rarest)).with_columns(length=match_weights.weigh_durations("a_duration_ms", "b_duration_ms"))
+    return filter_reachable(weighed, match_weights.SMALLEST_UNIVERSE)
+
+
+def filter_reachable(pairs: pl.DataFrame, universe: int) -> pl.DataFrame:
+    """Return the pairs, with bits of `title`, `artist` and `length`, for which the best releases could make up what is missing."""
+    releases = match_weights.ALBUM_BITS + match_weights.PLACE_BITS + match_weights.YEAR_BITS
+    known = pl.sum_horizontal("title", "artist", "length")
+    return pairs.filter(pl.col("title").is_not_null(), known + releases >= match_weights.compute_threshold(universe))
+
+
+def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add what the comparison of names rests on: `fits`, `same_numbers`, `is_longer`, `is_movement`, `is_text`, the edits of both names."""
+    # A reading holds the numbers of its own title; behind it stand those of the album and of the year.
+    same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
+    fits = pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs)
+    is_longer = match_weights.is_contained("a_title_key", "b_title_key") & ~pl.col("shares_reading")
+    # Years that a longer title adds are those of an edition: `Title 2014 Label`.
+    one, other = (pl.col(f"{side}_number_key").str.replace_all(_YEARS, "").str.strip_chars() for side in ("a", "b"))
+    is_movement = is_movement_of()
+    pairs = pairs.with_columns(
+        fits=fits,
+        same_numbers=same_numbers | (is_longer & (one == other)) | is_movement,
+        is_longer=is_longer,
+        is_movement=is_movement,
+        is_text=(pl.col("a_artist_key") == "") & (pl.col("b_artist_key") == ""),
+        **{f"{name}_edits": count_edits(pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]) for name in ("title", "artist")},
+    )
+    return pairs.with_columns(**{f"{name}_edits_replace": _mark_replaced_words(pairs, name) for name in ("title", "artist")})
+
+
+def add_name_bits(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add `title` (null: another title) and `artist`, in bits. `pairs`: as of `add_name_columns`, with counts of names and `universe`."""
+    return _weigh_readings(_weigh_names(pairs))
+
+
+def count_edits(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Return the edit distances of two columns of texts."""
+    return pl.Series(process.cpdist(one.to_list(), other.to_list(), scorer=OSA.distance, dtype=np.int64))
+
+
+def are_titles_alike(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Return whether two titles differ by typing errors, or one begins with the other; those of the same letters are not looked for."""
+    texts = pl.DataFrame({"a_title_key": one, "b_title_key": other, "edits": count_edits(one, other)})
+    return texts.select(match_weights.is_near("a_title_key", "b_title_key", "edits") | _is_beginning("title")).to_series()
+
+
+def mark_movements(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Mark the titles of which one ends with the other, and that is a movement."""
+    a, b = pl.col("a"), pl.col("b")
+    pairs = pl.DataFrame({"a": one, "b": other})
+    places = pairs.select(a.str.ends_with(b) | b.str.ends_with(a)).to_series().arg_true()
+    shorter = pairs[places].select(pl.when(a.str.len_chars() < b.str.len_chars()).then(a).otherwise(b))
+    return pl.repeat(value=False, n=len(one), dtype=pl.Boolean, eager=True).scatter(places, shorter.select(is_movement_title(pl.col("a")))["a"])
+
+
+def _filter_alike_artists(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs whose artists weigh something: another name rules out all that the other signals say."""
+    one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
+    edits = count_edits(pairs["a_artist_key"], pairs["b_artist_key"])
+    similarity = 1 - edits / pl.max_horizontal(one.str.len_chars(), other.str.len_chars())
+    is_sure = (similarity >= _LEAST_ARTIST_SIMILARITY) | (one == "") | (other == "") | pl.col("shares_reading")
+    is_alike = pairs.select(is_sure).to_series()
+    doubtful = pairs.filter(~is_alike).with_columns(artist_edits=edits.filter(~is_alike))
+    unlike = pl.Series(mark_unlike_scripts(doubtful["a_artist_key"], doubtful["b_artist_key"]))
+    likeness = match_weights.is_near("a_artist_key", "b_artist_key", "artist_edits") | _is_beginning("artist")
+    likeness |= _do_names_overlap() | _has_same_letters(doubtful, "artist") | _are_fields_swapped() | unlike
+    return pairs.filter(is_alike.scatter((~is_alike).arg_true(), doubtful.select(likeness).to_series()))
+
+
+def _has_same_letters(pairs: pl.DataFrame, name: str) -> pl.Series:
+    one, other = (Letters.of(pairs[f"{side}_{name}_key"]) for side in ("a", "b"))
+    return pl.Series((one.lengths == other.lengths) & (one.sets == other.sets))
+
+
+def _is_beginning(name: str) -> pl.Expr:
+    one, other = pl.col(f"a_{name}_key"), pl.col(f"b_{name}_key")
+    is_long = pl.min_horizontal(one.str.len_chars(), other.str.len_chars()) >= match_weights.CONTAINED_FROM
+    return is_long & (one.str.starts_with(other) | other.str.starts_with(one))
+
+
+def _are_fields_swapped() -> pl.Expr:
+    return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
+
+
+def _do_names_overlap() -> pl.Expr:
+    return pl.col("a_names").list.set_intersection("b_names").list.len() > 0
+
+
+def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
+    title = match_weights.weigh_names("a_title_key", "b_title_key", "title_edits", "title_count")
+    artist = match_weights.weigh_names("a_artist_key", "b_artist_key", "artist_edits", "artist_count", match_weights.CONTAINED_ARTIST_BITS)
+    is_missing = (pl.col("a_artist_key") == "") | (pl.col("b_artist_key") == "")
+    unlike = pl.Series(mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]))
+    longer = pl.max_horizontal(pl.col(f"{side}_artist_key").str.len_chars() for side in ("a", "b"))
+    similarity = 1 - pl.col("artist_edits") / longer
+    artist = (
+        pl.when("is_text")
+        .then(0.0)
+        .when(is_missing)
+        .then(match_weights.MISSING_ARTIST_BITS)
+        .when(unlike)
+        .then(match_weights.OTHER_SCRIPT_BITS)
+        .otherwise(
+            pl.coalesce(
+                pl.max_horizontal(artist, pl.when(_do_names_overlap()).then(match_weights.SHARED_NAME_BITS)),
+                match_weights.weigh_unlike_artists(similarity),
+            )
+        )
+    )
+    both = 2 * match_weights.MOST_NAME_BITS - match_weights.SWAPPED_BITS
+    return pairs.with_columns(
+        title=pl.when(_are_fields_swapped()).then(both / 2).when("is_movement").then(match_weights.MOVEMENT_BITS).otherwise(title),
+        artist=pl.when(_are_fields_swapped()).then(both / 2).otherwise(artist),
+    )
+
+
+def _weigh_readings(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Weigh the pairs that share a reading: the text of one side holds the title and the artist of the other."""
+    if not pairs["shares_reading"].any():
+        return pairs
+    lengths = process.cpdist(pairs["a_title_key"].to_list(), pairs["b_title_key"].to_list(), scorer=Prefix.similarity, dtype=np.int64)
+    prefix = pl.col("a_title_key").str.head(pl.lit(pl.Series(lengths)))
+    most = pl.when("is_text").then(match_weights.MOST_TEXT_BITS).otherwise(match_weights.MOST_NAME_BITS)
+    title = pl.min_horizontal(match_weights.weigh_letters(pl.coalesce("read_title", prefix)), most)
+    # Two texts share readings by their first words alone: `The Nutcracker Suite`. So most of the shorter one must agree, and all versions.
+    shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
+    is_whole = pl.lit(pl.Series(lengths)) >= shorter * match_weights.TEXT_SHARE
+    is_one_text = is_whole & match_weights.has_same_versions("a_title_key", "b_title_key")
+    title = pl.when(~pl.col("is_text") | is_one_text).then(pl.max_horizontal("title", title))
+    # The words behind a title may be an album's: `Song Artist Live in Paris`.
+    doubt = match_weights.READING_BITS + pl.when("fits").then(0.0).otherwise(match_weights.OTHER_VARIANT_BITS)
+    bits = [match_weights.weigh_letters(pl.col(f"{side}_artist_key")) for side in ("a", "b")]
+    artist = pl.min_horizontal(pl.max_horizontal(bits), pl.lit(match_weights.MOST_NAME_BITS)) - doubt
+    return pairs.with_columns(
+        title=pl.when("shares_reading").then(title).otherwise("title"), artist=pl.when("shares_reading").then(artist).otherwise("artist")
+    )
+
+
+def _mark_replaced_words(pairs: pl.DataFrame, name: str) -> pl.Series:
+    """Mark the pairs in which the names differ in one place by another word."""
+    one, other = (pairs[f"{side}_{name}_key"] for side in ("a", "b"))
+    texts = one.to_list(), other.to_list()
+    same = sum(process.cpdist(*texts, scorer=scorer, dtype=np.int64) for scorer in (Prefix.similarity, Postfix.similarity))
+    longer = np.maximum(one.str.len_chars().to_numpy(), other.str.len_chars().to_numpy()).astype(np.int64)
+    edits = pairs[f"{name}_edits"].to_numpy()
+    return pl.Series((edits > match_weights.MOST_SLIPS) & (edits >= match_weights.REPLACED_SHARE * (longer - same)))
