@@ -28,7 +28,8 @@ def filter_possible_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     found = found.filter((pl.any_horizontal("same_numbers", "is_longer") & pl.col("fits")) | pl.col("shares_reading"))
     # No name is rarer than one of which there is a single atom, and no table needs fewer bits. So all others can never become edges.
     rarest = {"title_count": pl.lit(0), "artist_count": pl.lit(0), "universe": pl.lit(match_weights.SMALLEST_UNIVERSE)}
-    weighed = add_name_bits(found.with_columns(**rarest)).with_columns(length=match_weights.weigh_durations("a_duration_ms", "b_duration_ms"))
+    weighed = add_name_bits(found.with_columns(**rarest))
+    weighed = weighed.with_columns(length=match_weights.weigh_durations("a_duration_ms", "b_duration_ms"))
     return filter_reachable(weighed, match_weights.SMALLEST_UNIVERSE)
 
 
@@ -80,8 +81,9 @@ def mark_movements(one: pl.Series, other: pl.Series) -> pl.Series:
     a, b = pl.col("a"), pl.col("b")
     pairs = pl.DataFrame({"a": one, "b": other})
     places = pairs.select(a.str.ends_with(b) | b.str.ends_with(a)).to_series().arg_true()
-    shorter = pairs[places].select(pl.when(a.str.len_chars() < b.str.len_chars()).then(a).otherwise(b))
-    return pl.repeat(value=False, n=len(one), dtype=pl.Boolean, eager=True).scatter(places, shorter.select(is_movement_title(pl.col("a")))["a"])
+    shorter = pairs[places].select(title=pl.when(a.str.len_chars() < b.str.len_chars()).then(a).otherwise(b))
+    are_movements = shorter.select(is_movement_title(pl.col("title"))).to_series()
+    return pl.repeat(value=False, n=len(one), dtype=pl.Boolean, eager=True).scatter(places, are_movements)
 
 
 def _filter_alike_artists(pairs: pl.DataFrame) -> pl.DataFrame:

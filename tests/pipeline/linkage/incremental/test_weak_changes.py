@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ARTISTS = ("", "abba", "theabba", "chermusic", "chermusik", "didoarmstrong", "didoarmstong", "dido", "周杰倫", "kirovorchestra")
-TITLES = ("takeonme", "takeonmee", "anotherday", "anotherdayinparadise", "feverfever", "neverfever", "abba", "晴天", "allegro", "symphoniaallegro")
+TITLES = (
+    "takeonme",
+    "takeonmee",
+    "anotherday",
+    "anotherdayinparadise",
+    "feverfever",
+    "neverfever",
+    "abba",
+    "晴天",
+    "allegro",
+    "missaallegro",
+)
 VARIANTS = ("", "", "", "live", "radio")
 LENGTHS = (None, 200_000, 201_500, 204_000, 216_000)
 MIXED = 3
