@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
-_PLACEHOLDER_TEXT = r"(?i:^\W*n/a\W*$)|^Artist$"
-"""Placeholders only as they are written: `Na` is a name, and `The Artist` was one."""
+_PLACEHOLDER_TEXT = r"(?i)^\W*n/a\W*$"
+"""A placeholder only as it is written: `Na` is a name."""
 _CUT = "\x1f"
 _JOINT = f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}"
 _NONE = -1

@@ -79,7 +79,7 @@ def test_record_without_artists_is_credited_to_its_display_string() -> None:
         ("N/A", ""),
         ("n/a", ""),
         ("<unknown>", ""),
-        ("Artist", ""),
+        ("Artist", "artist"),
         ("NA", "na"),
         ("ARTIST", "artist"),
         ("The Artist", "artist"),
