@@ -21,4 +21,4 @@ def test_credits_are_exact_after_a_fault_somewhere(place: Path) -> None:
 @pytest.mark.long
 def test_credits_are_exact_whatever_fails(place: Path) -> None:
     harness = Harness(Charging(), place / "all-charging")
-    harness.run(harness.faults()).require_none()
+    harness.run(harness.cover()).require_none()

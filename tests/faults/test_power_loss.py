@@ -40,4 +40,4 @@ def test_power_loss_somewhere_takes_nothing_that_was_promised(
 @pytest.mark.parametrize("kind", [Publishing, RollingBack, Pruning, Landing, LinkedLanding, LandingPruned, Staging, Charging])
 def test_power_loss_anywhere_takes_nothing_that_was_promised(kind: type[Scenario], template: Path, place: Path) -> None:
     loss = PowerLoss(_scenario(kind, template), place / f"power-all-{kind.__name__}")
-    loss.run(loss.cuts()).require_none()
+    loss.run(loss.cover()).require_none()
