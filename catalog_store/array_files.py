@@ -48,6 +48,15 @@ class ArrayWriter:
         self._file.close()
 
 
+def write_array(path: Path, values: NDArray[np.generic]) -> None:
+    """Write a one-dimensional array as a .npy file.
+
+    `numpy.save` writes through a buffer of C and ignores an error when that is flushed: on a full disk it leaves a short file and succeeds.
+    """
+    with ArrayWriter(path, values.dtype) as writer:
+        writer.append(values)
+
+
 class TextWriter:
     """Write texts one after the other into `<name>.bin`, and where each one begins into `<name>_starts.npy`."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.array_files import ArrayWriter
+from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unheard_expr
 from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.posting_lists import write_lists
@@ -55,7 +55,7 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
     write("genre_tracks", partial(_read_genre_pairs, tables, track_ranks))
     write("label_tracks", partial(_read_label_pairs, tables, track_ranks, labels))
     write("artist_tracks", partial(_read_artist_pairs, tables, track_ranks))
-    np.save(folder / "track_ranks.npy", track_ranks)
+    write_array(folder / "track_ranks.npy", track_ranks)
     # Four bytes per id, no longer needed while releases are sorted.
     del track_ranks
     release_ranks = _write_releases(tables, folder)
@@ -98,18 +98,18 @@ def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
         .select("id", "stamp", pl.col("unheard").fill_null(LEAST_HEARD))
         .sort("stamp", "unheard", "id", descending=[True, False, False])
     )
-    np.save(folder / "release_unheard.npy", releases["unheard"].to_numpy())
+    write_array(folder / "release_unheard.npy", releases["unheard"].to_numpy())
     return _write_order(folder, "release", releases)
 
 
 def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.uint32]:
     ids = ordered["id"].to_numpy()
     largest = int(ids.max(initial=0))
-    np.save(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest)))
+    write_array(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest)))
     segments = ordered["stamp"].rle().struct.unnest()
-    np.save(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
+    write_array(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
     starts = np.concatenate([[0], np.cumsum(segments["len"].to_numpy(), dtype=np.int64)])
-    np.save(folder / f"{kind}_starts.npy", starts.astype(np.uint32))
+    write_array(folder / f"{kind}_starts.npy", starts.astype(np.uint32))
     # An array by id instead of a dictionary: ids come from a registry that counts up, so gaps are few.
     ranks = np.full(largest + 1, NO_RANK, dtype=np.uint32)
     ranks[ids] = np.arange(len(ids), dtype=np.uint32)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.array_files import map_array, map_bytes
+from catalog_store.array_files import map_array, map_bytes, write_array
 from catalog_store.errors import BodyDamagedError
 
 if TYPE_CHECKING:
@@ -130,5 +130,5 @@ def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tu
     # The end of the last frame is one more entry: the reader takes it as the beginning of the id behind.
     every = np.concatenate([*begins, np.array([position], dtype=np.uint64)])
     anchors = every[:: 1 << _ANCHOR_BITS]
-    np.save(folder / f"{name}_anchors.npy", anchors)
-    np.save(folder / f"{name}_offsets.npy", (every - np.repeat(anchors, 1 << _ANCHOR_BITS)[: len(every)]).astype(np.uint32))
+    write_array(folder / f"{name}_anchors.npy", anchors)
+    write_array(folder / f"{name}_offsets.npy", (every - np.repeat(anchors, 1 << _ANCHOR_BITS)[: len(every)]).astype(np.uint32))

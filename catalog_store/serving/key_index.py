@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.array_files import ArrayWriter, map_array
+from catalog_store.array_files import ArrayWriter, map_array, write_array
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import BULK_MINIMUM
 from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key
@@ -125,7 +125,7 @@ def _write_arrays(spills: list[Path], folder: Path, bits: int, ids: NDArray[np.u
             tags.append((entries["hash"] >> np.uint64(_HASH_BITS - bits - _TAG_BITS) & np.uint64(_TAG_MASK)).astype(np.uint16))
             found.append(ids[entries["rank"]])
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        np.save(folder / "starts.npy", starts.astype(choose_unsigned(found.length)))
+        write_array(folder / "starts.npy", starts.astype(choose_unsigned(found.length)))
 
 
 def _append(spill: Path, entries: NDArray[np.void]) -> None:

@@ -72,15 +72,25 @@ def test_every_module_says_what_it_is_for() -> None:
     assert bare == []
 
 
-def test_packages_list_folders_so_that_an_unreadable_one_is_an_error() -> None:
-    globs = [
+def _find_calls(methods: set[str]) -> list[str]:
+    """Return the places in all packages that call a method of one of these names."""
+    return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"glob", "iglob", "rglob"}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods
     ]
-    assert globs == [], "a glob takes an unreadable folder for an empty one: use catalog_store/folder_listing.py"
+
+
+def test_packages_list_folders_so_that_an_unreadable_one_is_an_error() -> None:
+    found = _find_calls({"glob", "iglob", "rglob"})
+    assert found == [], "a glob takes an unreadable folder for an empty one: use catalog_store/folder_listing.py"
+
+
+def test_packages_write_arrays_so_that_a_full_disk_is_an_error() -> None:
+    found = _find_calls({"tofile", "save", "savez", "savez_compressed"})
+    assert found == [], "NumPy ignores the error of its last write: use catalog_store/array_files.py"
 
 
 def test_makefile_stays_a_list_of_one_line_recipes() -> None:
