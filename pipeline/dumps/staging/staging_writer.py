@@ -275,7 +275,12 @@ class StagingWriter:
         if self.folder.exists():
             self.folder.rename(retired)
         self._pending.rename(self.folder)
-        flush_folder(self.folder.parent)
+        try:
+            flush_folder(self.folder.parent)
+        except OSError:
+            # Power may still take the new name back. So the tables of before stay, as the error says.
+            self.folder.rename(self._pending)
+            raise
         shutil.rmtree(retired, ignore_errors=True)
 
     def _finish(self) -> None:
