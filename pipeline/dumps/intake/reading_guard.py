@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import errno
 import lzma
+import os
 import sqlite3
 import tarfile
 import traceback
@@ -53,8 +54,12 @@ _READING = (
     OverflowError,
     RecursionError,
 )
-_OF_THIS_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM)
-_MACHINE_WORDS = ("No space left on device", "Disk quota exceeded", "Too many open files", "Cannot allocate memory", "Permission denied")
+_OF_THIS_MACHINE = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM),
+    *(errno.EIO, errno.EROFS, errno.ESTALE, errno.ENODEV),
+)
+"""A sector that cannot be read (EIO) is a disk of this machine, too: bytes that a publisher got wrong can be read."""
+_MACHINE_WORDS = tuple(os.strerror(code) for code in _OF_THIS_MACHINE)
 """Messages of the system. Rust and C++ libraries pass these on without the error number."""
 _MESSAGE_CHARACTERS = 500
 _LOOK = (
