@@ -13,8 +13,8 @@ from catalog_store.name_keys.folding import is_bare
 
 _DOTTED_GUEST = r"[ (\[]*feat\. ?|[ (\[]+ft\. ?"
 """Japanese credits leave out the space behind `feat.`, and the one before it."""
-_CROSS = " ?[\u00d7\u2715\u2716] ?"
-"""Crosses join names without spaces, too."""
+_CROSS = " ?[\u00d7\u2715\u2716\u2661\u2665\u2764] ?"
+"""Crosses and hearts join names without spaces, too: `m-flo♥BoA`."""
 GUEST_SEPARATOR = rf"{_DOTTED_GUEST}|[ (\[]+(?:feat|ft|featuring|with|starring) | w/ ?"
 """The text behind it is a guest."""
 _WORDS = r"and|x|vs\.?|versus|with|feat\.?|ft\.?|featuring|starring"

@@ -48,12 +48,15 @@ _SMOOTHED = (
     *(("shch", "S"), ("sch", "S"), ("tch", "C"), ("sh", "S"), ("ch", "C"), ("zh", "S"), ("kh", "h"), ("gh", "g"), ("ph", "f"), ("th", "t")),
     *(("ts", "C"), ("tz", "C"), ("ck", "k"), ("ks", "x"), ("yi", "i"), ("iy", "i"), ("ou", "o"), ("eo", "o"), ("eu", "u"), ("ae", "e")),
     *(("c", "k"), ("q", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s")),
+    *zip("0123456789", ("sero", "one", "tvo", "tre", "for", "five", "six", "seven", "eigt", "nine"), strict=True),
 )
+"""Letters of one sound as one. A digit sounds like its English name, because keys hold `5` for `Five`: `ピチカート・ファイヴ`."""
 _SKELETON = (
     *(("tch", "k"), ("kh", ""), ("ch", "k"), ("ts", "k"), ("tz", "k"), ("dz", "k"), ("dj", "k")),
     *((letter, "k") for letter in "gcqsxz"),
     *(("d", "t"), ("b", "p"), ("f", "p"), ("v", "p"), ("l", "r")),
     *((letter, "") for letter in "aeiouyjhw"),
+    *zip("0123456789", ("kr", "n", "t", "tr", "pr", "p", "k", "kpn", "kt", "n"), strict=True),
 )
 """Consonants that spellings exchange (`Čorba`, `Chorba`; `Julija`, `Yulia`) as one letter, without vowels."""
 _REPEATED = re.compile(r"(.)\1+")

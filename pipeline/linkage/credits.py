@@ -17,6 +17,7 @@ import polars as pl
 
 from catalog_store.name_keys import build_name_key_expr, build_name_key_series, compact_expr, fold_series
 from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, SPACED, TIGHT_SEPARATOR
+from catalog_store.name_keys.spellings import unify_spellings_series
 from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.sorted_runs import build_lists, find_run_starts
@@ -29,6 +30,8 @@ _PLACEHOLDER_TEXT = r"(?i)^\W*n/a\W*$"
 """A placeholder only as it is written: `Na` is a name."""
 _CUT = "\x1f"
 _JOINT = f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}"
+_NICKNAME = r"^([^\"]*[^ \"]) \"[^\"]+\" ([^ \"][^\"]*)$"
+"""`Missy "Misdemeanor" Elliott`, but not `"Weird Al" Yankovic`: only a nickname between two names may be missing."""
 _NONE = -1
 _NUMBER_BITS, _NUMBER = 32, (1 << 32) - 1
 """Bits of the number of a key, below the row, in one packed number."""
@@ -156,9 +159,9 @@ def derive_name_forms(names: pl.Series) -> pl.DataFrame:
 
 
 def _derive_forms(names: pl.Series) -> pl.DataFrame:
-    folded = fold_series(names)
+    folded = fold_series(names).str.replace(_NICKNAME, "${1} ${2}")
     keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": build_name_key_series(names, folded)})
-    keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
+    keyed = keyed.with_columns(unify_spellings_series(keyed["name_key"])).with_columns(compact_expr(pl.col("name_key")))
     is_placeholder = pl.col("name_key").is_in(PLACEHOLDERS) | pl.col("name").str.contains(_PLACEHOLDER_TEXT)
     keyed = keyed.with_columns(name_key=pl.when(is_placeholder).then(pl.lit("")).otherwise("name_key"))
     spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_SEPARATOR, SPACED))
@@ -169,7 +172,8 @@ def _derive_forms(names: pl.Series) -> pl.DataFrame:
 def _split_parts(joined: pl.DataFrame) -> pl.DataFrame:
     """Return name, parts of joined strings (name, folded)."""
     parts = joined.select("name", part=pl.col("folded").str.replace_all(_JOINT, _CUT).str.split(_CUT)).explode("part", empty_as_null=False)
-    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(build_name_key_expr(pl.col("part"))))
+    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=build_name_key_expr(pl.col("part")))
+    parts = parts.with_columns(unify_spellings_series(parts["part"])).with_columns(compact_expr(pl.col("part")))
     return parts.group_by("name", maintain_order=True).agg(parts="part")
 
 

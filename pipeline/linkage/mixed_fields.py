@@ -14,6 +14,7 @@ import re
 import polars as pl
 
 from catalog_store.name_keys import build_title_keys_frame, compact_expr
+from catalog_store.name_keys.spellings import unify_spellings_series
 from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.credits import derive_name_forms
 
@@ -180,7 +181,9 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
     if listed.is_empty():
         return pl.repeat(None, rows.height, dtype=pl.List(pl.UInt64), eager=True)
     titles = listed["title"].unique(maintain_order=True)
-    keys = build_title_keys_frame(titles).select(title_key=compact_expr(pl.col("core")), variant="variant").with_columns(title=titles)
+    keys = build_title_keys_frame(titles)
+    keys = keys.with_columns(unify_spellings_series(keys["core"]), title=titles)
+    keys = keys.select("title", "variant", title_key=compact_expr(pl.col("core")))
     names = derive_name_forms(listed["name"].drop_nulls().unique()).select("name", "name_key")
     listed = listed.join(keys, on="title").join(names, on="name", how="left")
     listed = listed.with_columns(artist_key=pl.coalesce("name_key", "artist_key")).filter(pl.col("artist_key") != "")

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import build_title_keys_frame, compact_expr, compose_display_title_expr
+from catalog_store.name_keys.spellings import drop_article_expr, unify_spellings_series
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from pipeline.linkage.atoms import choose_stand_in_artist
 from pipeline.linkage.credits import list_credits, number_name, read_lead_artists
@@ -100,7 +101,10 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
     """Return title_key, stem_key, number_key and variant of each title."""
     # A slice repeats titles: singles, albums and compilations hold the same song.
     first, inverse = _find_distinct(shown)
-    keys = build_title_keys_frame(shown.gather(first)).with_columns(
+    keys = build_title_keys_frame(shown.gather(first))
+    keys = keys.with_columns(unify_spellings_series(keys[name]) for name in ("core", "stem"))
+    # A stem is what a title may leave out: `The Model` itself must not lie in `Das Model`.
+    keys = keys.with_columns(drop_article_expr(pl.col("stem"))).with_columns(
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
         title_key=compact_expr(pl.col("core")),
         stem_key=compact_expr(pl.col("stem")),

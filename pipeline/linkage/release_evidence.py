@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.name_keys import build_title_keys_frame, compact_expr
+from catalog_store.name_keys.spellings import drop_article_expr, unify_spellings_series
 from catalog_store.record_keys.numbers import release_number
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
         + [rows.select("release", "title", "release_date") for rows in numbered]
     )
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
-    known = known.with_columns(album=build_title_keys_frame(known["title"]).select(compact_expr(pl.col("stem")).hash()).to_series())
+    stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
+    known = known.with_columns(album=stems.to_frame().select(compact_expr(drop_article_expr(pl.col("stem"))).hash()).to_series())
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
     rows = listed.join(known.select("release", "album", year=year), on="release", how="left")
     grouped = rows.group_by("atom_id").agg(
