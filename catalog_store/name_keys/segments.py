@@ -14,7 +14,7 @@ from catalog_store.name_keys import version_words
 from catalog_store.name_keys.folding import compact, extract_words, fold
 from catalog_store.name_keys.part_numbers import is_numeral
 from catalog_store.name_keys.spelling_correction import KNOWN_WORDS, correct_unambiguous, correct_words
-from catalog_store.name_keys.version_notes import Tags, read_version
+from catalog_store.name_keys.version_notes import YEAR, Tags, read_version
 from catalog_store.name_keys.version_words import COSMETIC, FUNCTION_WORDS
 
 BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
@@ -175,7 +175,7 @@ def _normalize_words(text: str) -> str:
 def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
     """Read notes side by side (`Re-Recorded / Remastered`) if each is readable; otherwise read the whole as one note."""
     # `AC/DC Remix` shows that a slash may be part of a name, so pieces count only if every one of them has a reading.
-    pieces = [piece for piece in _PIECES.split(text) if extract_words(piece)]
+    pieces = _join_years([piece for piece in _PIECES.split(text) if extract_words(piece)])
     if len(pieces) > 1:
         read = [_read_piece(piece) for piece in pieces]
         known = [tags for tags in read if tags is not None]
@@ -184,6 +184,17 @@ def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
     tags = read_version(tokens, is_set_off=True)
     # `Live, Budokan` is `Live at Budokan` with a comma.
     return read_version(["live", "at", *tokens[1:]], is_set_off=True) if tags is None and _LIVE_COMMA.match(text) else tags
+
+
+def _join_years(pieces: list[str]) -> list[str]:
+    """Return the pieces, each year joined to the piece before it: `Take 1 / Live at the Village Vanguard / 1961`."""
+    joined = pieces[:1]
+    for piece in pieces[1:]:
+        if YEAR.match(piece.strip()):
+            joined[-1] += f" {piece.strip()}"
+        else:
+            joined.append(piece)
+    return joined
 
 
 def _read_piece(piece: str) -> Tags | None:

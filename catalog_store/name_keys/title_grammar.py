@@ -2,8 +2,8 @@ r"""The grammar of titles: a title -> core (the song), stem (no bracketed subtit
 
 `I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`. Segments
 are marked with U+001F (which folding never lets through) and read one by one. A title's first segment is its base and is never a version
-note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`. Columns are read in
-expressions, each distinct segment once. The few difficult titles go through `build_title_keys` one by one.
+note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base, and not to the stem: `(I Can't) Wait`.
+Columns are read in expressions, each distinct segment once. The few difficult titles go through `build_title_keys` one by one.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
 
+SHORTEST_STEM = 4
+"""In letters, of a song behind a leading bracket: `(Can't) Go` is no `Go`."""
+
+
 class TitleKeys(NamedTuple):
     """The keys of a title. Only `core` is always set, except for a blank title.
 
@@ -86,6 +90,7 @@ def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
         return TitleKeys(folded, folded, "", "", "")
     folded = repair_title(folded)
     base, *segments = _mark_segments(folded).split(_MARKER)
+    bare_base = _read_behind_bracket(folded) or base
     read = [read_segment(segment) for segment in segments]
     song = extract_words(base)
     core = extract_words(" ".join(filter(None, [song, *(part.kept for part in read)]))) or compact(base)
@@ -95,7 +100,7 @@ def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
         return TitleKeys(core, core, "", "", "")
     # Text behind a dash stays in the stem; only bracketed text may be a subtitle.
     outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
-    stem, _ = strip_bare_notes(extract_words(" ".join(filter(None, [song, *outside]))) or core)
+    stem, _ = strip_bare_notes(extract_words(" ".join(filter(None, [extract_words(bare_base), *outside]))) or core)
     core, at_end = strip_bare_notes(core)
     return TitleKeys(
         core=number_parts(core),
@@ -107,9 +112,21 @@ def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
 
 
 def _mark_segments(folded: str) -> str:
+    return _LEADING_BRACKET_RE.sub(r"\1 ", _set_off_segments(folded))
+
+
+def _set_off_segments(folded: str) -> str:
     for pattern, into in _SET_OFF_RE:
         folded = pattern.sub(into, folded)
-    return _LEADING_BRACKET_RE.sub(r"\1 ", folded)
+    return folded
+
+
+def _read_behind_bracket(folded: str) -> str:
+    """Return the song behind a leading bracket, `Satisfaction` of `(I Can't Get No) Satisfaction`; empty when there is none."""
+    if not folded.startswith(tuple(OPENING)):
+        return ""
+    behind = _LEADING_BRACKET_RE.sub("", _set_off_segments(folded), count=1).split(_MARKER)[0].strip(" ")
+    return behind if len(compact(extract_words(behind))) >= SHORTEST_STEM else ""
 
 
 def split_title_segments(title: str) -> list[str]:
@@ -175,6 +192,7 @@ _KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
 def _is_careful() -> pl.Expr:
     """Return whether only `build_title_keys` reads a title right: a few in a hundred."""
     return pl.any_horizontal(
+        "is_whole",
         pl.col("core") == "",
         pl.col("core").str.contains(" n ", literal=True),
         pl.col("shown").str.contains(ENTITY),

@@ -34,6 +34,8 @@ def are_variants_compatible(one: str, other: str) -> bool:
     if one == other:
         return True
     names, others = _read_names(one), _read_names(other)
+    if "unplugged" in names or "unplugged" in others:
+        names, others = _read_unplugged(names), _read_unplugged(others)
     if names.keys() != others.keys():
         return False
     return all(_are_names_compatible(name, others[kind], is_place=kind == "live") for kind, name in names.items())
@@ -50,11 +52,28 @@ def _read_names(variant: str) -> dict[str, str]:
     return {kind: name for kind, _, name in (tag.partition(":") for tag in variant.split("+") if tag)}
 
 
+def _read_unplugged(names: dict[str, str]) -> dict[str, str]:
+    """Return the kinds with an unplugged session as the acoustic concert that it is: `Unplugged`, `Acoustic (Live)`."""
+    place = names.get("unplugged") or names.get("live", "")
+    kinds = {kind: name for kind, name in names.items() if kind not in {"unplugged", "acoustic"}}
+    return kinds | {"live": place} if "unplugged" in names else kinds
+
+
 def _are_names_compatible(one: str, other: str, *, is_place: bool) -> bool:
-    if not one or not other or one in other or other in one:
+    if not one or not other or _is_contained(one, other) or _is_contained(other, one):
         return True
     # Platforms write place and date in any order: `Live at Budokan, 1999`, `live, 1999-05-01: Budokan, Tokyo`.
     return is_place and (_holds_runs(one, other) or _holds_runs(other, one))
+
+
+def _is_contained(inner: str, outer: str) -> bool:
+    """Return whether a name lies in another one, and no number is cut: take 1 is not take 12."""
+    place = outer.find(inner)
+    if place < 0:
+        return False
+    behind = outer[place + len(inner) :]
+    is_cut = (inner[:1].isdigit() and outer[:place][-1:].isdigit()) or (inner[-1:].isdigit() and behind[:1].isdigit())
+    return not is_cut or _is_contained(inner, outer[place + 1 :])
 
 
 def _holds_runs(outer: str, inner: str) -> bool:

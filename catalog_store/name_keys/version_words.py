@@ -23,7 +23,8 @@ _COSMETIC = {
     "bonus": "bonus track | bonus | bonus version | bonus track version | hidden track | hidden bonus track | exclusive | exclusive track | pre order exclusive"
     " | digital bonus track | bonus cut | previously unreleased | unreleased | previously unreleased version",
     "edition": "deluxe | deluxe edition | deluxe version | deluxe mix | expanded edition | special edition | anniversary edition | anniversary version"
-    " | anniversary | limited edition | super deluxe | super deluxe edition",
+    " | anniversary | limited edition | super deluxe | super deluxe edition"
+    " | rudy van gelder edition | rvg edition | rudy van gelder | keepnews collection | original jazz classics",
     "video": "mv | m v | pv | official mv | official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"
     " | lyric video | lyrics | official visualizer | visualizer | clip officiel | video oficial | hd | hq | 4k",
     "soundtrack": "soundtrack | soundtrack version | original soundtrack | original motion picture soundtrack | motion picture soundtrack | original score"

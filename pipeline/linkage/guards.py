@@ -180,12 +180,13 @@ def can_be_one_recording(one: str, other: str) -> bool:
 
 
 def is_length_difference(one: str, other: str) -> bool:
-    """Return whether two variants name only lengths of the song: `radio` and nothing, `edit` and `radio`."""
-    return all(LENGTH_KINDS.issuperset(variant.split("+")) for variant in (one, other) if variant)
+    """Return whether two variants differ only in lengths of the song: `radio` and nothing, `radio+remix:x` and `remix:x`."""
+    rest = ["+".join(tag for tag in variant.split("+") if tag not in LENGTH_KINDS) for variant in (one, other)]
+    return can_be_one_recording(*rest)
 
 
 def mark_length_differences(pairs: pl.DataFrame) -> pl.Expr:
-    """Return whether the variants of compared pairs name only lengths of the song, while the durations are equal."""
+    """Return whether the variants of compared pairs differ only in lengths of the song, while the durations are equal."""
     lengths = pairs.select("a_variant", "b_variant").unique()
     lengths = lengths.with_columns(is_length_only=pl.Series([is_length_difference(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
     matched = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
@@ -215,7 +216,7 @@ def is_title_close() -> pl.Expr:
     """Return whether titles are alike in letters or sound, a subtitle is missing, or one is translated; numbers must agree."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
-    contained = _contains(one, other) | _contains(other, one)
+    contained = _contains(one, other) | _contains(other, one) | _is_turned(one, other)
     at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
     # A translated title proves nothing by itself, so the artist must be the same.
     is_known = _do_names_overlap() | pl.col("artists_sound_alike") | _is_all_translated()

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from catalog_store.name_keys import (
     build_title_keys,
+    build_title_keys_frame,
     split_title_segments,
 )
 
@@ -87,6 +89,21 @@ def test_guests_named_in_the_title_are_credits_and_not_part_of_it(title: str, cr
 )
 def test_two_spellings_of_one_title_share_a_key(one: str, other: str) -> None:
     assert build_title_keys(one)[:2] == build_title_keys(other)[:2]
+
+
+@pytest.mark.parametrize(
+    ("title", "stem"),
+    [
+        ("(I Can't Get No) Satisfaction - Live", "satisfaction"),
+        ("(Sittin' On) The Dock of the Bay", "the dock of the bay"),
+        ("[Everything I Do] I Do It for You (Single Version)", "i do it for you"),
+        ("(Can't) Go", "cant go"),
+        ("(Untitled)", "untitled"),
+    ],
+)
+def test_stem_leaves_a_leading_bracket_out(title: str, stem: str) -> None:
+    assert build_title_keys(title).stem == build_title_keys_frame(pl.Series([title]))["stem"].item() == stem
+    assert build_title_keys(title).core.endswith(stem)
 
 
 def test_a_subtitle_in_brackets_is_in_the_core_and_not_in_the_stem() -> None:

@@ -389,4 +389,10 @@ def test_variants_agree_when_a_name_is_missing_or_part_of_the_other() -> None:
     assert not are_variants_compatible("remix:tiesto", "remix:feddelegrand")
     assert not are_variants_compatible("remix:tiesto", "extended+remix:tiesto")
     assert not are_variants_compatible("live", "")
+    assert not are_variants_compatible("alternate:1", "alternate:12")
+    assert are_variants_compatible("alternate:1", "alternate:take1")
+    assert are_variants_compatible("unplugged:mtv", "live+unplugged:mtv")
+    assert are_variants_compatible("acoustic+live", "unplugged:mtvnewyork")
+    assert not are_variants_compatible("unplugged:mtv", "live:wembley")
+    assert not are_variants_compatible("unplugged", "acoustic")
     assert list_variant_kinds("extended+remix:tiesto") == {"extended", "remix"}
