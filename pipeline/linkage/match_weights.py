@@ -69,6 +69,8 @@ YEAR_BITS, OTHER_YEAR_BITS = 2.5, -1.0
 _VERSION_WORDS = (
     "live|acoustic|remix|mix|edit|version|demo|instrumental|karaoke|dub|cover|session|take|reprise|medley|unplugged|part|vol|tribute"
 )
+_COVERING = "tribute|karaoke|cover|(?:hits|songs|music|versions|style|best)of|salute|famous|lullab|sings|plays|performs"
+"""In names of ensembles that play the songs of the artist whom they name."""
 _WIDE = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
 
 
@@ -94,7 +96,8 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float =
         other: the same of the other side.
         edits: column of their edit distance; `<edits>_replace`: whether the edits put another word into a place.
         count: column with the number of atoms of the more frequent name, in the universe of `universe`.
-        contained: bits that it takes if one name begins with the other.
+        contained: bits that it takes if one name begins with the other; if any, a name may also end with the other (`Bob Marley & The
+            Wailers`).
     """
     a, b = pl.col(one), pl.col(other)
     shorter, longer = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()), pl.max_horizontal(a.str.len_chars(), b.str.len_chars())
@@ -116,6 +119,8 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float =
         .then(full - TRANSPOSED_BITS)
         .when(is_contained(one, other))
         .then(full - contained)
+        .when(is_artist_at_end(one, other) if contained else pl.lit(value=False))
+        .then(full - contained)
     )
     return pl.when((a != "") & (b != "")).then(found)
 
@@ -128,6 +133,14 @@ def is_contained(one: str, other: str) -> pl.Expr:
     a, b = pl.col(one), pl.col(other)
     is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
     return (a != b) & (a.str.starts_with(b) | b.str.starts_with(a)) & is_long & has_same_versions(one, other)
+
+
+def is_artist_at_end(one: str, other: str) -> pl.Expr:
+    """Return whether one of two different artists ends with the other, as a group with its leader does, and is no ensemble of covers."""
+    a, b = pl.col(one), pl.col(other)
+    is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
+    is_covered = a.str.contains(_COVERING) | b.str.contains(_COVERING)
+    return (a != b) & (a.str.ends_with(b) | b.str.ends_with(a)) & is_long & ~is_covered
 
 
 def has_same_versions(one: str, other: str) -> pl.Expr:

@@ -96,6 +96,7 @@ def _filter_alike_artists(pairs: pl.DataFrame) -> pl.DataFrame:
     doubtful = pairs.filter(~is_alike).with_columns(artist_edits=edits.filter(~is_alike))
     unlike = pl.Series(mark_unlike_scripts(doubtful["a_artist_key"], doubtful["b_artist_key"]))
     likeness = match_weights.is_near("a_artist_key", "b_artist_key", "artist_edits") | _is_beginning("artist")
+    likeness |= match_weights.is_artist_at_end("a_artist_key", "b_artist_key")
     likeness |= _do_names_overlap() | _has_same_letters(doubtful, "artist") | _are_fields_swapped() | unlike
     return pairs.filter(is_alike.scatter((~is_alike).arg_true(), doubtful.select(likeness).to_series()))
 
