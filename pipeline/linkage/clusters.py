@@ -75,6 +75,7 @@ def build_clusters(
     unsound = pl.concat([failing, _find_cannot_links(found, cannot_links), _find_cannot_links(found, mates)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
+        bad = _drop_undecided(bad, atoms)
         involved = found.join(unsound, on="cluster_id", how="semi")
         joined = placed.join(involved, on="atom_id", how="semi")
         rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links, mates), ("atom_id",), "cluster_id")
@@ -169,6 +170,21 @@ class _Forest:
         # The smaller root wins, so the root of a tree is the id of its cluster.
         low, high = sorted((self.find(one), self.find(other)))
         self.root[high] = low
+
+
+def _drop_undecided(edges: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    """Return edges without typing errors between an atom of unknown duration and atoms of several recordings: only ids would choose."""
+    rows = edges.filter(pl.col("kind") == "typo").select("atom_id_a", "atom_id_b")
+    for side in ("a", "b"):
+        durations = atoms.select(pl.col("atom_id").alias(f"atom_id_{side}"), pl.col("duration_ms").alias(side))
+        rows = rows.join(durations, on=f"atom_id_{side}")
+    rows = rows.filter(pl.col("a").is_null() != pl.col("b").is_null()).with_columns(
+        untimed=pl.when(pl.col("a").is_null()).then("atom_id_a").otherwise("atom_id_b"), duration_ms=pl.coalesce("a", "b")
+    )
+    longest = pl.col("duration_ms").max().over("untimed")
+    undecided = rows.filter(longest - pl.col("duration_ms").min().over("untimed") > _compute_span_limit(longest))
+    undecided = undecided.select("atom_id_a", "atom_id_b", kind=pl.lit("typo"))
+    return edges.join(undecided, on=["atom_id_a", "atom_id_b", "kind"], how="anti", maintain_order="left")
 
 
 def _list_by_atom(pairs: pl.DataFrame, atom_ids: Collection[int]) -> dict[int, set[int]]:

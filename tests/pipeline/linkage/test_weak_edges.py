@@ -106,6 +106,26 @@ def test_record_without_length_joins_the_only_recording_of_its_song() -> None:
     assert not is_one(two)
 
 
+def test_typing_error_without_a_length_joins_no_recording_where_several_could_be_meant() -> None:
+    for ids in ("abc", "cab", "bca"):
+        records = Records().add(ids[0], "Nothng Else Mattres", ARTIST, seconds=None)
+        records.add(ids[1], TITLE, ARTIST, platform="catalog_a", seconds=300).add(ids[2], TITLE, ARTIST, platform="catalog_b", seconds=200)
+        assert records.linked() == {frozenset(name) for name in ids}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Bob Marley & The Wailers", "The Wailers"), ("Toots & The Maytals", "The Maytals"), ("Klaus Nomi Ensemble", "Nomi Ensemble")],
+)
+def test_group_is_the_group_with_its_leader(one: str, other: str) -> None:
+    assert is_one(Records().add("a", TITLE, one).add("b", TITLE, other, platform="store_a"))
+
+
+@pytest.mark.parametrize("ensemble", ["A Tribute to The Wailers", "The Songs of The Wailers", "Vitamin Quartet Performs The Wailers"])
+def test_ensemble_that_covers_an_artist_is_not_the_artist(ensemble: str) -> None:
+    assert not is_one(Records().add("a", TITLE, ensemble).add("b", TITLE, "The Wailers", platform="store_a"))
+
+
 @pytest.mark.parametrize("title", ["Intro", "Untitled", "Allegro ma non troppo", "Interlude 2"])
 def test_generic_title_is_never_joined_by_weak_signals(title: str) -> None:
     assert not is_one(Records().add("a", title, ARTIST).add("b", title, "Quartet Apocalyptica", platform="store_a"))
