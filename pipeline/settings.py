@@ -53,9 +53,9 @@ class Settings:
     """Precision over a simulated world. A build below it is not published."""
     lowest_recall: Share = 0.93
     """The same for recall."""
-    lowest_golden_precision: Share = 0.92
+    lowest_golden_precision: Share = 0.93
     """Precision over the golden pairs. They are hard cases by choice, so the limit lies just below the measured rate."""
-    lowest_golden_recall: Share = 0.62
+    lowest_golden_recall: Share = 0.77
     """The same for recall."""
     largest_fall: Share = 0.002
     """How far precision or recall may fall below the live snapshot's; 1 switches the comparison off."""

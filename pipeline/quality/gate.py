@@ -37,8 +37,8 @@ class Limits:
     shrink: float = 0.2
     precision: float = 0.98
     recall: float = 0.93
-    golden_precision: float = 0.92
-    golden_recall: float = 0.62
+    golden_precision: float = 0.93
+    golden_recall: float = 0.77
     fall: float = 0.002
     jump: float = 1.5
     move: float = 0.02
