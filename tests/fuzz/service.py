@@ -119,9 +119,12 @@ def _answer(head: dict[str, Any], body: bytes) -> Answer:
 def operation_at(method: str, path: str) -> Route | None:
     """Return the operation of a request, by its percent-decoded path without a query; None where the description has none."""
     path = path.rstrip("/")
-    fixed = [one for one in OPERATIONS.values() if one.method == method and one.path == path]
+    # A fixed path hides those with a parameter, whatever its method: GET of /v1/tracks/resolve asks for no track.
+    fixed = [one for one in OPERATIONS.values() if one.path == path]
+    if fixed:
+        return next((one for one in fixed if one.method == method), None)
     shaped = [one for one in OPERATIONS.values() if one.method == method and re.fullmatch(_shape(one.path), path, re.DOTALL)]
-    return next(iter([*fixed, *shaped]), None)
+    return next(iter(shaped), None)
 
 
 @cache
