@@ -45,7 +45,7 @@ FEWEST = 20
 
 
 class Estimate(NamedTuple):
-    """What one level of a signal tells; `pairs`: those of one recording at this level. `constant`: that of linkage, None without one."""
+    """The estimates of one level; `pairs`: those of one recording at this level. `constant`: that of linkage, None without one."""
 
     signal: str
     level: str

@@ -45,7 +45,7 @@ class AtomSource(Protocol):
 
 
 class BlockChanges(NamedTuple):
-    """What differs from an earlier build.
+    """The differences from an earlier build.
 
     `added`: atoms that were not there. `freed`: atoms that were there, and whose pairs were not known. `gone`: blocks of the atoms that
     left, by kind, each as often as atoms had it.

@@ -19,7 +19,7 @@ CUT_CHARACTERS = 12
 """Shortest key of a title that a platform has cut: ID3v1 keeps 30 characters with their blanks, some shops fewer."""
 NUMBERED_CHARACTERS = 4
 _TRACK_NUMBER = r"^(?:track|[a-h])?[0-9]{1,3}$"
-"""What a file or a list puts in front of a compact title: `03`, `a2`, `track7`."""
+"""The track number that a file or a list puts in front of a compact title: `03`, `a2`, `track7`."""
 
 
 def is_cut_title() -> pl.Expr:

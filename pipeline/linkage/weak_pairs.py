@@ -27,7 +27,7 @@ _NUMBERS = ("title", "artist", "reading", "title_front", "title_back")
 
 
 class Standing(NamedTuple):
-    """What all other evidence says of the atoms.
+    """The standing of the atoms by all other evidence.
 
     `anchored`: atoms whose component has a code. `free`: the others whose title says something, sorted. `atom_count`: of all atoms.
     """

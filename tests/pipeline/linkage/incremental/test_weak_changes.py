@@ -43,7 +43,7 @@ class Table:
     def __init__(self, rows: dict[int, dict[str, object]]) -> None:
         atoms = TABLES["atom"].conform(pl.DataFrame(list(rows.values()), schema_overrides={"duration_ms": pl.Int32}))
         numbered = atoms.with_columns(title=pl.col("title_key").hash(), **NAME_NUMBERS)
-        # What an atom can be read as never changes, so it follows from the id.
+        # The readings of an atom never change, so they follow from the id.
         names = pl.DataFrame({"artist_key": ARTISTS, "title_key": TITLES, "variant": ""}).select(number_reading()).to_series()
         places = [(pl.col("atom_id") + step) % len(names) for step in (0, 4)]
         readings = pl.concat_list("reading", *(pl.lit(names).gather(place) for place in places))
