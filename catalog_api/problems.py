@@ -23,6 +23,7 @@ from catalog_store.errors import (
     DeadlineExceededError,
     InvalidCursorError,
     InvalidQueryError,
+    TablesAbsentError,
     UnknownBuildError,
 )
 
@@ -86,6 +87,9 @@ CODES = {
     "catalog_unavailable": Code(503, "Catalog unavailable", "No catalog is published yet or it cannot be opened: try again later."),
     "recognition_unavailable": Code(
         503, "Recognition unavailable", "Send the same request again after Retry-After seconds. Nothing was charged."
+    ),
+    "provenance_unavailable": Code(
+        503, "Provenance unavailable", "This server holds no tables to read provenance from: leave `provenance` out of include."
     ),
     "too_slow": Code(503, "Took too long", "The request was stopped at its deadline, free of charge: request less, or try again later."),
 }
@@ -155,6 +159,7 @@ _OF_STORES: dict[type[Exception], str] = {
     UnknownBuildError: "not_found",
     DeadlineExceededError: "too_slow",
     CatalogClosedError: "catalog_unavailable",
+    TablesAbsentError: "provenance_unavailable",
     IdempotencyKeyReusedError: "idempotency_key_reused",
 }
 

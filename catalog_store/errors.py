@@ -87,6 +87,12 @@ class DeadlineExceededError(CatalogError):
     code = "deadline_exceeded"
 
 
+class TablesAbsentError(CatalogError):
+    """The snapshot holds the files of a server only, and the question is answered from tables."""
+
+    code = "tables_absent"
+
+
 class CatalogClosedError(CatalogError):
     """The catalog was closed before or while the query ran."""
 
@@ -106,6 +112,7 @@ ERRORS: tuple[type[CatalogError], ...] = (
     UnknownGenreError,
     UnknownBuildError,
     DeadlineExceededError,
+    TablesAbsentError,
     CatalogClosedError,
 )
 """Every concrete error, in the order in which docs list them."""

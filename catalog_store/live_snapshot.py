@@ -1,8 +1,9 @@
 """The live snapshot, one object per process. It follows `current`, hands out the open snapshot, and closes it after its last holder.
 
-A thread checks `current` every second. It verifies a new target (presence and size of all files, contents of those that are served) before
-it hands it out. It refuses an unfit target, logs the reason once and keeps the open one. A holder holds one snapshot to the end of its
-block. A superseded snapshot is closed, files and memory maps included, when its last holder is done.
+A thread checks `current` every second. It verifies a new target before it hands it out: presence and size of a server's files, contents of
+those that are served. One process of a machine reads them for all (verified_files.py). The thread refuses an unfit target, logs the reason
+once and keeps the open one. A holder holds one snapshot to the end of its block. A superseded snapshot is closed, files and memory maps
+included, when its last holder is done.
 
 A process may start while `current` names an unfit snapshot. It then opens the snapshot served last, if `last_served` names a link to it.
 Otherwise a restarted worker would refuse every request beside workers that still answer.
@@ -26,7 +27,8 @@ import structlog
 
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.folder_listing import list_tree
-from catalog_store.snapshot import CURRENT, MANIFEST, verify
+from catalog_store.snapshot import CURRENT, MANIFEST
+from catalog_store.verified_files import verify_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +111,7 @@ class LiveSnapshot(Generic[Opened]):
 
         `what` names the opened thing in the log. `contents` and `unread_folder` are as in `snapshot.verify`; without `verifies_first` only
         sizes are checked for the first snapshot. `absent` creates the error raised while nothing is open. `last_served` is a link to the
-        snapshot opened last; all processes of one server share and replace it.
+        snapshot opened last; all processes of one server share and replace it, and its folder.
         """
         self._root = root
         self._open_one = open_
@@ -252,7 +254,12 @@ class LiveSnapshot(Generic[Opened]):
     def _open_verified(self, folder: Path) -> _Open[Opened]:
         # The first snapshot may be opened unread: it was in use before the restart, and the server must be back at once.
         contents = self._contents if self._verifies_first or self._open is not None else False
-        manifest = verify(folder, contents=contents, unread_folder=self._unread_folder)
+        manifest = verify_once(
+            folder,
+            contents=contents,
+            unread_folder=self._unread_folder,
+            shared_folder=self._last_served and self._last_served.parent,
+        )
         return _Open(folder, manifest, self._open_one(folder))
 
     def follow(self) -> None:

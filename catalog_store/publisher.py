@@ -65,6 +65,7 @@ from catalog_store.snapshot import (
     TablePart,
     compute_schema_version,
     describe_file,
+    find_role,
     hash_file,
     read_manifest,
     verify,
@@ -72,6 +73,7 @@ from catalog_store.snapshot import (
 from catalog_store.snapshot_invariants import require_invariants
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import parts
+from catalog_store.verified_files import mark_verified, read_states, remove_stale_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -331,13 +333,17 @@ def _find_folder(root: Path, snapshot_id: str) -> Path:
 def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Callable[[str], None] = _ignore_report) -> Snapshot:
     """Make an earlier (or later) snapshot the live one after reading all its files; without `contents` only their sizes are checked.
 
-    `report` receives the progress. NoSnapshotError for an unknown id, SnapshotInvalidError when the snapshot is damaged. After any error
-    `current` is unchanged.
+    A folder that lacks the files of another role is checked for its own. `report` receives the progress. NoSnapshotError for an unknown id,
+    SnapshotInvalidError when the snapshot is damaged. After any error `current` is unchanged.
     """
     with _lock_publisher(root):
         require_link(root)
         folder = _find_folder(root, snapshot_id)
-        manifest = verify(folder, contents=contents, report=report)
+        role = find_role(folder, read_manifest(folder))
+        states = read_states(folder, role)
+        manifest = verify(folder, role=role, contents=contents, report=report)
+        if contents:
+            mark_verified(folder, states)
         # The marker goes before the switch. If the process is killed in between, the snapshot counts as one that was live and is kept.
         clear_markers(root, folder)
         _switch(root, make_link(root, Path(SNAPSHOTS) / snapshot_id, ROLLBACK_LINK))
@@ -362,6 +368,7 @@ def prune(root: Path, keep: int, *, report: Callable[[str], None] = _ignore_repo
         flush_folder(root)
         for snapshot in removable:
             retire(root, snapshot.folder)
+        remove_stale_marks(root)
         return [snapshot.folder.name for snapshot in removable]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
-from catalog_store.errors import CatalogClosedError, NoSnapshotError
+from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError
 from catalog_store.queries import browse as browse_queries
 from catalog_store.queries import evidence as evidence_queries
 from catalog_store.queries import genre_evidence as genre_evidence_queries
@@ -182,13 +182,19 @@ class Catalog:
     def evidence(self, recording_id: int) -> Evidence | None:
         """Return why source records became the recording of exactly that id, and which record gave each field.
 
-        For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it.
+        For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it. TablesAbsentError on a serving node.
         """
-        return evidence_queries.collect_evidence(self.folder / TABLES_FOLDER, recording_id)
+        return evidence_queries.collect_evidence(self._find_tables(), recording_id)
 
     def genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
         """Return why the recording of exactly that id has its genres, most trusted first. Like `evidence`, it reads Parquet."""
-        return genre_evidence_queries.read_genre_evidence(self.folder / TABLES_FOLDER, recording_id)
+        return genre_evidence_queries.read_genre_evidence(self._find_tables(), recording_id)
+
+    def _find_tables(self) -> Path:
+        tables = self.folder / TABLES_FOLDER
+        if not tables.is_dir():
+            raise TablesAbsentError("this machine holds the files of a server, and no tables to read the evidence from")
+        return tables
 
     def close(self) -> None:
         """Release files and memory; queries that run meanwhile may raise CatalogClosedError."""
@@ -208,14 +214,14 @@ class Catalog:
 def open_catalog(path: Path | str, *, deadline: float = DEADLINE_SECONDS, cursor_key: bytes = DEFAULT_KEY) -> Catalog:
     """Open the live snapshot of a catalog root, or the snapshot whose folder is `path`.
 
-    Files are checked for presence and size, not content (`catalog_store.snapshot.verify` does that). NoSnapshotError when nothing is
-    published there, SnapshotInvalidError when it is damaged or of another format.
+    Files of a server are checked for presence and size, not content (`catalog_store.snapshot.verify` does that). NoSnapshotError when
+    nothing is published there, SnapshotInvalidError when it is damaged or of another format.
     """
     path = Path(path)
     for attempt in range(_OPEN_ATTEMPTS):
         folder = _find_snapshot_folder(path)
         try:
-            return Catalog(folder, verify(folder, contents=False), deadline=deadline, cursor_key=cursor_key)
+            return Catalog(folder, verify(folder, role="serving", contents=False), deadline=deadline, cursor_key=cursor_key)
         except Exception:
             # A prune may remove the folder between reading the link and opening the files. Then the link has moved on.
             if attempt + 1 == _OPEN_ATTEMPTS or _find_snapshot_folder(path) == folder:

@@ -1,6 +1,6 @@
 """`python -m catalog_store.scrub` reads all files of the live snapshot slowly, again and again, and reports damage.
 
-Workers read the files that they serve before they open them. Disks damage files later, and only analysts read tables and catalog.duckdb.
+A worker reads the served files for all others before they open them. Disks damage files later, and only analysts read the tables.
 One process of a machine does this for all its workers (the server's supervisor starts it), at the lowest priority and a limited speed. It
 checks a damaged file again when it changes, so the alarm ends after the repair. Rollback and publish repair; serving/body_file.py checks
 single answers.
@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.log import log_json
-from catalog_store.snapshot import CURRENT, MANIFEST, read_manifest
+from catalog_store.snapshot import CURRENT, MANIFEST, find_role, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ class Scrubber:
             self._note(folder, MANIFEST, str(error))
             return []
         self._note(folder, MANIFEST, None)
-        return list(manifest.files())
+        return list(manifest.files(find_role(folder, manifest)))
 
     def _pause(self, folder: Path) -> None:
         """Wait for the next round, for another snapshot, and for damaged files to change."""

@@ -31,6 +31,8 @@ manifest.json is UTF-8 JSON, one object:
                    clock; absent in snapshots older than this member
   seal             {members, sha256}: SHA-256 over the values of the named members (see `compute_seal`); absent where `sequence` is
 
+The member that lists a file tells its role (ROLES). A folder may lack all files of a role: it is then whole for the other one.
+
 `sha256` is lower-case hex. Additional members may appear; readers ignore them. Add a member here, in the class and in
 docs/reference/snapshot_format.md together. publisher.py writes snapshots, reader.py opens them for queries.
 """
@@ -39,7 +41,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -47,7 +50,7 @@ from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
 from catalog_store.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 FORMAT = "music-catalog-snapshot"
@@ -64,6 +67,10 @@ CURRENT = "current"
 REPORTED_BYTES = 1_000_000_000
 """Bytes read between two progress lines, which takes a second or two."""
 _GB = 1e9
+Role = Literal["serving", "analyst", "all"]
+"""The files that a machine needs: those of a server, those of analysts and the next build, or all of them."""
+ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType({"serving": ("serving",), "analyst": ("tables", "analyst_file", "attachments")})
+"""The members of a manifest whose files belong to each role."""
 ID_SHAPE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 
 
@@ -126,13 +133,18 @@ class Manifest(msgspec.Struct, frozen=True):
         """Encode the manifest as indented JSON with a final newline."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
-    def files(self) -> Iterator[StoredFile | TablePart]:
-        """Yield every file of the snapshot except the manifest."""
-        for table in self.tables.values():
-            yield from table.files
-        yield self.analyst_file
-        yield from self.serving
-        yield from self.attachments
+    def files(self, role: Role = "all") -> Iterator[StoredFile | TablePart]:
+        """Yield every file of the snapshot that a machine of `role` holds, except the manifest."""
+        members = {member for named, listed in ROLES.items() if role in {named, "all"} for member in listed}
+        if "tables" in members:
+            for table in self.tables.values():
+                yield from table.files
+        if "analyst_file" in members:
+            yield self.analyst_file
+        if "serving" in members:
+            yield from self.serving
+        if "attachments" in members:
+            yield from self.attachments
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -188,36 +200,50 @@ def _is_sealed(manifest: Manifest, values: Mapping[str, object]) -> bool:
     return compute_seal(values, manifest.seal.members) == manifest.seal.sha256
 
 
-def verify(
-    folder: Path, *, contents: bool | str = True, unread_folder: str = "", report: Callable[[str], None] = lambda _line: None
-) -> Manifest:
-    """Check every file of the snapshot against its manifest, and the manifest against its seal. Return the manifest.
+def find_role(folder: Path, manifest: Manifest) -> Role:
+    """Return the role whose files the snapshot in `folder` holds: `all`, unless every file of another role is missing."""
+    held = [role for role in ROLES if any((folder / file.path).is_file() for file in manifest.files(role))]  # type: ignore[arg-type]
+    return held[0] if len(held) == 1 else "all"  # type: ignore[return-value]
 
-    With `contents` false only presence and size are checked (milliseconds). If it names a folder of the snapshot, the files below that
-    folder are also read. Otherwise all files are read, except those below `unread_folder`. `report` receives the progress before about
-    every gigabyte. SnapshotInvalidError names all damaged files.
+
+def verify(
+    folder: Path,
+    *,
+    role: Role = "all",
+    contents: bool | str = True,
+    unread_folder: str = "",
+    known: Collection[str] = (),
+    report: Callable[[str], None] = lambda _line: None,
+) -> Manifest:
+    """Check every file of the snapshot that a machine of `role` holds against the manifest, and that against its seal. Return the manifest.
+
+    With `contents` false only presence and size are checked (milliseconds). Otherwise `select_files` names the files that are read;
+    paths in `known` are not. `report` receives the progress before about every gigabyte. SnapshotInvalidError names all damaged files.
     """
     manifest = read_manifest(folder)
-    below = contents + "/" if isinstance(contents, str) else ""
-    # Paths in a manifest are relative, so none begins with a slash.
-    unread = unread_folder + "/" if unread_folder else "/"
-
-    def is_read(file: StoredFile | TablePart) -> bool:
-        return bool(contents) and file.path.startswith(below) and not file.path.startswith(unread)
-
+    read = select_files(manifest, contents, unread_folder) - set(known)
     faults: list[str] = []
-    total = sum(file.bytes for file in manifest.files() if is_read(file))
+    total = sum(file.bytes for file in manifest.files(role) if file.path in read)
     done, reported = 0, -REPORTED_BYTES
-    for file in manifest.files():
-        if is_read(file) and done - reported >= REPORTED_BYTES:
+    for file in manifest.files(role):
+        is_read = file.path in read
+        if is_read and done - reported >= REPORTED_BYTES:
             report(f"verifying snapshot {manifest.id}: {done / _GB:.1f} of {total / _GB:.1f} GB read")
             reported = done
-        fault = _find_fault(folder, file, contents=is_read(file))
+        fault = _find_fault(folder, file, contents=is_read)
         faults += [fault] if fault else []
-        done += file.bytes if is_read(file) else 0
+        done += file.bytes if is_read else 0
     if faults:
         raise SnapshotInvalidError(f"snapshot {manifest.id} at {folder} is damaged: {'; '.join(faults)}: roll back to another one")
     return manifest
+
+
+def select_files(manifest: Manifest, contents: bool | str, unread_folder: str = "") -> set[str]:  # noqa: FBT001 - as in `verify`
+    """Return the paths whose contents `verify` reads: all or none, or those below the folder `contents`; none below `unread_folder`."""
+    below = contents + "/" if isinstance(contents, str) else ""
+    # Paths in a manifest are relative, so none begins with a slash.
+    unread = unread_folder + "/" if unread_folder else "/"
+    return {file.path for file in manifest.files() if contents and file.path.startswith(below) and not file.path.startswith(unread)}
 
 
 def _find_fault(folder: Path, file: StoredFile | TablePart, *, contents: bool) -> str | None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from catalog_store.snapshot import Manifest
+    from catalog_store.snapshot import Manifest, Role
     from catalog_store.tables.references import Reference
 
 ENTITIES = ("recording", "artist", "release", "label", "genre")
@@ -73,9 +73,9 @@ class Violation:
         return f"{self.name}: {self.description}: {self.rows:,} at fault{shown}"
 
 
-def require_invariants(folder: Path, manifest: Manifest) -> None:
-    """Raise SnapshotInconsistentError with every invariant that the snapshot in `folder` breaks, unless all hold."""
-    broken = find_violations(folder, manifest)
+def require_invariants(folder: Path, manifest: Manifest, role: Role = "all") -> None:
+    """Raise SnapshotInconsistentError with every invariant of `role` that the snapshot in `folder` breaks, unless all hold."""
+    broken = find_violations(folder, manifest, role)
     if broken:
         raise SnapshotInconsistentError(
             f"snapshot {manifest.id} contradicts itself; {'; '.join(map(str, broken))}. "
@@ -83,12 +83,18 @@ def require_invariants(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
-    """Return every invariant that the snapshot in `folder` breaks. An unreadable file breaks the invariants that read it."""
+def find_violations(folder: Path, manifest: Manifest, role: Role = "all") -> list[Violation]:
+    """Return every invariant that the snapshot in `folder` breaks. An unreadable file breaks the invariants that read it.
+
+    A folder with the files of one role is checked for what these files alone can show.
+    """
     tables = {name: folder / TABLES_FOLDER / name for name in manifest.tables}
     checks = _Checks()
     ask = checks.ask
-    ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _find_unlisted_files(folder, manifest))
+    ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _find_unlisted_files(folder, manifest, role))
+    # Serving files are compared with tables, and a serving node has none.
+    if role == "serving":
+        return checks.broken
     ask("rows_are_counted", "each part holds as many rows as the manifest says", lambda: _compare_row_counts(folder, manifest))
     ask(
         "analyst_file_is_whole",
@@ -105,7 +111,7 @@ def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
     # These checks need the ids of every entity. A table that could not be read is reported already.
     if known.keys() >= {*ENTITIES}:
         ask("tracks_are_recordings", "track holds just the recordings", lambda: _compare_tracks(tables, manifest, known["recording"]))
-        for name, description, question in list_serving_checks(folder, manifest, known):
+        for name, description, question in list_serving_checks(folder, manifest, known) if role == "all" else ():
             ask(name, description, question)
     return checks.broken
 
@@ -155,8 +161,8 @@ def _check_references(checks: _Checks, tables: dict[str, Path], manifest: Manife
     return known
 
 
-def _find_unlisted_files(folder: Path, manifest: Manifest) -> Faults:
-    listed = {file.path for file in manifest.files()} | {MANIFEST}
+def _find_unlisted_files(folder: Path, manifest: Manifest, role: Role) -> Faults:
+    listed = {file.path for file in manifest.files(role)} | {MANIFEST}
     # The manifest does not list itself.
     there = {path.relative_to(folder).as_posix() for path in list_tree(folder) if path.is_file()} | {MANIFEST}
     wrong = sorted(listed ^ there)

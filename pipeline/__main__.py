@@ -187,7 +187,10 @@ def roll_back(options: argparse.Namespace) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Check a snapshot: every byte against its checksums, then its files against each other. Some three seconds a gigabyte."""
+    """Check a snapshot: every byte against its checksums, then its files against each other. Some three seconds a gigabyte.
+
+    With --role only the files of that role are checked, and no others may be there.
+    """
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from catalog_store.publisher import find_snapshot, read_live_snapshot  # noqa: PLC0415
     from catalog_store.snapshot import verify as verify_files  # noqa: PLC0415
@@ -195,12 +198,12 @@ def verify(options: argparse.Namespace) -> int:
 
     try:
         found = find_snapshot(options.catalog, options.snapshot) if options.snapshot else read_live_snapshot(options.catalog)
-        verify_files(found.folder, report=log.info)
+        verify_files(found.folder, role=options.role, report=log.info)
         log.info("every file is what the manifest says; checking invariants")
-        require_invariants(found.folder, found.manifest)
+        require_invariants(found.folder, found.manifest, options.role)
     except CatalogError as error:
         return _fail(str(error))
-    print(json.dumps({**found.describe(), "verified": True}))
+    print(json.dumps({**found.describe(), "role": options.role, "verified": True}))
     return 0
 
 
@@ -368,6 +371,12 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
     command = commands.add_parser("verify", help="check a snapshot's checksums and invariants", description=verify.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--snapshot", metavar="ID", help="snapshot id, as `snapshots` lists it (default: the live one)")
+    command.add_argument(
+        "--role",
+        choices=["all", "serving", "analyst"],
+        default="all",
+        help="what the folder should hold: a server's files, tables and analysts' file, or all (default)",
+    )
     command.set_defaults(run=verify)
 
 

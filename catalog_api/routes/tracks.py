@@ -104,7 +104,14 @@ def _build_provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Proven
     return Provenance(fields, [GenreProvenance(*genre) for genre in genres], records)
 
 
-@get_route("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
+@get_route(
+    "/v1/tracks/{id:str}",
+    Track,
+    tag="Tracks",
+    summary="A track by id",
+    parameters=(TRACK_ID, INCLUDE),
+    failures=("not_found", "provenance_unavailable"),
+)
 def track_by_id(values: ParameterValues) -> Question:
     """Return the full track. A merged id answers with its survivor, which Content-Location names."""
     track_id, wanted = values[TRACK_ID], values[INCLUDE]
@@ -119,7 +126,12 @@ def track_by_id(values: ParameterValues) -> Question:
 
 
 @get_route(
-    "/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",)
+    "/v1/tracks/isrc/{isrc:str}",
+    Track,
+    tag="Tracks",
+    summary="A track by ISRC",
+    parameters=(ISRC, INCLUDE),
+    failures=("not_found", "provenance_unavailable"),
 )
 def track_by_isrc(values: ParameterValues) -> Question:
     """Return the track that carries the code, whichever of its codes it is; `matched_isrc` is the requested code."""
