@@ -2,7 +2,7 @@
 PYTHON ?=
 FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-long check fuzz bench dev docs lock clean
+.PHONY: help setup run test test-slow test-long check fuzz bench dev docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -10,8 +10,10 @@ setup: ## install everything into .venv (only what changed)
 	@PYTHON=$(PYTHON) scripts/setup
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
-test: setup ## run all tests
+test: setup ## run the tests that a change needs
 	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+test-slow: setup ## run the tests that take many CPU seconds each: whole builds, forced linkage, kills, browser (.ci/run does)
+	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
 check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from benchmarks.switches import DAMAGED, EDITIONS, build_mixed_requests, publish_editions, start_server, switch_under_load, wait_until
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import make_tables
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 WORKERS = 2
 
 
+@pytest.mark.slow
 def test_no_answer_fails_or_mixes_snapshots_while_they_change_and_the_old_ones_are_freed(tmp_path: Path) -> None:
     made = make_tables(tmp_path / "tables", 60)
     tables = {table.name: made[table.name] for table in CATALOG_TABLES}

@@ -75,6 +75,7 @@ def matchers_of(served: Served) -> list[int]:
     return [int(child) for child in children if b"audio_recognition" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["2>/dev/full", pytest.param("2>&-", marks=pytest.mark.long)])
 def test_snapshot_published_later_is_served_when_the_log_is_unwritable(place: Path, shell: str) -> None:
     with served_with_log(place, shell) as served:
@@ -122,6 +123,7 @@ def test_log_reader_that_ends_or_hangs_stops_no_request(place: Path, reader: str
             reading.kill()
 
 
+@pytest.mark.slow
 def test_snapshot_that_is_refused_leaves_a_worker_ready_and_stale(place: Path) -> None:
     with served_with_log(place, "2>/dev/null", MATCHER="false", STALE_SECONDS="0.3") as served:
         until(lambda: served.metrics().get(("catalog_api_snapshot_workers", "first")) == 2)

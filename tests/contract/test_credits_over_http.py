@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 CLIENTS, WORKERS, CREDITS = 64, 4, 1_000
 REQUESTS_EACH = 20
 

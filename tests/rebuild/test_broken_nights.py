@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import BuiltWorld
 
+pytestmark = pytest.mark.slow
+
 SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty_files}
 
 

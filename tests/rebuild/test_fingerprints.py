@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import BuiltWorld
 
+pytestmark = pytest.mark.slow
+
 
 def chosen(catalog: Path, name: str = "work/catalog") -> pl.DataFrame:
     rows = pl.read_parquet(catalog / name / "recording_fingerprint" / "*.parquet")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 from pipeline.linkage.guards import disable_guards
 from tests.commands import run_pipeline
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import BuiltWorld
+
+pytestmark = pytest.mark.slow
 
 
 def test_linkage_without_its_guards_is_not_published_and_the_message_says_what_to_do(built_world: BuiltWorld, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import BuiltWorld
 
+pytestmark = pytest.mark.slow
+
 Ids = dict[str, dict[tuple[str, str], int]]
 """Kind -> source entity -> id."""
 

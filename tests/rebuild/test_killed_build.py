@@ -20,6 +20,8 @@ from tests.rebuild.nights import copy_of, table_hashes
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 MOMENTS = ("catalog_b: mbdump/recording: ", "edges: ", "recordings: ", "building the search index")
 """Log lines at which the build is killed: while it reads a dump, links, writes tables, publishes. Their order lets each build take up the
 staged tables of the killed build before it."""

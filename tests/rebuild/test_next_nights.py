@@ -51,6 +51,7 @@ def shrunken(built_world: BuiltWorld, tmp_path: Path) -> tuple[Path, Path]:
     return published_copy(built_world, tmp_path), tmp_path / "dumps"
 
 
+@pytest.mark.slow
 def test_a_catalog_that_shrank_is_not_published(shrunken: tuple[Path, Path]) -> None:
     catalog, dumps = shrunken
     live = (catalog / "current").readlink()

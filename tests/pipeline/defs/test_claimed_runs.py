@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import BuiltWorld
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def started(log: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:

@@ -256,6 +256,7 @@ def test_world_without_fingerprints_measures_nothing(world: World, monkeypatch: 
     assert world.tables["audio_comparison"].is_empty()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_recordings_do_not_depend_on_ids_or_order(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -20,6 +20,8 @@ from simulator import SimulationSettings, write_world
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = SimulationSettings(recordings=12_000, seed=12)
 GROWTH = 100
 

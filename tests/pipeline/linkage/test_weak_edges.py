@@ -165,6 +165,7 @@ SONGS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)  # each example links twice, half a CPU second
 @given(songs=st.lists(SONGS, min_size=2, max_size=7), order=st.permutations(range(7)), buckets=st.integers(1, 4))
 def test_recordings_depend_on_no_id_order_or_bucket(songs: list[Any], order: list[int], buckets: int) -> None:

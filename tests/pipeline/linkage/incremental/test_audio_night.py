@@ -89,6 +89,7 @@ def test_night_with_fingerprints_equals_full_linkage(seed: int, tmp_path: Path, 
     assert verdicts == {"equal", "different", "unclear"}
 
 
+@pytest.mark.slow
 def test_night_with_other_fingerprints_alone_links_their_records_anew(tmp_path: Path) -> None:
     days, paths = AudibleDays(3), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
@@ -105,6 +106,7 @@ def test_night_with_other_fingerprints_alone_links_their_records_anew(tmp_path: 
     assert pl.Series([kind for _, _, kind, *_ in content(paths)["edge"]]).is_in(["audio"]).sum() == 0
 
 
+@pytest.mark.slow
 def test_torn_fingerprints_stop_the_step_and_the_next_night_is_whole(tmp_path: Path) -> None:
     days, paths = AudibleDays(4), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
@@ -128,6 +130,7 @@ def test_torn_fingerprints_stop_the_step_and_the_next_night_is_whole(tmp_path: P
     assert not spill.exists()
 
 
+@pytest.mark.slow
 def test_source_that_leaves_and_returns_gives_the_same_rows(tmp_path: Path) -> None:
     days, paths = AudibleDays(6), BuildPaths(tmp_path / "catalog")
     days.stage(paths)

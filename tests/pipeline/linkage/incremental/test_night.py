@@ -211,7 +211,9 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
     return read_table(TABLES[name], paths.table(name))
 
 
-@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(3, marks=pytest.mark.slow), *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
+)
 def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     monkeypatch.setattr(atom_changes, "MOST_GONE", (100.0, 0.0)[seed % 2])
@@ -257,6 +259,7 @@ def test_night_without_changes_makes_no_atom_and_changes_no_row(linked: BuildPat
     assert content(linked) == before
 
 
+@pytest.mark.slow
 def test_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     before = read_table(TABLES["recording_member"], linked.table("recording_member"))
@@ -283,21 +286,25 @@ def reason_of(paths: BuildPaths) -> str:
     return read_night(paths).reason
 
 
+@pytest.mark.slow
 def test_changed_overrides_cause_a_full_linkage(linked: BuildPaths) -> None:
     linked.overrides.write_text(DECISIONS.format(sense="must_link"))
     assert "overrides differ from those" in reason_of(linked)
 
 
+@pytest.mark.slow
 def test_changed_code_causes_a_full_linkage(linked: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(night, "_LIBRARIES", ("polars",))
     assert "differ from those of the live snapshot" in reason_of(linked)
 
 
+@pytest.mark.slow
 def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> None:
     shutil.rmtree(linked.current / "tables" / "atom_isrc")
     assert "lacks atom_isrc" in reason_of(linked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["torn", "gone"])
 def test_unusable_mapped_file_causes_a_full_linkage(harm: str, linked: BuildPaths) -> None:
     before = content(linked)
@@ -320,6 +327,7 @@ def test_many_changed_records_cause_a_full_linkage(linked: BuildPaths) -> None:
     assert "of the records have changed" in reason_of(linked)
 
 
+@pytest.mark.slow
 def test_many_renamed_artists_cause_a_full_linkage(linked: BuildPaths) -> None:
     for platform in CATALOG_PLATFORMS:
         folder = linked.staging(platform) / "source_artist"
@@ -328,6 +336,7 @@ def test_many_renamed_artists_cause_a_full_linkage(linked: BuildPaths) -> None:
     assert "names with another meaning" in reason_of(linked)
 
 
+@pytest.mark.slow
 def test_operator_can_request_a_full_linkage(linked: BuildPaths) -> None:
     linked.relink.touch()
     assert "requests full linkage" in reason_of(linked)
@@ -341,6 +350,7 @@ def test_later_stages_do_not_build_on_a_pruned_snapshot(linked: BuildPaths) -> N
     assert read_night(linked).base is None
 
 
+@pytest.mark.slow
 def test_night_after_a_dead_one_equals_full_linkage(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     days = Days(9)
