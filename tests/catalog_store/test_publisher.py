@@ -643,7 +643,7 @@ def test_rollback_returns_the_live_snapshot_and_frees_the_lock_after_a_failure(t
         rollback(tmp_path, "a")
     assert rollback(tmp_path, "b") == Snapshot(folders["b"], read_manifest(folders["b"]), is_current=True)
     assert (tmp_path / "current").readlink() == Path("snapshots/b")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", "current", "snapshots"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", ".verified", "current", "snapshots"]
 
 
 def test_unreadable_folder_of_snapshots_stops_every_operation(
