@@ -7,18 +7,10 @@ not belong here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import msgspec
-import numpy as np
 import polars as pl
 
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 def split_artists(lists: pl.DataFrame, text: str) -> pl.DataFrame:
@@ -36,29 +28,6 @@ def split_artists(lists: pl.DataFrame, text: str) -> pl.DataFrame:
 
 
 _NO_ARTISTS = pl.lit([], dtype=pl.List(pl.String))
-
-
-class EncodedLists(NamedTuple):
-    """Lists of names: the start of each text's list (one more at the end), the numbers of all lists, and the names behind the numbers."""
-
-    starts: NDArray[np.uint64]
-    numbers: NDArray[np.uint32]
-    names: pl.Series
-
-
-def encode_lists(texts: Sequence[str]) -> EncodedLists:
-    """Encode the lists of distinct texts. Names are numbered in order of first appearance, so the same texts give the same bytes."""
-    lists = pl.DataFrame({"text": texts}, schema={"text": pl.String}).with_row_index("list")
-    artists = split_artists(lists, "text")
-    names = artists.select(pl.col("key").unique(maintain_order=True)).with_row_index("name")
-    numbered = artists.join(names, on="key", how="left", maintain_order="left")
-    # Lists without artists have no rows here: `minlength` keeps their size of 0.
-    sizes = np.bincount(numbered["list"].to_numpy(), minlength=lists.height)
-    return EncodedLists(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64),
-        numbered.select(2 * pl.col("name") + pl.col("is_featured").cast(pl.UInt32)).to_series().to_numpy(),
-        names["key"],
-    )
 
 
 class Artists(msgspec.Struct, frozen=True, gc=False):

@@ -25,14 +25,6 @@ MOST_ALIASES = 3
 _ALIAS_KINDS = ("name", "alias", "sort_name")
 
 
-def rank_by_popularity(tables: Mapping[str, Path]) -> pl.DataFrame:
-    """Return [recording_id, popularity] of all recordings in document order."""
-    # Cast before the sort: popularity.npy holds float32, and recordings that are equal there must be in order of their ids. Otherwise the
-    # order of the answers would differ from the document order.
-    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", pl.col("popularity").cast(pl.Float32))
-    return recordings.collect().sort("popularity", "recording_id", descending=[True, False])
-
-
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.DataFrame:
     """Return [recording_id, artists, title] of all recordings from `first_id` to `last_id`, by id."""
     chosen = pl.col("recording_id").is_between(first_id, last_id)

@@ -1,11 +1,12 @@
-"""The build of the token-pair index from the tables of a snapshot, in buckets. Memory grows by only 16 bytes a recording.
+"""The build of the token-pair index from the tables of a snapshot, in buckets. The words of all names are held whole, names are not.
 
-1. Number documents by popularity. This is the only step that holds the catalog whole.
+1. Number documents by popularity: 20 bytes a recording for a moment.
 2. Build name keys in blocks of ids and partition them into files by document range.
-3. For each range, count words and write artists.
-4. For each range, write titles as ranks of words.
-5. For each range, pair each document's rarest words and partition the pairs into files by hash range.
-6. For each hash range, sort, cap and write the pairs.
+3. Write the lists of artists (credit_build.py).
+4. For each range, count words.
+5. For each range, write titles as ranks of words.
+6. For each range, pair each document's rarest words and partition the pairs into files by hash range.
+7. For each hash range, sort, cap and write the pairs.
 
 layout.py specifies the files.
 """
@@ -19,11 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.array_files import ArrayWriter, TextWriter
+from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.folder_listing import list_folder
-from catalog_store.search.credits import encode_lists as encode_credits
+from catalog_store.ranked_ids import number_ids, rank_by_popularity
+from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
-from catalog_store.search.documents import rank_by_popularity, read_names
+from catalog_store.search.documents import read_names
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,
@@ -62,17 +64,13 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
-    # The only frame that grows with the catalog: 16 bytes a recording. It is dropped before the words are counted.
-    order = rank_by_popularity(tables)
-    _write_array(folder / "ids.npy", order["recording_id"], choose_unsigned(int(order["recording_id"].to_numpy().max(initial=0))))
-    _write_array(folder / "popularity.npy", order["popularity"], np.dtype(np.float32))
-    documents = order.height
-    _partition_names(tables, order, work)
-    # Free the order before the steps that need memory for words and pairs.
-    del order
+    documents = _number_documents(tables, folder, work)
     # Division rounded up. At least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
-    counts = _count_words(folder, work, ranges)
+    # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
+    size_at_most = sum(file.stat().st_size for file in list_folder(work, "names-*"))
+    write_credits(folder, work, lambda: (_read_names(work, part)["artists"] for part in range(ranges)), size_at_most)
+    counts = _count_words(work, ranges)
     _write_titles(folder, work, ranges, counts)
     partitions = _count_partitions(documents)
     entries = _partition_pairs(counts, work, ranges, partitions)
@@ -85,18 +83,26 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-def _write_array(path: Path, values: pl.Series, dtype: np.dtype[np.generic]) -> None:
-    with ArrayWriter(path, dtype) as array:
-        array.append(values.to_numpy())
+def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path) -> int:
+    """Steps 1 and 2: write ids.npy and popularity.npy, and the names of all documents into `work`; return the number of documents."""
+    ids, popularity = rank_by_popularity(tables)
+    write_array(folder / "ids.npy", ids.astype(choose_unsigned(int(ids.max(initial=0))), copy=False))
+    write_array(folder / "popularity.npy", popularity)
+    del popularity
+    numbers = number_ids(ids)
+    # In place: the order by popularity is on disk now.
+    ids.sort()
+    _partition_names(tables, ids, numbers, work)
+    return len(ids)
 
 
-def _partition_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> None:
-    """Step 2: write names-<range>-<block>.arrow with [document, artists, title]."""
+def _partition_names(tables: Mapping[str, Path], ids: NDArray[np.unsignedinteger], numbers: NDArray[np.uint32], work: Path) -> None:
+    """Write names-<range>-<block>.arrow with [document, artists, title]. `ids` ascend; `numbers` are documents by id."""
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
-    numbered = order.select("recording_id").with_row_index("document").sort("recording_id")
-    for block, first in enumerate(range(0, numbered.height, DOCUMENTS_PER_BLOCK)):
-        ids = numbered.slice(first, DOCUMENTS_PER_BLOCK)
-        names = read_names(tables, ids["recording_id"][0], ids["recording_id"][-1]).join(ids, on="recording_id").drop("recording_id")
+    for block, first in enumerate(range(0, len(ids), DOCUMENTS_PER_BLOCK)):
+        chosen = ids[first : first + DOCUMENTS_PER_BLOCK]
+        found = read_names(tables, int(chosen[0]), int(chosen[-1]))
+        names = found.select(pl.Series("document", numbers[found["recording_id"].to_numpy()]), "artists", "title")
         for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
             rows.write_ipc(work / f"names-{part:06d}-{block:06d}.arrow")
 
@@ -110,29 +116,27 @@ def _read_names(work: Path, part: int) -> pl.DataFrame:
 _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String})
 
 
-def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: count words and write the artists.
+def _count_words(work: Path, ranges: int) -> pl.DataFrame:
+    """Step 4: count words.
 
     Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
     position.
     """
-    # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
-    size = sum(file.stat().st_size for file in list_folder(work, "names-*"))
-    lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
-    with ArrayWriter(folder / "credit_of.npy", np.uint32) as credit_of:
-        for part in range(ranges):
-            names = _read_names(work, part)
-            credit_of.append(np.fromiter((lists.setdefault(text, len(lists)) for text in names["artists"]), np.uint32, names.height))
-            # Many documents share a list of artists, so each list is split once and counts as often as it occurs.
-            credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
-            found = [
-                credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-                _split_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-                split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
-            ]
-            counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
-    _write_credits(folder, lists, size)
+    waiting: list[pl.DataFrame] = []
+    for part in range(ranges):
+        names = _read_names(work, part)
+        # Many documents share a list of artists, so each list is split once and counts as often as it occurs.
+        credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
+        waiting += [
+            credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+            _split_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+            split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
+        ]
+        # Words are added up only when as many wait as are known: after each range it would take ranges times words.
+        if part == ranges - 1 or sum(found.height for found in waiting) > counts.height:
+            counts = pl.concat([counts, *waiting]).group_by("word").agg(pl.col("count", "title_count").sum())
+            waiting.clear()
     # `rarity` is a total order, ties by text. Otherwise the rarest words of a name, and so the index, would depend on the order of rows.
     counts = sort_words(counts.sort("count", "word").with_row_index("rarity"))
     hashes = {
@@ -142,18 +146,10 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
     return counts.with_columns(**hashes).with_row_index("number")
 
 
-def _write_credits(folder: Path, lists: dict[str, int], size_at_most: int) -> None:
-    credits_ = encode_credits(list(lists))
-    _write_array(folder / "credit_starts.npy", pl.Series(credits_.starts), choose_unsigned(len(credits_.numbers)))
-    _write_array(folder / "credit_artists.npy", pl.Series(credits_.numbers), np.dtype(np.uint32))
-    with TextWriter(folder, "artist", choose_unsigned(size_at_most)) as texts:
-        texts.extend(credits_.names)
-
-
 def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -> None:
-    """Step 4: write titles as ranks of words."""
+    """Step 5: write titles as ranks of words."""
     ranked = counts.filter(pl.col("title_count") > 0).sort("title_count", "word", descending=[True, False]).with_row_index("rank")
-    _write_array(folder / "title_ranked.npy", ranked["number"], np.dtype(np.uint32))
+    write_array(folder / "title_ranked.npy", ranked["number"].to_numpy())
     # Each word takes one unit or two.
     units_at_most = 2 * int(counts["title_count"].sum())
     with (
@@ -187,7 +183,7 @@ def _count_partitions(documents: int) -> int:
 
 
 def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
-    """Step 5: write pairs-<partition>.bin with (hash, document) as uint64 each. Return the number of pairs."""
+    """Step 6: write pairs-<partition>.bin with (hash, document) as uint64 each. Return the number of pairs."""
     entries = 0
     # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
@@ -228,7 +224,7 @@ def _combine_words(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tup
 
 
 def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:
-    """Step 6: sort each partition by one key, which packs the rest of bucket and tag with the document.
+    """Step 7: sort each partition by one key, which packs the rest of bucket and tag with the document.
 
     All pairs of a partition share its top bits, so the key leaves them out.
     """
