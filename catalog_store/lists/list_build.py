@@ -18,6 +18,7 @@ from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unheard_expr
 from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.posting_lists import write_lists
+from catalog_store.ranked_ids import sort_ids
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, scan_table
@@ -67,11 +68,16 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
 
 def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all tracks. Return the rank of each recording id."""
-    own = scan_table(TABLES["recording"], tables["recording"]).select(id="recording_id", stamp=encode_stamp_expr(*_DATED)).collect()
+    # Part by part: the dates of all recordings as texts would take 40 bytes each.
+    read = [
+        pl.read_parquet(part, columns=["recording_id", *_DATED]).select("recording_id", stamp=encode_stamp_expr(*_DATED))
+        for part in parts(tables["recording"])
+    ]
+    ids, own = (np.concatenate([rows[name].to_numpy() for rows in read]) for name in ("recording_id", "stamp"))
+    del read
     # A track shows its releases. A position by any date but the earliest of theirs looks wrong to a reader.
-    shown = pl.Series(_find_earliest_stamps(tables)[own["id"].to_numpy()])
-    dated = own.with_columns(stamp=pl.when(shown < _UNDATED).then(shown).otherwise("stamp"))
-    return _write_order(folder, "track", dated.sort("stamp", "id", descending=[True, False]))
+    shown = _find_earliest_stamps(tables)[ids]
+    return _write_order(folder, "track", *sort_ids(ids, np.where(shown < _UNDATED, shown, own)))
 
 
 def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
@@ -99,17 +105,16 @@ def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
         .sort("stamp", "unheard", "id", descending=[True, False, False])
     )
     write_array(folder / "release_unheard.npy", releases["unheard"].to_numpy())
-    return _write_order(folder, "release", releases)
+    return _write_order(folder, "release", releases["id"].to_numpy(), releases["stamp"].to_numpy())
 
 
-def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.uint32]:
-    ids = ordered["id"].to_numpy()
+def _write_order(folder: Path, kind: str, ids: NDArray[np.integer], stamps: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Write `ids`, the newest first, and where each stamp begins. Return the rank of each id."""
     largest = int(ids.max(initial=0))
-    write_array(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest)))
-    segments = ordered["stamp"].rle().struct.unnest()
-    write_array(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
-    starts = np.concatenate([[0], np.cumsum(segments["len"].to_numpy(), dtype=np.int64)])
-    write_array(folder / f"{kind}_starts.npy", starts.astype(np.uint32))
+    write_array(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest), copy=False))
+    firsts = np.flatnonzero(np.concatenate([np.ones(min(1, len(stamps)), dtype=np.bool_), stamps[1:] != stamps[:-1]]))
+    write_array(folder / f"{kind}_stamps.npy", stamps[firsts])
+    write_array(folder / f"{kind}_starts.npy", np.append(firsts, len(stamps)).astype(np.uint32))
     # An array by id instead of a dictionary: ids come from a registry that counts up, so gaps are few.
     ranks = np.full(largest + 1, NO_RANK, dtype=np.uint32)
     ranks[ids] = np.arange(len(ids), dtype=np.uint32)

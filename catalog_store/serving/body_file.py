@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.array_files import map_array, map_bytes, write_array
+from catalog_store.array_files import ArrayWriter, map_array, map_bytes
 from catalog_store.errors import BodyDamagedError
 
 if TYPE_CHECKING:
@@ -114,21 +114,32 @@ def read_body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
 
 
 def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tuple[NDArray[np.int64], list[bytes]]]) -> None:
-    """Write one kind into the existing `folder`. `blocks` are (ids, their frames), ids ascending throughout. Memory: 8 bytes per id."""
+    """Write one kind into the existing `folder`. `blocks` are (ids, their frames), ids ascending throughout. Memory: one block."""
     (folder / f"{name}.dictionary").write_bytes(dictionary)
-    begins = [np.zeros(0, dtype=np.uint64)]
+    waiting = np.zeros(0, dtype=np.uint64)
     position, next_id = 0, 0
-    with (folder / f"{name}.bin").open("wb") as file:
+    with (
+        (folder / f"{name}.bin").open("wb") as file,
+        ArrayWriter(folder / f"{name}_anchors.npy", np.uint64) as anchors,
+        ArrayWriter(folder / f"{name}_offsets.npy", np.uint32) as offsets,
+    ):
         for ids, frames in blocks:
             file.write(b"".join(bytes((one & _ID_MASK,)) + frame for one, frame in zip(ids.tolist(), frames, strict=True)))
             # Every id from `next_id` on gets a length, 0 where there is no body, so the array stays addressable by id.
             lengths = np.zeros(int(ids[-1]) + 1 - next_id, dtype=np.uint64)
             lengths[ids - next_id] = [len(frame) + 1 for frame in frames]
             ends = np.cumsum(lengths, dtype=np.uint64) + np.uint64(position)
-            begins.append(ends - lengths)
+            begins = np.concatenate([waiting, ends - lengths])
+            # Only whole runs of an anchor are written; the next block continues the last one.
+            whole = len(begins) >> _ANCHOR_BITS << _ANCHOR_BITS
+            _append_begins(anchors, offsets, begins[:whole])
+            waiting = begins[whole:]
             position, next_id = int(ends[-1]), int(ids[-1]) + 1
-    # The end of the last frame is one more entry: the reader takes it as the beginning of the id behind.
-    every = np.concatenate([*begins, np.array([position], dtype=np.uint64)])
-    anchors = every[:: 1 << _ANCHOR_BITS]
-    write_array(folder / f"{name}_anchors.npy", anchors)
-    write_array(folder / f"{name}_offsets.npy", (every - np.repeat(anchors, 1 << _ANCHOR_BITS)[: len(every)]).astype(np.uint32))
+        # The end of the last frame is one more entry: the reader takes it as the beginning of the id behind.
+        _append_begins(anchors, offsets, np.append(waiting, np.uint64(position)))
+
+
+def _append_begins(anchors: ArrayWriter, offsets: ArrayWriter, begins: NDArray[np.uint64]) -> None:
+    firsts = begins[:: 1 << _ANCHOR_BITS]
+    anchors.append(firsts)
+    offsets.append(begins - np.repeat(firsts, 1 << _ANCHOR_BITS)[: len(begins)])

@@ -20,11 +20,11 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from catalog_store.array_files import ArrayWriter, map_array, write_array
+from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import BULK_MINIMUM
 from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key
-from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, scan_table
+from catalog_store.tables.files import count_rows, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +89,8 @@ class KeyIndex:
 def build_keys(tables: Mapping[str, Path], folder: Path) -> None:
     """Write the arrays into the new folder `folder`. Memory is bounded by one spill and a few id-sized columns."""
     folder.mkdir()
-    ids, ranks = _rank_by_popularity(tables)
+    ids, _ = rank_by_popularity(tables)
+    ranks = number_ids(ids)
     entries = count_rows(tables["recording_isrc"]) + count_rows(tables["platform_link"])
     bits = max(1, (max(1, entries // ENTRIES_PER_BUCKET) - 1).bit_length())
     spills = [folder / f"{number:05d}.spill" for number in range(1 << max(0, (entries // ROWS_PER_SPILL).bit_length()))]
@@ -132,17 +133,6 @@ def _append(spill: Path, entries: NDArray[np.void]) -> None:
     if len(entries):
         with spill.open("ab") as file:
             file.write(entries.data)
-
-
-def _rank_by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-    """Return (recording ids, most popular first, ties by id; the place of each id in that order)."""
-    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", "popularity").collect()
-    ordered = recordings.sort("popularity", "recording_id", descending=[True, False])["recording_id"].to_numpy()
-    largest = int(ordered.max(initial=0))
-    # A place by id and not a dictionary: ids count up, so the array has few gaps.
-    places = np.zeros(largest + 1, dtype=np.uint32)
-    places[ordered] = np.arange(len(ordered), dtype=np.uint32)
-    return ordered.astype(choose_unsigned(largest)), places
 
 
 def _hash_tables(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_store.ranked_ids import number_ids, rank_by_popularity, sort_ids
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 3) | st.integers(0, 2**32 - 1)), unique_by=lambda row: row[0])
+
+
+def split(rows: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [one for one, _ in rows], [key for _, key in rows]
+
+
+@given(ROWS)
+def test_ids_stand_by_key_descending_then_by_id(rows: list[tuple[int, int]]) -> None:
+    ids, keys = split(rows)
+    found, sorted_keys = sort_ids(np.array(ids, dtype=np.int64), np.array(keys, dtype=np.uint32))
+    expected = sorted(rows, key=lambda row: (-row[1], row[0]))
+    assert list(zip(found.tolist(), sorted_keys.tolist(), strict=True)) == expected
+
+
+@given(ROWS, st.integers(2**32, 2**40))
+def test_ids_beyond_32_bits_stand_in_the_same_order(rows: list[tuple[int, int]], more: int) -> None:
+    ids, keys = split(rows)
+    small, small_keys = sort_ids(np.array(ids, dtype=np.int64), np.array(keys, dtype=np.uint32))
+    large, large_keys = sort_ids(np.array(ids, dtype=np.int64) + more, np.array(keys, dtype=np.uint32))
+    assert (large - np.uint64(more)).tolist() == small.tolist()
+    assert large_keys.tolist() == small_keys.tolist()
+
+
+def test_number_of_an_id_is_its_place() -> None:
+    assert number_ids(np.array([7, 2, 5], dtype=np.uint32)).tolist() == [0, 0, 1, 0, 0, 2, 0, 0]
+    assert number_ids(np.empty(0, dtype=np.uint32)).tolist() == [0]
+
+
+def test_popularity_ranks_all_recordings_of_a_table(tables: dict[str, Path]) -> None:
+    ids, popularity = rank_by_popularity(tables)
+    expected = read_table(TABLES["recording"], tables["recording"]).sort("popularity", "recording_id", descending=[True, False])
+    assert ids.tolist() == expected["recording_id"].to_list()
+    assert popularity.tolist() == expected["popularity"].cast(pl.Float32).to_list()
+
+
+@pytest.mark.parametrize("popularities", [[0.0, -0.0, 1.0, 0.5], [1e-9, 0.0, 2e-9, 1e-9]])
+def test_zeros_and_tiny_popularities_are_ranked_as_numbers(popularities: list[float], tmp_path: Path) -> None:
+    (tmp_path / "recording").mkdir()
+    rows = pl.DataFrame({"recording_id": [4, 3, 2, 1], "popularity": popularities})
+    rows.write_parquet(tmp_path / "recording" / "part-00000.parquet")
+    ids, _ = rank_by_popularity({"recording": tmp_path / "recording"})
+    assert ids.tolist() == rows.sort("popularity", "recording_id", descending=[True, False])["recording_id"].to_list()
