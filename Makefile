@@ -11,7 +11,7 @@ setup: ## install everything into .venv (only what changed)
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
 test: setup ## run the tests that a change needs
-	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+	@scripts/system_packages && POLARS_MAX_THREADS=1 PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-slow: setup ## run the tests that take many CPU seconds each: whole builds, forced linkage, kills, browser (.ci/run does)
 	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
