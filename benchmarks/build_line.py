@@ -2,8 +2,9 @@
 
     python -m benchmarks.build_line --recordings 1000000 --work DIR
 
-Prints the stages of the first build (wall seconds, processor seconds with children, peak memory of the building process), linkage against
-the truth, the second build (unchanged dumps) and whether its tables are the same bytes.
+Prints the stages of the first build (wall seconds, processor seconds with those of workers, peak memory of the building process and of its
+largest worker, spilled and written bytes), linkage against the truth, the second build (unchanged dumps) and whether its tables are the
+same bytes.
 """
 
 from __future__ import annotations
@@ -47,13 +48,17 @@ def main() -> None:
     seconds, output = run("build", "--dumps", str(world), "--catalog", str(catalog))
     built = json.loads(output)
     print(f"build: {seconds:.0f} s, {built['recordings']:,} recordings\n")
-    print(f"| {'stage':24} | wall s | cpu s | peak GB |\n|---|---|---|---|")
+    print(f"| {'stage':24} | wall s | CPU s | of workers | peak GB | worker GB | spilled GB | written GB |\n|{'---|' * 8}")
     for stage in built["stages"]:
-        print(f"| {stage['stage']:24} | {stage['seconds']:6.1f} | {stage['cpu_seconds']:5.1f} | {stage['peak_memory_bytes'] / 1e9:7.2f} |")
-    # The building process resets its peak before each stage, so the system's figure covers only its pool workers and the other commands.
-    stages = max(stage["peak_memory_bytes"] for stage in built["stages"])
+        times = [stage[name] for name in ("seconds", "cpu_seconds", "worker_cpu_seconds")]
+        sizes = [stage[name] / 1e9 for name in ("peak_memory_bytes", "worker_peak_memory_bytes", "spill_bytes", "written_bytes")]
+        print(f"| {stage['stage']:24} | " + " | ".join([*(f"{value:.1f}" for value in times), *(f"{value:.2f}" for value in sizes)]) + " |")
+    cpu = sum(stage["cpu_seconds"] for stage in built["stages"])
+    # The building process resets its peak before each stage, so the system's figure covers only the other commands.
+    stages = max(max(stage["peak_memory_bytes"], stage["worker_peak_memory_bytes"]) for stage in built["stages"])
     others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print(f"\nlargest process: {max(stages, others) / 1e9:.2f} GB")
+    print(f"\n{cpu:.1f} CPU-s, {cpu / built['recordings'] * 1e6:.0f} per million recordings")
+    print(f"largest process: {max(stages, others) / 1e9:.2f} GB")
 
     answer = json.loads(run("evaluate", "--catalog", str(catalog), "--truth", str(world))[1])
     print({name: answer[name] for name in ("precision", "recall", "f1", "mixed_clusters", "recordings", "true_recordings")})

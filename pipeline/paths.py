@@ -15,19 +15,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
 
+from catalog_store.current_link import BUILDING
 from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import FINGERPRINTS, INPUTS
 from catalog_store.tables import TABLES
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DAILY = (FINGERPRINTS,)
 """Platforms that deliver day by day, each day in addition to those before: their staging has a folder of tables for each day."""
+
+_SNAPSHOT_SPILL = {".sorting", ".analyst-spill"}
+"""Folders of a snapshot that is being written; they are gone before it is published."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,25 @@ class BuildPaths:
             folders += [day / name for day in list_folder(staging, "[0-9]*-??")] if platform in DAILY else [staging / name]
         return [folder for folder in folders if folder.is_dir()]
 
+    def list_spill_folders(self) -> list[Path]:
+        """Return the folders that hold spilled and other intermediate data of the running step."""
+        work = self.root / "work"
+        folders = [work / "spill", work / "scratch", *list_folder(work / "linkage", "*.spill")]
+        for staging in (self.staging_root, *list_folder(self.staging_root)):
+            folders += list_folder(staging, "*.scratch")
+        for building in list_folder(self.snapshots, BUILDING + "*"):
+            folders += [Path(place, name) for place, names, _ in os.walk(building) for name in names if name in _SNAPSHOT_SPILL]
+        return folders
+
     @property
     def report(self) -> Path:
         """The page about the last build."""
         return self.root / "work" / "report" / "index.html"
+
+    @property
+    def costs(self) -> Path:
+        """The costs of the last builds (see pipeline/quality/build_costs.py)."""
+        return self.root / "work" / "report" / "costs.json"
 
     @property
     def recognition(self) -> Path:

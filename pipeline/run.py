@@ -21,6 +21,7 @@ from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import RECLASSIFY, CatalogResource, has_ended, require_sound
 from pipeline.linkage.id_registry import RegistryError
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_costs import COST_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +104,7 @@ def _list_costs(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
     stages: dict[str, dict[str, object]] = {}
     for event in result.get_asset_materialization_events():
         metadata = event.materialization.metadata
-        costs = {name: metadata[name].value for name in ("seconds", "cpu_seconds", "peak_memory_bytes") if name in metadata}
+        costs = {name: metadata[name].value for name in COST_NAMES if name in metadata}
         stages.setdefault(str(event.step_key), {"stage": event.step_key, **costs})
     return list(stages.values())
 

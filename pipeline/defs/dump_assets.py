@@ -61,7 +61,7 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
         source = catalog.find_source(platform)
         # Landing writes no table, so it claims the catalog without inputs to check.
-        with catalog.claim_for_step(), measure_usage() as usage:
+        with catalog.claim_for_step(), measure_usage(catalog.paths.list_spill_folders) as usage:
             zone = catalog.paths.landing(platform)
             landing = fetch(catalog, source) if source else replace(keep_last_good(platform, zone, UNNAMED), status="missing")
             pruned = prune(catalog, platform)
@@ -128,6 +128,18 @@ def list_warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     ]
 
 
+def run_staging_checks(catalog: CatalogResource, platform: str) -> list[dg.AssetCheckResult]:
+    """Check the staging tables of a platform."""
+    # Days that have passed once are not checked again: there may be years of them, and they never change.
+    staging = catalog.paths.staging(platform)
+    folders = list_unchecked_days(staging) if platform in DAILY else [staging]
+    checks = (list_staging_checks(platform, folder) for folder in folders)
+    results = list(run_asset_checks_over(checks, list_staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
+    if platform in DAILY and all(result.passed for result in results):
+        mark_checked(folders)
+    return results
+
+
 def iterate_warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
     """Yield the results of the checks of `list_warning_specs`."""
     for name, lines in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
@@ -162,7 +174,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
 
     def write_staging(catalog: CatalogResource) -> Written:
         folder = catalog.paths.staging(platform)
-        with measure_usage() as usage:
+        with measure_usage(catalog.paths.list_spill_folders) as usage:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:
@@ -170,6 +182,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 if find_current_folder(catalog.paths.root) is None:
                     raise dg.Failure(str(error), allow_retries=False) from error
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
+            results = run_staging_checks(catalog, platform) if intake.status != "missing" else []
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night
         # Dagster expects a result of every declared check, also when there is nothing to check.
@@ -200,12 +213,6 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 **build_usage_metadata(usage),
             },
         )
-        # Days that have passed once are not checked again: there may be years of them, and they never change.
-        folders = list_unchecked_days(folder) if platform in DAILY else [folder]
-        checks = (list_staging_checks(platform, folder) for folder in folders)
-        results = list(run_asset_checks_over(checks, list_staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
-        if platform in DAILY and all(result.passed for result in results):
-            mark_checked(folders)
         yield from iterate_warning_results(key, intake)
         return results
 

@@ -6,6 +6,7 @@ Report and figures are written even if a check fails, because the operator of a 
 from collections.abc import Generator, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -19,17 +20,21 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_table_metadata, table_key
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_costs import COST_NAMES, StepCost, read_build_costs
 from pipeline.quality.build_figures import build_figures, read_published_figures
 from pipeline.quality.code_loss import count_code_losses
 from pipeline.quality.gate import QUESTIONS, judge_build
 from pipeline.quality.id_drift import measure_id_drift
 from pipeline.quality.report.examples import choose_examples
-from pipeline.quality.report.page import BuildStory, Cost, Source, write_report
+from pipeline.quality.report.page import BuildStory, Source, write_report
 
 FIGURES = TABLES["build_figure"]
 FIGURES_KEY = table_key(FIGURES)
 JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
 """Asset keys of all tables that are about to be published."""
+RECOGNITION = dg.AssetKey(["recognition", "index"])
+MEASURED = (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED, FIGURES_KEY, RECOGNITION)
+"""Asset keys of everything before the snapshot."""
 
 
 def build_figure_check(paths: BuildPaths) -> AssetCheck:
@@ -63,7 +68,7 @@ def write_report_and_judge(
 ) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
     """Write figures and report, and return the check results."""
     paths = catalog.paths
-    with measure_usage() as usage:
+    with measure_usage(paths.list_spill_folders) as usage:
         # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
         before, drift = read_published_figures(paths), measure_id_drift(paths)
         now = build_figures(paths, catalog.truth)
@@ -80,6 +85,7 @@ def write_report_and_judge(
             examples=choose_examples(paths),
             sources=read_sources(events),
             costs=read_costs(events),
+            builds=read_build_costs(paths.costs),
         )
         write_report(story, paths.report)
     catalog.report(f"gate: {usage.seconds:.1f} s, report {paths.report}")
@@ -113,25 +119,25 @@ def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]
     return found
 
 
-def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
-    """Return the cost of the last run of each step, in the order in which they ran."""
-    steps: dict[str, tuple[float, Cost]] = {}
-    for key in (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED):
+def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry], run_id: str | None = None) -> list[StepCost]:
+    """Return the cost of the last run of each step, in the order in which they ran; with `run_id` of the steps of that run only."""
+    steps: dict[str, tuple[float, StepCost]] = {}
+    for key in MEASURED:
         event, metadata = events.get(key), _read_metadata(events.get(key))
-        if event is None or event.dagster_event is None or "seconds" not in metadata:
+        if event is None or event.dagster_event is None or "seconds" not in metadata or run_id not in {None, event.run_id}:
             continue
-        seconds, cpu_seconds, peak = (float(str(metadata[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
+        # A materialization of an earlier version of this code lacks some of the figures.
+        figures: dict[str, Any] = {name: metadata[name].value for name in COST_NAMES if name in metadata}
         step = str(event.dagster_event.step_key)
-        steps.setdefault(step, (event.timestamp, Cost(step, seconds, cpu_seconds, int(peak))))
+        steps.setdefault(step, (event.timestamp, StepCost(step, **figures)))
     # Tables of one step carry the same cost, so the step counts once.
     return [cost for _, cost in sorted(steps.values(), key=lambda found: found[0])]
 
 
 def read_materializations(instance: dg.DagsterInstance) -> dict[dg.AssetKey, dg.EventLogEntry]:
-    """Return the newest materialization of every asset before the gate."""
+    """Return the newest materialization of every asset before the snapshot."""
     # One query for all assets: single queries took longer than the figures.
-    keys = [*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED]
-    entries = [record.asset_entry for record in instance.get_asset_records(keys)]
+    entries = [record.asset_entry for record in instance.get_asset_records(MEASURED)]
     return {entry.asset_key: entry.last_materialization for entry in entries if entry.last_materialization}
 
 

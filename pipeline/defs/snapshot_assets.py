@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -13,13 +14,14 @@ from catalog_store.tables.files import measure_bytes
 from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import draw_bar_chart
+from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_usage_metadata, table_key
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
 
-RECOGNITION = dg.AssetKey(["recognition", "index"])
 FINGERPRINT = table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
@@ -38,7 +40,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
     """Reuse the segments of the live snapshot and index new fingerprints."""
     paths = catalog.paths
     with catalog.claim_for_step([RECOGNITION], [FINGERPRINT]) as running_step:
-        with measure_usage() as usage:
+        with measure_usage(paths.list_spill_folders) as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
         metadata = {**facts, "bytes": measure_bytes(paths.recognition), **build_usage_metadata(usage)}
@@ -62,11 +64,11 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
     kinds={"parquet", "duckdb", "sqlite"},
     check_specs=[dg.AssetCheckSpec("live_snapshot_is_this_build", asset=SNAPSHOT, blocking=True)],
 )
-def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
     snapshot_id = find_unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
-    with catalog.claim_for_step(inputs=PARTS) as running_step, measure_usage() as usage:
+    with catalog.claim_for_step(inputs=PARTS) as running_step, measure_usage(paths.list_spill_folders) as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(
             tables,
@@ -88,6 +90,10 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             [_build_parts_pattern(paths, "platform_link")],
         ).fetchall()
     )
+    figures: dict[str, Any] = {**build_usage_metadata(usage)}
+    own = StepCost(SNAPSHOT.to_python_identifier(), **figures)
+    earlier = read_costs(read_materializations(context.instance), context.run.run_id)
+    _keep_costs(catalog, BuildCost(snapshot_id, rows["recording"], (*earlier, own)))
     catalog.report(f"snapshot {snapshot_id} is live: {rows['recording']:,} recordings, {usage.seconds:.1f} s to publish")
     yield dg.MaterializeResult(
         asset_key=SNAPSHOT,
@@ -115,6 +121,15 @@ def _prune_snapshots(catalog: CatalogResource) -> list[str]:
     except OSError as error:
         catalog.report(f"warning: old snapshots cannot be removed: {error}: the next build tries again")
         return []
+
+
+def _keep_costs(catalog: CatalogResource, cost: BuildCost) -> None:
+    """Keep the cost of the build for the reports of the next ones."""
+    # A failure does not fail the build, which is live already.
+    try:
+        add_build_cost(catalog.paths.costs, cost)
+    except OSError as error:
+        catalog.report(f"warning: the cost of this build cannot be kept: {error}: the next report compares with the build before")
 
 
 def _build_parts_pattern(paths: BuildPaths, name: str) -> str:

@@ -82,8 +82,11 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)  # before the claim: a build without input must not empty the records of its tables
         with catalog.claim_for_step([table_key(table) for table in step.tables], step.after) as running_step:
-            with measure_usage() as usage:
+            with measure_usage(catalog.paths.list_spill_folders) as usage:
                 facts = step.run(catalog.paths) or {}
+                # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
+                # behind it. Their cost is part of the step's.
+                results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             plotted = {name: facts.get(name, 0) for name in step.plotted}
             plot = {"plot": dg.MetadataValue.md(draw_bar_chart(step.name, plotted))} if plotted else {}
@@ -91,8 +94,6 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
             for table in step.tables:
                 metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
                 yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
-            # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps behind it.
-            results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
             running_step.finish(results)
         yield from results
 
@@ -105,9 +106,13 @@ def build_table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -
 
 
 def build_usage_metadata(usage: Usage) -> dict[str, float | int]:
-    """Return the cost of a step."""
+    """Return the cost of a step; the names are those of `pipeline.quality.build_costs.StepCost`."""
     return {
         "seconds": round(usage.seconds, 2),
         "cpu_seconds": round(usage.cpu_seconds, 2),
+        "worker_cpu_seconds": round(usage.worker_cpu_seconds, 2),
         "peak_memory_bytes": usage.peak_bytes,
+        "worker_peak_memory_bytes": usage.worker_peak_bytes,
+        "spill_bytes": usage.spill_bytes,
+        "written_bytes": usage.written_bytes,
     }

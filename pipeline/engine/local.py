@@ -12,7 +12,10 @@ import signal
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pipeline.engine.usage import WorkerCost, charge_worker, measure_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -95,16 +98,35 @@ def map_ordered(
     if pool.processes is None:
         yield from map(function, items)
         return
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[tuple[Result, WorkerCost]]] = deque()
+    measured = partial(_call_measured, function)
     try:
         for item in items:
-            waiting.append(pool.processes.submit(function, item))
+            waiting.append(pool.processes.submit(measured, item))
             # Await the oldest result and not the next finished one: the order of the items is the order of the rows on disk.
             if len(waiting) >= pool.workers * IN_FLIGHT_PER_WORKER:
-                yield waiting.popleft().result()
+                yield _take_result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _take_result(waiting.popleft())
     finally:
         # The consumer may stop early or an item may fail: what has not begun must not run on into the next stage.
         for future in waiting:
             future.cancel()
+
+
+def call_alone(function: Callable[[Item], Result], item: Item) -> Result:
+    """Return `function(item)`, called in a process of its own. BrokenProcessPool when that process dies."""
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow_parent) as process:
+        return _take_result(process.submit(partial(_call_measured, function), item))
+
+
+def _call_measured(function: Callable[[Item], Result], item: Item) -> tuple[Result, WorkerCost]:
+    """Call the function in a worker, and measure what the worker has cost since its last result."""
+    return function(item), measure_worker()
+
+
+def _take_result(future: Future[tuple[Result, WorkerCost]]) -> Result:
+    result, cost = future.result()
+    charge_worker(cost)
+    return result

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from pipeline.quality.build_costs import find_step_costs, sum_costs
 from pipeline.quality.report.charts import build_bars, draw_bar_chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.quality.build_costs import BuildCost, StepCost
     from pipeline.quality.build_figures import Figures
     from pipeline.quality.gate import Verdict
     from pipeline.quality.id_drift import IdDrift
@@ -41,6 +43,17 @@ RATES = (
     ("truth", "recall"),
     *(("truth", f"{kind} {name}") for kind in ("artists", "releases") for name in ("precision", "recall")),
 )
+COST_COLUMNS = (
+    ("seconds", "seconds", 1.0),
+    ("processor seconds", "cpu_seconds", 1.0),
+    ("of these, workers", "worker_cpu_seconds", 1.0),
+    ("peak memory, MB", "peak_memory_bytes", 1e6),
+    ("largest worker, MB", "worker_peak_memory_bytes", 1e6),
+    ("spilled, MB", "spill_bytes", 1e6),
+    ("written, MB", "written_bytes", 1e6),
+)
+"""Heading, figure and unit of the columns of costs."""
+SHOWN_BUILDS = 5
 DRIFTED = 0.01
 """Change of a share of empty values above which the report marks it."""
 
@@ -57,16 +70,6 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """The cost of one step of the build."""
-
-    step: str
-    seconds: float
-    cpu_seconds: float
-    peak_bytes: int
-
-
-@dataclass(frozen=True)
 class BuildStory:
     """The content of the page. `before` is empty and `compared_with` None when nothing was published."""
 
@@ -78,7 +81,9 @@ class BuildStory:
     verdicts: Sequence[Verdict]
     examples: Examples
     sources: Sequence[Source]
-    costs: Sequence[Cost]
+    costs: Sequence[StepCost]
+    builds: Sequence[BuildCost] = ()
+    """The last builds, the last one first."""
 
 
 def write_report(story: BuildStory, file: Path) -> None:
@@ -99,7 +104,8 @@ def render(story: BuildStory) -> str:
     environment.filters |= {"count": _format_count, "percent": _format_percent}
     now, before = _Topics(story.now), _Topics(story.before)
     mains = build_bars(_select_mains(now["genres"]), _select_mains(before["genres"]))
-    return environment.get_template("page.html.j2").render(
+    template = environment.get_template("page.html.j2")
+    return template.render(
         story=story,
         failed=[verdict for verdict in story.verdicts if not verdict.passed],
         headlines=[_format_headline(story, *headline) for headline in HEADLINES],
@@ -119,6 +125,12 @@ def render(story: BuildStory) -> str:
         genres=Markup(draw_bar_chart("Recordings per main genre", mains)),  # noqa: S704 - charts escape labels
         nulls=_list_nulls(now["nulls"], before["nulls"]),
         mixed=[(name.replace("_", " "), value, before["mixed"].get(name)) for name, value in now["mixed"].items()],
+        cost_columns=[heading for heading, _, _ in COST_COLUMNS],
+        costs=_list_costs(story),
+        builds=[
+            (build.snapshot_id, build.recordings, build.total.cpu_seconds / max(build.recordings, 1) * 1e6, _format_cost(build.total))
+            for build in story.builds[:SHOWN_BUILDS]
+        ],
         wrong_pairs=sorted(name for name, right in now["golden_pair"].items() if not right),
     )
 
@@ -174,6 +186,21 @@ def _select_mains(genres: Mapping[str, float]) -> dict[str, float]:
 def _list_nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:
     """Return column, share now, share before, and whether the change is worth a look."""
     return [(name, share, before.get(name), abs(share - before.get(name, share)) > DRIFTED) for name, share in sorted(now.items())]
+
+
+def _list_costs(story: BuildStory) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return each step and their sum, with (figure now, figure of the last build that ran the step) for each column."""
+    before = find_step_costs(story.builds)
+    known = [before[cost.step] for cost in story.costs if cost.step in before]
+    rows = [(cost, before.get(cost.step)) for cost in story.costs]
+    rows.append((sum_costs("all of these", story.costs), sum_costs("", known) if known else None))
+    return [
+        (now.step, list(zip(_format_cost(now), _format_cost(was) if was else [""] * len(COST_COLUMNS), strict=True))) for now, was in rows
+    ]
+
+
+def _format_cost(cost: StepCost) -> list[str]:
+    return [f"{getattr(cost, name) / unit:,.{1 if unit == 1 else 0}f}" for _, name, unit in COST_COLUMNS]
 
 
 def _format_count(value: float) -> str:

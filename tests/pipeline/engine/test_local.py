@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from pipeline.engine.local import count_workers, map_ordered, start_workers
-from pipeline.engine.usage import measure_usage
+from pipeline.engine.local import call_alone, count_workers, map_ordered, start_workers
 
 
 def slow_square(number: int) -> int:
@@ -63,11 +62,7 @@ def test_there_is_at_least_one_worker() -> None:
     assert count_workers() >= 1
 
 
-def test_a_measured_block_says_its_seconds_and_its_peak() -> None:
-    with measure_usage() as usage:
-        held = bytearray(200_000_000)
-        time.sleep(0.02)
-        del held
-    assert usage.seconds >= 0.02
-    assert usage.peak_bytes >= 200_000_000
-    assert usage.cpu_seconds >= 0
+def test_call_alone_has_a_process_of_its_own() -> None:
+    assert call_alone(process, 1) != os.getpid()
+    with pytest.raises(ValueError, match="three is out"):
+        call_alone(fail_at_three, 3)

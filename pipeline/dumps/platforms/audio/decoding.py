@@ -7,10 +7,8 @@ own, so that one bad file costs itself alone.
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +19,7 @@ import audio_recognition.decoding
 from audio_recognition.chromaprint import SAMPLE_RATE, Incremental
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError, decode
 from catalog_store.folder_listing import list_folder
-from pipeline.engine.local import map_ordered
+from pipeline.engine.local import call_alone, map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +81,7 @@ def hash_code() -> str:
 
 def _decode_alone(path: Path) -> Decoded:
     # A crash of the decoder ends this process alone.
-    with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as process:
-        try:
-            return process.submit(fingerprint_file, path).result()
-        except BrokenProcessPool:
-            return Decoded(_NOTHING, 0, "the decoder crashed on it")
+    try:
+        return call_alone(fingerprint_file, path)
+    except BrokenProcessPool:
+        return Decoded(_NOTHING, 0, "the decoder crashed on it")

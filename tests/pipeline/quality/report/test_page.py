@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
+from pipeline.quality.build_costs import BuildCost, StepCost
 from pipeline.quality.gate import Verdict
 from pipeline.quality.id_drift import IdDrift
 from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_bar_image
 from pipeline.quality.report.examples import Examples
-from pipeline.quality.report.page import BuildStory, Cost, Source, render, write_report
+from pipeline.quality.report.page import BuildStory, Source, render, write_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,13 @@ def story(verdicts: list[Verdict], before: dict[tuple[str, str], float] | None =
         verdicts=verdicts,
         examples=EXAMPLES,
         sources=[Source("store_a", "2026-11-20", "kept_last_good", "checksum of x differs"), Source("works", "", "missing", "")],
-        costs=[Cost("atoms", 1.25, 2.5, 400_000_000)],
+        costs=[StepCost("atoms", 1.25, 2.5, 1.5, 400_000_000, 300_000_000, 70_000_000, 90_000_000), StepCost("new", 1.0, 1.0)],
+        builds=[
+            BuildCost("last", 2_000_000, (StepCost("atoms", 1.0, 2.0), StepCost("snapshot", 3.0, 4.0, 0.0, 500_000_000))),
+            BuildCost("older", 0, (StepCost("atoms", 9.0, 9.0), StepCost("gone", 9.0, 9.0))),
+        ]
+        if before
+        else [],
     )
 
 
@@ -113,7 +120,9 @@ def test_page_shows_figures_beside_those_of_the_live_snapshot() -> None:
         "1 of 2 answered wrongly: some-pair",
         "1,990 510 4 6 4 9,000 11",
         "2,000 of 2,500 recordings have a genre (80.00%)",
-        "atoms 1.2 2.5 400",
+        "atoms 1.2 1.0 2.5 2.0 1.5 0.0 400 0 300 0 70 0 90 0 new 1.0 1.0 0.0 0 0 0 0",
+        "all of these 2.2 1.0 3.5 2.0 1.5 0.0 400 0 300 0 70 0 90 0",
+        "last 2,000,000 3 4.0 6.0 0.0 500 0 0 0",
         "durations from 100 to 300 s",
     ):
         assert said in text, said
