@@ -130,6 +130,7 @@ def publish(
     with _lock_publisher(root):
         require_usable_current(root)
         remove_leftovers(root, report)
+        remove_stale_marks(root)
         final = root / SNAPSHOTS / snapshot_id
         # `lexists` also finds a link that dangles, which `exists` would not.
         if os.path.lexists(final):

@@ -100,10 +100,13 @@ def mark_verified(folder: Path, states: Mapping[str, FileState]) -> None:
 
 
 def remove_stale_marks(root: Path) -> None:
-    """Remove the marks of snapshots that are gone."""
-    with suppress(OSError):
-        for path in list_folder(root / MARKS_FOLDER, "*.json"):
-            if not (root / SNAPSHOTS / path.stem).is_dir():
+    """Remove the marks of snapshots that are gone, and what a killed process left of its mark."""
+    place = root / MARKS_FOLDER
+    # Under the lock nobody writes a mark, so every file with a dotted name is left over.
+    with suppress(OSError), _lock_marks([place] if place.is_dir() else []) as held:
+        for path in list_folder(place) if held is not None else []:
+            is_mark = path.suffix == ".json" and not path.name.startswith(".")
+            if path.name != _LOCK and not (is_mark and (root / SNAPSHOTS / path.stem).is_dir()):
                 path.unlink(missing_ok=True)
 
 

@@ -16,7 +16,7 @@ from catalog_store import snapshot
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.publisher import prune, rollback
 from catalog_store.snapshot import hash_file, read_manifest
-from catalog_store.verified_files import MARKS_FOLDER, verify_once
+from catalog_store.verified_files import MARKS_FOLDER, remove_stale_marks, verify_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,3 +193,19 @@ def test_rollback_leaves_a_mark_and_prune_removes_those_of_missing_snapshots(fol
 def test_rollback_by_sizes_leaves_no_mark(folder: Path) -> None:
     rollback(folder.parent.parent, "first", contents=False)
     assert not find_mark(folder).exists()
+
+
+@pytest.mark.parametrize("tidy", [remove_stale_marks, lambda root: prune(root, 5)])
+def test_remains_of_a_killed_process_are_removed(folder: Path, reads: list[str], tidy: Callable[[Path], object]) -> None:
+    check(folder)
+    read, remains = len(reads), find_mark(folder).with_name(f".{folder.name}-4711")
+    remains.write_bytes(b'{"manifest_sha2')
+    tidy(folder.parent.parent)
+    assert not remains.exists()
+    check(folder)
+    assert len(reads) == read
+
+
+def test_nothing_is_made_where_no_snapshot_was_verified(tmp_path: Path) -> None:
+    remove_stale_marks(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from catalog_store.log import log_json
 from catalog_store.publisher import list_snapshots, prune, publish, rollback
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.snapshot import verify
+from catalog_store.verified_files import MARKS_FOLDER
 from tests.catalog_store.catalog_tables import make_tables
 from tests.faults import system_calls
 from tests.faults.injection import Outcome, Scenario
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 RECORDINGS = 3
 NEXT_ID = {"first": 10, "second": 20, "third": 30, "fourth": 25, "fifth": 26}
 """Next ids in the manifest of each publish. The last two are lower than those before: ids that were given out must count."""
-KEPT_NAMES = {".publish.lock", ".rollback", "current", "snapshots"}
+KEPT_NAMES = {".publish.lock", ".rollback", MARKS_FOLDER, "current", "snapshots"}
 
 
 def _publish(folder: Path, snapshot_id: str) -> None:
@@ -67,6 +68,9 @@ def _require_tidy(folder: Path) -> None:
     root = folder / "catalog"
     names = {path.name for path in root.iterdir()} - KEPT_NAMES
     names |= {path.name for path in (root / "snapshots").iterdir() if path.name.startswith(".")}
+    snapshots = {path.name for path in (root / "snapshots").iterdir()}
+    marks = {path.name for path in (root / MARKS_FOLDER).iterdir()} if (root / MARKS_FOLDER).is_dir() else set()
+    names |= marks - {"lock", *(f"{name}.json" for name in snapshots)}
     assert not names, f"left behind: {sorted(names)}"
 
 
