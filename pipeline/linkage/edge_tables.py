@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, scan_table
+from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import staged_records
-from pipeline.linkage.atom_tables import find_decided_members, read_spilled_bucket, spill_buckets
+from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.overrides import build_must_edges, load_overrides
@@ -70,9 +70,10 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[in
     spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     for number, atoms in enumerate(read_artist_chunks(paths)):
-        spill_buckets(atoms.join(placed, on="atom_id"), spill, number)
-    for folder in list_folder(spill):
-        yield int(folder.name), read_spilled_bucket(folder)
+        rows = atoms.join(placed, on="atom_id")
+        write_run(spill, number, rows.drop("bucket"), rows["bucket"])
+    for bucket in count_bucket_rows(spill):
+        yield bucket, read_bucket(spill, bucket)
     shutil.rmtree(spill, ignore_errors=True)
 
 
