@@ -47,15 +47,17 @@ def main() -> None:
     print(f"simulate {options.recordings:,} recordings: {seconds:.0f} s")
     seconds, output = run("build", "--dumps", str(world), "--catalog", str(catalog))
     built = json.loads(output)
+    # A source without a dump is a stage without a cost.
+    measured = [stage for stage in built["stages"] if "seconds" in stage]
     print(f"build: {seconds:.0f} s, {built['recordings']:,} recordings\n")
     print(f"| {'stage':24} | wall s | CPU s | of workers | peak GB | worker GB | spilled GB | written GB |\n|{'---|' * 8}")
-    for stage in built["stages"]:
+    for stage in measured:
         times = [stage[name] for name in ("seconds", "cpu_seconds", "worker_cpu_seconds")]
         sizes = [stage[name] / 1e9 for name in ("peak_memory_bytes", "worker_peak_memory_bytes", "spill_bytes", "written_bytes")]
         print(f"| {stage['stage']:24} | " + " | ".join([*(f"{value:.1f}" for value in times), *(f"{value:.2f}" for value in sizes)]) + " |")
-    cpu = sum(stage["cpu_seconds"] for stage in built["stages"])
+    cpu = sum(stage["cpu_seconds"] for stage in measured)
     # The building process resets its peak before each stage, so the system's figure covers only the other commands.
-    stages = max(max(stage["peak_memory_bytes"], stage["worker_peak_memory_bytes"]) for stage in built["stages"])
+    stages = max(max(stage["peak_memory_bytes"], stage["worker_peak_memory_bytes"]) for stage in measured)
     others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     print(f"\n{cpu:.1f} CPU-s, {cpu / built['recordings'] * 1e6:.0f} per million recordings")
     print(f"largest process: {max(stages, others) / 1e9:.2f} GB")
