@@ -163,9 +163,11 @@ def connect(port: int) -> socket.socket:
 
 
 def until_closed(client: socket.socket) -> bytes:
+    """Return what the server sends until it closes, or resets: it does so when bytes reach it that it no longer reads."""
     parts = []
-    while part := client.recv(65536):
-        parts.append(part)
+    with suppress(ConnectionResetError):
+        while part := client.recv(65536):
+            parts.append(part)
     return b"".join(parts)
 
 
