@@ -1,7 +1,8 @@
 """The detection of the seven formats from a file's first bytes alone: names, extensions and media types lie.
 
-Add a format here and nowhere else: its mark, and the demuxer that reads it. Only that demuxer is ever tried, so no file can select a reader
-that follows playlists or opens other files.
+To add a format, add its mark and its demuxer here, its codecs to `CODECS` (decoder.py), and its name to the messages for callers
+(catalog_api/problems.py, catalog_api/uploads.py). Only that demuxer is ever tried, so no file can select a reader that follows playlists or
+opens other files.
 """
 
 from __future__ import annotations
