@@ -7,7 +7,7 @@ from pathlib import Path
 
 from catalog_api.problems import CODES
 from catalog_api.settings import render_settings_page
-from catalog_store.tables.reference import render_table_reference
+from catalog_store.tables.reference_page import render_table_reference
 from pipeline.dumps.staging.reject_reasons import Reason
 from scripts.contract_page import render_contract_page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog_store.tables.reference import render_table_reference
+from catalog_store.tables.reference_page import render_table_reference
 
 if __name__ == "__main__":
     print(render_table_reference(), end="")

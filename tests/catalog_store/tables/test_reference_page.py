@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from catalog_store.tables import ALL_TABLES
-from catalog_store.tables.reference import render_table_reference
+from catalog_store.tables.reference_page import render_table_reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "tables.md"
 
