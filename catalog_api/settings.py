@@ -226,7 +226,7 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
         # In lower case: `to_environment` writes True, and msgspec reads true. Not strict: the environment writes numbers as
         # texts.
         converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
     if name == "proxies":
         try:

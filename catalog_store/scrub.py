@@ -184,7 +184,7 @@ def read_state(folder: Path) -> ScrubState | None:
     """Read the last state of this machine's scrub; None when there is none, or its file is unreadable."""
     try:
         return msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=ScrubState)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

@@ -140,7 +140,7 @@ def _read_mark(folder: Path, places: list[Path]) -> Mark:
     digest = hash_file(folder / MANIFEST)
     for place in places:
         path = place / f"{folder.name}.json"
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             found = path.stat()
             # Another user's word does not count, except that of root, who can change the program itself.
             if found.st_uid in {os.geteuid(), 0} and not found.st_mode & _OTHERS_WRITE:

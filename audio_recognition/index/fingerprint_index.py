@@ -56,7 +56,7 @@ class Segment:
         self.name = folder.name
         try:
             self.facts = facts = msgspec.json.decode((folder / SEGMENT_FILE).read_bytes(), type=SegmentFacts)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise IndexInvalidError(f"{folder / SEGMENT_FILE} cannot be read: {error}; build the index anew") from error
         self.ids = _map_column(folder / "ids.npy", np.dtype(np.int64), facts.recordings)
         self.seconds = _map_column(folder / "seconds.npy", np.dtype(np.uint16), facts.recordings)
@@ -110,7 +110,7 @@ class Index:
         """Open an index; IndexInvalidError, naming the file, when it is no whole index of this format."""
         try:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}; build the index anew") from error
         if (content.format, content.format_version) != (FORMAT, FORMAT_VERSION):
             found = f"{content.format} {content.format_version}"

@@ -88,7 +88,7 @@ def decode_question(body: bytes) -> Question:
     """Decode a question; FrameError when it is none."""
     try:
         return _QUESTION.decode(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FrameError(f"the frame is not a question: {error}") from error
 
 
@@ -96,7 +96,7 @@ def decode_reply(body: bytes) -> MatcherReply:
     """Decode a reply; FrameError when it is none."""
     try:
         return _REPLY.decode(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FrameError(f"the frame is not a reply: {error}") from error
 
 

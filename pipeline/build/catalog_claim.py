@@ -222,7 +222,7 @@ def _read_record(root: Path) -> ClaimRecord | None:
     """
     try:
         return msgspec.json.decode((root / _RECORD).read_bytes(), type=ClaimRecord)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

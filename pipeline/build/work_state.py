@@ -276,7 +276,7 @@ def _read_json(file: Path, shape: type[Shape]) -> Shape | None:
     # A record that cannot be read (another version of the program, a full disk) counts as none: its table is made again.
     try:
         return msgspec.json.decode(file.read_bytes(), type=shape)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

@@ -59,7 +59,7 @@ def read_build_costs(file: Path) -> list[BuildCost]:
     """Return the kept builds, the last one first; none when the file is missing or cannot be understood."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[BuildCost])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return []
 
 

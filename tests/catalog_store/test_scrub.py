@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from catalog_store.publisher import rollback
-from catalog_store.scrub import Scrubber, ScrubState
+from catalog_store.scrub import STATE_FILE, Scrubber, ScrubState, read_state
 from tests.catalog_store.editions import copied, publish_editions
 from tests.waiting import until
 
@@ -104,3 +104,9 @@ def test_no_more_is_read_in_a_second_than_allowed(root: Path, monkeypatch: pytes
     scrubber._read_through(scrubber._find_folder())
     assert now == pytest.approx(scrubber.state.read_bytes / 1000)
     assert scrubber.state.rounds == 1
+
+
+@pytest.mark.parametrize("content", [b"", b'{"damaged": ', b'{"snapshot": "\xad"}'])
+def test_unreadable_state_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / STATE_FILE).write_bytes(content)
+    assert read_state(tmp_path) is None

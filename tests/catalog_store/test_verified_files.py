@@ -123,7 +123,15 @@ def test_parts_that_two_processes_read_add_up(folder: Path, reads: list[str]) ->
     assert sorted(reads) == sorted(expected)
 
 
-@pytest.mark.parametrize("harm", [lambda mark: mark.write_bytes(b"{"), lambda mark: mark.chmod(0o666), lambda mark: mark.unlink()])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda mark: mark.write_bytes(b"{"),
+        lambda mark: mark.write_bytes(b'{"manifest_sha256": "\xad"}'),
+        lambda mark: mark.chmod(0o666),
+        lambda mark: mark.unlink(),
+    ],
+)
 def test_mark_that_cannot_be_trusted_counts_as_none(folder: Path, reads: list[str], harm: Callable[[Path], None]) -> None:
     check(folder)
     harm(find_mark(folder))

@@ -35,6 +35,13 @@ def test_missing_or_truncated_file_is_refused_by_name(folder: Path, name: str, l
         Index.open(folder)
 
 
+def test_description_that_is_not_utf8_is_refused_by_name(folder: Path) -> None:
+    file = folder / "index.json"
+    file.write_bytes(file.read_bytes().replace(b"base", b"b\xadse"))
+    with pytest.raises(IndexInvalidError, match=r"index\.json cannot be read: 'utf-8'"):
+        Index.open(folder)
+
+
 def test_column_of_another_segment_is_refused(folder: Path, tmp_path: Path) -> None:
     build_index([FingerprintBatch.of(range(6), [music(seed, 80) for seed in range(6)])], tmp_path / "other")
     for column in COLUMNS:

@@ -147,8 +147,9 @@ def test_claim_of_another_machine_stays_and_the_refusal_names_the_file_to_delete
             claim(tmp_path, OTHER)
 
 
-def test_unreadable_record_does_not_lock_the_catalog(tmp_path: Path) -> None:
-    (tmp_path / ".claim.json").write_text('{"run_id": "run')
+@pytest.mark.parametrize("content", [b'{"run_id": "run', b'{"run_id": "\xad"}'], ids=["half_written", "no_utf8"])
+def test_unreadable_record_does_not_lock_the_catalog(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".claim.json").write_bytes(content)
     claim(tmp_path, OTHER).release()
 
 

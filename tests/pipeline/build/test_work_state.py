@@ -19,6 +19,7 @@ def test_versions_are_read_from_every_published_snapshot_and_no_unfinished_one(t
         (folder / "manifest.json").touch()
     (tmp_path / "snapshots" / "unfinished").mkdir()
     (tmp_path / "snapshots" / "first" / "work_state.json").write_text('{"linkage/atom": "v1"}')
+    (tmp_path / "snapshots" / "second" / "work_state.json").write_bytes(b'{"linkage/atom": "\xad"}')
     state = WorkState(BuildPaths(tmp_path), "run")
     assert state.read_published_versions() == {"first": {"linkage/atom": "v1"}, "second": {}}
 

@@ -24,7 +24,7 @@ def test_last_builds_are_kept_newest_first_and_the_oldest_go(tmp_path: Path) -> 
     assert kept[0].steps == (StepCost("atoms", KEPT_BUILDS + 2.0, 2.0),)
 
 
-@pytest.mark.parametrize("content", [b"", b"[{", b'{"steps": 1}', b"[1]"])
+@pytest.mark.parametrize("content", [b"", b"[{", b'{"steps": 1}', b"[1]", b'[{"snapshot_id": "\xad"}]'])
 def test_file_that_cannot_be_understood_is_no_history_and_is_replaced(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "costs.json"
     file.write_bytes(content)
