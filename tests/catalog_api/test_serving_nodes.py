@@ -43,6 +43,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "catalog"
 
 
+@pytest.mark.slow
 def test_serving_files_alone_answer_every_request_and_tables_only_provenance(root: Path, tmp_path: Path) -> None:
     tables = {path.name: path for path in (tmp_path / "tables").iterdir()}
     requests = build_mixed_requests(tables, seed=1)

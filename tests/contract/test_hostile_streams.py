@@ -115,6 +115,7 @@ def shown(caller: Api, stream_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_good_stream_is_recognised_beside_streams_that_mean_harm(server: Api, radio: tuple[str, HostileRadio]) -> None:
     address, hostile = radio
     caller = with_card(server)

@@ -56,6 +56,7 @@ def suggest(accounts: str, genre: str, file: Path) -> None:
     run_module("account_store", "--accounts", accounts, "export-suggestions", file)
 
 
+@pytest.mark.slow
 def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_as_it_is(
     catalog: Path, rules: Path, tmp_path: Path
 ) -> None:

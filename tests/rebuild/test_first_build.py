@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
+import pytest
 
 from tests.commands import run_pipeline
 from tests.rebuild.broken_dumps import truncate, without_checksums
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_byte_identical_tables_in_another_folder(built_world: BuiltWorld, tmp_path: Path) -> None:
     run_pipeline("build", "--dumps", built_world.dumps, "--catalog", tmp_path / "catalog")
     first, second = table_hashes(built_world.catalog), table_hashes(tmp_path / "catalog")

@@ -25,6 +25,7 @@ def second_night(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFacto
     return catalog, run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
 
 
+@pytest.mark.slow
 def test_a_second_build_keeps_every_id_and_every_byte(built_world: BuiltWorld, second_night: tuple[Path, CompletedProcess[str]]) -> None:
     catalog, said = second_night
     assert "unchanged" in said.stderr
@@ -32,6 +33,7 @@ def test_a_second_build_keeps_every_id_and_every_byte(built_world: BuiltWorld, s
     assert len(list((catalog / "snapshots").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_rollback_makes_the_earlier_snapshot_live_again(second_night: tuple[Path, CompletedProcess[str]], tmp_path: Path) -> None:
     catalog = tmp_path / "catalog"
     shutil.copytree(second_night[0], catalog, symlinks=True)

@@ -89,6 +89,7 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
     assert "nothing staged before" in dagster_catalog.run(staging_key("works"))
 
 
+@pytest.mark.slow
 def test_assets_materialised_one_by_one_give_the_same_catalog(dagster_catalog: DagsterCatalog) -> None:
     before, live = table_hashes(dagster_catalog.catalog), read_live_snapshot(dagster_catalog.catalog).id
     for asset in (key("work"), key("recording_genre"), key("track"), FIGURES_KEY, SNAPSHOT):

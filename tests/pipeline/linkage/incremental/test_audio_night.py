@@ -60,6 +60,7 @@ class AudibleDays(Days):
         self.audio.stage(paths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_night_with_fingerprints_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
