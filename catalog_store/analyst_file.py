@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
+from catalog_store.memory_budget import get_budget
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import render_sql_source
 
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINKAGE_RESULTS = ("recording_member", "isrc_conflict")
-_MEMORY = "2GB"
 
 
 def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
     """Write the new file `path` from `tables`, name -> folder of Parquet parts."""
     spill = path.with_name(".analyst-spill")
-    with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
+    with closing(duckdb.connect(path, config={"memory_limit": get_budget().database_limit, "temp_directory": str(spill)})) as file:
         # One transaction, because each of several hundred statements would otherwise wait for the disk.
         ddl = [TABLES[name].render_ddl() for name in filter(is_in_file, tables)]
         ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
+from catalog_store.memory_budget import get_budget
 from catalog_store.serving.schema import CHANGES, FILE_NAME, REDIRECT_KINDS
 from catalog_store.snapshot import SERVING_FOLDER, TABLES_FOLDER, read_manifest
 from catalog_store.tables.files import render_sql_source
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 KEPT_BUILDS = 100
 """Builds in the history. A caller further behind must load everything again."""
 MEMBERS = {"recording": "recording_member", "artist": "artist_source", "release": "release_source", "label": "label_source"}
-_MEMORY = "1GB"
 
 _REDIRECTS = """
 SELECT array_position({kinds}, n.kind) - 1, CASE WHEN n.new_id IS NULL THEN {removed} ELSE {merged} END, n.old_id, coalesce(n.new_id, 0)
@@ -68,7 +68,7 @@ def read_changes(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]
                     **codes,
                 )
             )
-    with closing(duckdb.connect(config={"memory_limit": _MEMORY})) as connection:
+    with closing(duckdb.connect(config={"memory_limit": get_budget().database_limit})) as connection:
         # Sorted, because the rows are inserted in the order of the table's key.
         rows = connection.execute(f"{' UNION ALL '.join(f'({query})' for query in queries)} ORDER BY ALL")
         while block := rows.fetchmany(100_000):

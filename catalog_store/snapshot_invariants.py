@@ -26,6 +26,7 @@ from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
 from catalog_store.folder_listing import list_tree
 from catalog_store.id_sets import SHOWN, IdSet, read_batches
+from catalog_store.memory_budget import get_budget
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving_invariants import Faults, list_serving_checks
 from catalog_store.snapshot import MANIFEST, TABLES_FOLDER
@@ -55,7 +56,6 @@ _UNREADABLE = (
     sqlite3.Error,
     duckdb.Error,
 )
-_MEMORY = "500MB"
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,9 @@ def _compare_row_counts(folder: Path, manifest: Manifest) -> Faults:
 
 def _compare_analyst_file(folder: Path, manifest: Manifest) -> Faults:
     faults, gap = [], 0
-    with closing(duckdb.connect(folder / manifest.analyst_file.path, read_only=True, config={"memory_limit": _MEMORY})) as file:
+    with closing(
+        duckdb.connect(folder / manifest.analyst_file.path, read_only=True, config={"memory_limit": get_budget().database_limit})
+    ) as file:
         held = {name for (name,) in file.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         for name, table in manifest.tables.items():
             if not is_in_file(name):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
+from catalog_store.memory_budget import LEAST_PROCESS_BYTES, measure_ram
 from yaml_documents import nearest
 
 PREFIX = "CATALOG_"
@@ -24,9 +25,13 @@ Share = float
 """From 0 to 1."""
 Factor = float
 """From 1."""
+Memory = int
+"""Bytes, written with a unit (`4GB`, `1500 MiB`) or as a share of the RAM from 0 to 1."""
 Cron = str
 # Bounds beyond which a value can only be a slip of the keyboard: 0 snapshots to keep, a share of 20 for 20 %.
 _BOUNDS = {"Count": (1, 1_000_000), "Share": (0, 1), "Factor": (1, 1_000_000)}
+_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+_MEMORY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([A-Za-z]*)", re.ASCII)
 _CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
 _CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
 
@@ -43,6 +48,9 @@ class Settings:
     """A folder with one sub-folder per platform; replaces `sources` when set."""
     overrides: Path | None = None
     """The reviewed overrides of linkage (docs/design/linkage.md); `overrides.yaml` in the catalog's folder when not set; none is fine."""
+    memory: Memory | None = None
+    """Memory that all processes of a build take together: bytes with a unit (`6GB`, `1500MiB`) or a share of the RAM (`0.4`). When not set:
+    2 GB and 4 bytes a recording for each processor, at most half of the RAM."""
     keep_snapshots: Count = 3
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: Count = 2
@@ -104,9 +112,25 @@ def _read(variable: str, text: str, kind: str) -> object:
         if not least <= number <= most:
             raise ValueError(f"{variable}={text!r}: expected a {'whole ' if kind == 'Count' else ''}number from {least} to {most}")
         return number
+    if kind.startswith("Memory"):
+        return _read_memory(variable, text.strip())
     if kind == "Cron":
         if not _CRON.fullmatch(text.strip()):
             raise ValueError(f"{variable}={text!r}: expected a cron expression of five fields, as `0 3 * * *`")
         return text
     # Whether the file exists is checked where it is read: a command that does not need it must not fail.
     return Path(text)
+
+
+def _read_memory(variable: str, text: str) -> int:
+    found = _MEMORY.fullmatch(text)
+    number, unit = (float(found[1]), found[2].upper()) if found else (math.nan, "")
+    ram = measure_ram()
+    # A bare number above 1 could mean bytes or megabytes.
+    size = number * _UNITS[unit] if unit in _UNITS else number * ram if not unit and number <= 1 else math.nan
+    if not LEAST_PROCESS_BYTES <= size <= ram:
+        raise ValueError(
+            f"{variable}={text!r}: expected bytes with a unit, as `4GB` or `1500MiB`, or a share of the RAM, as `0.4`: "
+            f"at least {LEAST_PROCESS_BYTES >> 20} MiB and at most the {ram >> 20} MiB of RAM that this process may use"
+        )
+    return int(size)

@@ -18,6 +18,7 @@ import polars as pl
 from catalog_store.changes import read_changes, read_history
 from catalog_store.lists.dates import render_unheard_sql
 from catalog_store.lists.list_build import build_lists
+from catalog_store.memory_budget import get_budget
 from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
 ROWS_PER_BLOCK = 120_000
 """Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
-# DuckDB takes 80 % of the machine's memory by default. Beyond this limit its sorts spill to disk.
-_SORT_MEMORY = "1GB"
 # Bytes of one packed recording: a uint64.
 _PACKED_BYTES = 8
 _SORTED_TABLES = {
@@ -81,7 +80,7 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
         file.execute("PRAGMA synchronous = OFF")
         file.executescript(DDL)
         file.execute("BEGIN")
-        with closing(duckdb.connect(config={"memory_limit": _SORT_MEMORY, "temp_directory": str(scratch)})) as sorter:
+        with closing(duckdb.connect(config={"memory_limit": get_budget().database_limit, "temp_directory": str(scratch)})) as sorter:
             for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
                 sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
             for name, query in _SORTED_TABLES.items():

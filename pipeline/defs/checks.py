@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 
 from catalog_store.tables import Table
 from catalog_store.tables.checks import Finding, TableCheck, derive_checks, run_checks
-
-MEMORY_LIMIT = "2GB"
-"""Limit of DuckDB during checks; larger sorts go to a temporary folder beside the tables."""
+from pipeline.engine.duckdb_session import open_duckdb
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,7 @@ def run_asset_checks_over(
     """
     # One connection for all folders: a platform that delivers daily may have hundreds of them.
     found = [{rule.name: Finding(rule, 0) for rule in check.rules} for check in checks]
-    scratch.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)}) as connection:
+    with open_duckdb(scratch) as connection:
         for folder in folders:
             for known, check in zip(found, folder, strict=True):
                 for finding in run_checks(connection, check.rules):

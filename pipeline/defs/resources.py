@@ -15,7 +15,10 @@ import dagster as dg
 from pydantic import PrivateAttr
 
 from catalog_store.errors import CatalogError
+from catalog_store.folder_listing import list_folder
+from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.tables import QUALITY_TABLES, TABLES
+from catalog_store.tables.files import count_rows
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
@@ -68,6 +71,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     dumps: str | None = None
     overrides: str | None = None
     rules: str | None = None
+    memory: int | None = None
     keep_snapshots: int = 3
     keep_dumps: int = 2
     keep_run_days: int = 90
@@ -89,6 +93,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             dumps=str(settings.dumps) if settings.dumps else None,
             overrides=str(settings.overrides) if settings.overrides else None,
             rules=str(settings.rules) if settings.rules else None,
+            memory=settings.memory,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
             keep_run_days=settings.keep_run_days,
@@ -120,6 +125,14 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     def gate_limits(self) -> Limits:
         """Limits of the changes that a build may make to the live catalog."""
         return Limits(**self.limits)
+
+    @property
+    def memory_budget(self) -> MemoryBudget:
+        """Memory of a step. The default follows the recordings of the last build, because a first build knows none."""
+        if self.memory is not None:
+            return MemoryBudget.share_out(self.memory)
+        recordings = self.paths.table("recording")
+        return MemoryBudget.of_catalog(count_rows(recordings) if list_folder(recordings, "part-*.parquet") else 0)
 
     @property
     def drift_limits(self) -> DriftLimits:
@@ -163,7 +176,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
-            yield running_step
+            with use_budget(self.memory_budget):
+                yield running_step
         finally:
             # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases
             # it.

@@ -1,4 +1,4 @@
-"""DuckDB in bounded memory: a memory limit, a folder to spill to, rows in the order of the input, results as a stream of frames.
+"""DuckDB in bounded memory: the budget of its process, a folder to spill to, rows in the order of the input, results as a stream of frames.
 
 Every connection of the pipeline that joins or sorts more than a block of a dump is opened here. The callers bring the queries.
 """
@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
+from catalog_store.memory_budget import get_budget
 from pipeline.engine.local import count_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MEMORY_LIMIT = "2GB"
-"""Limit of DuckDB's buffers; it spills the rest. With a block of frames beside it the process stays below 4 GB."""
 ROWS_PER_BLOCK = 250_000
 """Rows that are handed over at a time: about 100 MB of nested frames."""
 
 
 @contextmanager
-def open_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory database that spills into `spill`. Creates the folder; the caller removes it."""
+def open_duckdb(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an in-memory database that spills into `spill`. Creates the folder; the caller removes it.
+
+    With blocks of the result beside its buffers the process stays within its budget (`get_budget().process_bytes`).
+    """
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": memory_limit,
+        "memory_limit": get_budget().database_limit,
         "temp_directory": str(spill),
         "threads": count_workers(),
         # A build needs no network: DuckDB must not fetch an extension because a query names an unknown function.

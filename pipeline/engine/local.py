@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
-import os
 import signal
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from catalog_store.memory_budget import get_budget, set_budget
 from pipeline.engine.usage import WorkerCost, charge_worker, measure_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from catalog_store.memory_budget import MemoryBudget
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,9 +33,8 @@ IN_FLIGHT_PER_WORKER = 2
 
 
 def count_workers() -> int:
-    """Return the number of processors that this process may use."""
-    # os.cpu_count() also counts the processors that taskset or a cpuset withholds from this process.
-    return len(os.sched_getaffinity(0))
+    """Return the number of processes that may work at once: one per processor, fewer where memory is short."""
+    return get_budget().processes
 
 
 class Pool(NamedTuple):
@@ -44,7 +46,7 @@ class Pool(NamedTuple):
 
 @contextmanager
 def start_workers(workers: int | None = None) -> Iterator[Pool]:
-    """Start `workers` processes (default: one per processor) and end them with the block.
+    """Start `workers` processes (default: `count_workers`) and end them with the block. Each has its share of this process's memory.
 
     They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock. They end with
     this process, however it ends, and at once when the block is interrupted.
@@ -56,7 +58,7 @@ def start_workers(workers: int | None = None) -> Iterator[Pool]:
         return
     # `fork` would copy locks that other threads hold at that moment, and the child would wait for them for ever.
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as processes:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(_share_budget(workers),)) as processes:
         try:
             yield Pool(workers, processes)
         except BaseException as error:
@@ -67,12 +69,19 @@ def start_workers(workers: int | None = None) -> Iterator[Pool]:
             processes.shutdown(wait=True, cancel_futures=True)
 
 
-def _follow_parent() -> None:
-    """End a worker with its parent, the server that ends with the build.
+def _share_budget(workers: int) -> MemoryBudget:
+    """Return the budget of one of `workers` processes."""
+    budget = get_budget()
+    return replace(budget, processes=max(workers, budget.processes)).take_share()
+
+
+def _begin_worker(budget: MemoryBudget) -> None:
+    """Keep a worker within `budget`, and end it with its parent, the server that ends with the build.
 
     A worker that outlived it would write into the next build's files. Ctrl-C reaches all processes of a terminal, so workers leave the
     reaction to the build.
     """
+    set_budget(budget)
     # The kernel sends the signal, so that SIGKILL of the build ends the workers, too: no handler of Python runs then.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -117,7 +126,7 @@ def map_ordered(
 def call_alone(function: Callable[[Item], Result], item: Item) -> Result:
     """Return `function(item)`, called in a process of its own. BrokenProcessPool when that process dies."""
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow_parent) as process:
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_begin_worker, initargs=(_share_budget(1),)) as process:
         return _take_result(process.submit(partial(_call_measured, function), item))
 
 

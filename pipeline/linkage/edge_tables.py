@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 TRACKS_PER_BUCKET = 20_000_000
-"""Tracks whose positions are held at a time: some 700 MB."""
+"""Most tracks whose positions are held at a time. More at once save nothing."""
+BYTES_PER_TRACK = 35
+"""Of the positions of a track while they are compared."""
 
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:
@@ -150,7 +153,7 @@ def has_positions(paths: BuildPaths) -> bool:
 
 def count_position_buckets(paths: BuildPaths) -> int:
     """Return the number of buckets in which positions fit into memory."""
-    return 1 + staged_records.count_tracks(paths) // TRACKS_PER_BUCKET
+    return 1 + staged_records.count_tracks(paths) // get_budget().fit_rows(BYTES_PER_TRACK, TRACKS_PER_BUCKET)
 
 
 def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positions) -> tuple[list[pl.DataFrame], Positions]:

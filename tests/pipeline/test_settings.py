@@ -24,6 +24,13 @@ from pipeline.settings import Settings
         ("CATALOG_LOWEST_RECALL", "93", "expected a number from 0 to 1"),
         ("CATALOG_LARGEST_JUMP", "inf", "expected a number from 1"),
         ("CATALOG_LARGEST_JUMP", "0.5", "expected a number from 1"),
+        ("CATALOG_MEMORY", "100MB", "at least 768 MiB"),
+        ("CATALOG_MEMORY", "4000000000", "expected bytes with a unit, as `4GB`"),
+        ("CATALOG_MEMORY", "4 apples", "expected bytes with a unit, as `4GB`"),
+        ("CATALOG_MEMORY", "40%", "or a share of the RAM, as `0.4`"),
+        ("CATALOG_MEMORY", "-4GB", "expected bytes with a unit, as `4GB`"),
+        ("CATALOG_MEMORY", "0", "at least 768 MiB"),
+        ("CATALOG_MEMORY", "9000TB", "of RAM that this process may use"),
         ("CATALOG_SCHEDULE", "every night", "expected a cron expression of five fields"),
         ("CATALOG_SCHEDULE", "0 3 * *", "expected a cron expression of five fields"),
         ("CATALOG_KEEP_SNAPSHOT", "3", "there is no such setting; did you mean 'CATALOG_KEEP_SNAPSHOTS'"),
@@ -52,5 +59,14 @@ def test_values_within_bounds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "size"), [("1GB", 10**9), ("800 MiB", 800 << 20), ("1.5gb", 1_500_000_000), ("0.5", 4 << 30), ("1", 8 << 30)]
+)
+def test_memory_is_bytes_with_a_unit_or_a_share_of_the_ram(monkeypatch: pytest.MonkeyPatch, text: str, size: int) -> None:
+    monkeypatch.setattr("pipeline.settings.measure_ram", lambda: 8 << 30)
+    monkeypatch.setenv("CATALOG_MEMORY", text)
+    assert Settings.from_environment().memory == size
+
+
 def test_every_number_has_bounds() -> None:
-    assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None", "Count", "Share", "Factor", "Cron"}
+    assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None", "Count", "Share", "Factor", "Cron", "Memory | None"}

@@ -18,6 +18,7 @@ import duckdb
 import msgspec
 import polars as pl
 
+from catalog_store.memory_budget import get_budget
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.json_documents import split_document
 from pipeline.dumps.readers.ndjson_lines import Lines, cut_excerpt
@@ -237,7 +238,8 @@ def format_line_places(numbers: NDArray[np.int64]) -> pl.Series:
 
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB that hands text over to Polars without copying it."""
-    connection = duckdb.connect(config={"threads": threads} if threads else {})
+    limit: dict[str, str | bool | int | float | list[str]] = {"memory_limit": get_budget().database_limit}
+    connection = duckdb.connect(config=limit | ({"threads": threads} if threads else {}))
     # String views let Polars take the text as it is; they exist since version 1.4 of the Arrow format.
     connection.execute("SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true; SET enable_progress_bar = false")
     return connection

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from pipeline.engine.local import call_alone, count_workers, map_ordered, start_workers
 
 
@@ -17,6 +18,10 @@ def fail_at_three(number: int) -> int:
     if number == 3:
         raise ValueError("three is out")
     return number
+
+
+def memory(_number: int) -> int:
+    return get_budget().total_bytes
 
 
 def process(_number: int) -> int:
@@ -60,6 +65,14 @@ def test_one_pool_serves_several_calls_with_the_same_processes() -> None:
 
 def test_there_is_at_least_one_worker() -> None:
     assert count_workers() >= 1
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_together_take_no_more_memory_than_the_budget(workers: int) -> None:
+    with use_budget(MemoryBudget(3_000_000_000, processes=2)):
+        shares = set(map_ordered(memory, range(6), workers=workers))
+        assert shares == {3_000_000_000 // workers}
+        assert call_alone(memory, 0) == 1_500_000_000
 
 
 def test_call_alone_has_a_process_of_its_own() -> None:
