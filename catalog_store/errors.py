@@ -45,8 +45,20 @@ class SnapshotExistsError(CatalogError):
     code = "snapshot_exists"
 
 
+class TransferError(CatalogError):
+    """A file could not be fetched from another machine, or what came is not what was announced."""
+
+    code = "transfer_failed"
+
+
+class UnfitDestinationError(CatalogError):
+    """A snapshot cannot be pulled into that folder: it holds a catalog of another role, or another snapshot under the same id."""
+
+    code = "unfit_destination"
+
+
 class PublishBusyError(CatalogError):
-    """Another process is publishing, rolling back or pruning under the same root."""
+    """Another process is publishing, pulling, rolling back or pruning under the same root."""
 
     code = "publish_busy"
 
@@ -105,6 +117,8 @@ ERRORS: tuple[type[CatalogError], ...] = (
     SnapshotInconsistentError,
     BodyDamagedError,
     SnapshotExistsError,
+    TransferError,
+    UnfitDestinationError,
     PublishBusyError,
     MissingTableError,
     InvalidCursorError,

@@ -185,7 +185,7 @@ def _build(
     build_search(published, serving / SEARCH_FOLDER)
     if recognition is not None:
         for path in [path for path in list_tree(recognition) if path.is_file()]:
-            _link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))
+            link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))
     for name, file in attachments.items():
         shutil.copyfile(file, folder / name)
     report("writing the manifest")
@@ -209,10 +209,11 @@ def _build(
 
 def _import_table(source: Path, target: Path) -> None:
     for part in parts(source):
-        _link_or_copy(part, target / part.name)
+        link_or_copy(part, target / part.name)
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file, or copy it where its file system has no such link. Folders above `target` are made."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         target.hardlink_to(source)

@@ -172,6 +172,11 @@ def read_manifest(folder: Path) -> Manifest:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NoSnapshotError(f"no snapshot at {folder}: it has no {MANIFEST}") from error
+    return decode_manifest(content, path)
+
+
+def decode_manifest(content: bytes, path: Path | str) -> Manifest:
+    """Decode a manifest that was read from `path`; SnapshotInvalidError for an unusable one."""
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
         # Decoding by type does not look into the names of members that it ignores; a damaged byte may lie there.

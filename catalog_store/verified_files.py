@@ -83,6 +83,12 @@ def verify_once(folder: Path, *, contents: bool | str, unread_folder: str = "", 
     return manifest
 
 
+def find_verified(folder: Path) -> set[str]:
+    """Return the paths in a snapshot whose contents a process of this machine has verified, and which have not changed since."""
+    mark = _read_mark(folder, _list_places(folder, None))
+    return _find_known(folder, mark.files, mark)
+
+
 def read_states(folder: Path, role: Role) -> dict[str, FileState]:
     """Return the states of a snapshot's files, for `mark_verified`. Take them before the files are read: a later change then shows."""
     return {file.path: _read_state(folder / file.path) for file in read_manifest(folder).files(role)}

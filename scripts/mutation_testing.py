@@ -64,6 +64,7 @@ TARGETS = {
             "pipeline/dumps/landing/landing_zone.py",
             "pipeline/dumps/landing/upstream.py",
             "pipeline/dumps/landing/transfer.py",
+            "catalog_store/file_transfer.py",
             "pipeline/dumps/landing/checksums.py",
             "pipeline/dumps/intake/daily_dumps.py",
         ),

@@ -497,7 +497,7 @@ def test_file_that_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytes
 
     (tmp_path / "source").write_bytes(b"x")
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    publisher._link_or_copy(tmp_path / "source", tmp_path / "deep" / "er" / "target")
+    publisher.link_or_copy(tmp_path / "source", tmp_path / "deep" / "er" / "target")
     assert (tmp_path / "deep" / "er" / "target").read_bytes() == b"x"
 
 
@@ -509,7 +509,7 @@ def test_file_that_fails_to_link_for_another_reason_is_an_error(tmp_path: Path, 
     (tmp_path / "source").write_bytes(b"x")
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     with pytest.raises(OSError, match="broken"):
-        publisher._link_or_copy(tmp_path / "source", tmp_path / "target")
+        publisher.link_or_copy(tmp_path / "source", tmp_path / "target")
     assert not (tmp_path / "target").exists()
 
 

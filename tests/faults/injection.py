@@ -353,7 +353,7 @@ def _open_files(place: Path) -> set[str]:
 
 def _children() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.catalog_scenarios", "tests.faults.dump_scenarios", "tests.faults.account_scenarios"])
+    context.set_forkserver_preload([f"tests.faults.{name}_scenarios" for name in ("catalog", "dump", "account", "pull")])
     return context
 
 

@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from catalog_store.current_link import flush, flush_folder
+from catalog_store.file_transfer import is_local
 from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.landing.checksums import compare_checksums, compute_hashes, hash_file
 from pipeline.dumps.landing.transfer import download, link_file
-from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, is_local, list_dump_files, open_source
+from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, list_dump_files, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import fsspec
 
+from catalog_store.file_transfer import is_http, is_local
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.checksums import LARGEST_LIST_BYTES, is_checksum_file, read_checksums
 from pipeline.dumps.landing.dump_dates import find_date, find_superseded
@@ -217,20 +218,6 @@ def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: AN
         if len(folders) > MOST_FOLDERS:
             raise DumpError(f"more than {MOST_FOLDERS:,} folders below the address: name the one that holds the dumps")
     return found
-
-
-def is_local(file_system: Any) -> bool:  # noqa: ANN401
-    """Return whether the files are on this machine."""
-    return "file" in _list_protocols(file_system)
-
-
-def is_http(file_system: Any) -> bool:  # noqa: ANN401
-    """Return whether the files come over HTTP."""
-    return "https" in _list_protocols(file_system)
-
-
-def _list_protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401
-    return (file_system.protocol,) if isinstance(file_system.protocol, str) else tuple(file_system.protocol)
 
 
 def require_folder(path: str) -> None:

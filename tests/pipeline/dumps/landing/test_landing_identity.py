@@ -410,7 +410,7 @@ def test_another_size_than_announced_is_refused_by_every_file_system(zone: Path,
     (zone / "up" / "2026-09-01").mkdir(parents=True)
     (zone / "up" / "2026-09-01" / "a.csv").write_bytes(b"n" * 3000)
     file = build_remote_file(Lying(), "a.csv", {"name": str(zone / "up" / "2026-09-01" / "a.csv"), "size": announced, "mtime": 1.0})
-    with pytest.raises(DumpError, match=rf"a\.csv: 3,000 bytes came, {announced:,} were announced"):
+    with pytest.raises(DumpError, match=rf"^a\.csv: .* {announced:,} (bytes that it|were) announced$"):
         download(Lying(), file, zone / "part")
 
 

@@ -1,0 +1,97 @@
+"""`python -m catalog_store`: the commands of a serving node.
+
+Progress goes to standard error, the answer as one line of JSON to standard output. Exit code 0: done; 1: refused or failed, with the reason
+in the last line on standard error; 2: the command line is wrong; 130, 143: stopped by Ctrl-C, by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from catalog_store.errors import CatalogError
+from catalog_store.log_stream import guard_standard_error
+from catalog_store.snapshot import ROLES
+from catalog_store.snapshot_pull import KEPT_SNAPSHOTS, pull
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+
+class _StoppedError(KeyboardInterrupt):
+    """A signal asked the command to end; the argument is its number. No library takes it for an error of its own."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    options = _build_parser().parse_args(arguments)
+    guard_standard_error()  # a full disk under the log must not end a pull
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    try:
+        exit_code: int = options.run(options)
+    except _StoppedError as stopped:
+        print("interrupted", file=sys.stderr)
+        return 128 + int(stopped.args[0])
+    except (CatalogError, OSError, ValueError) as error:
+        print(f"error: {error}\nThe snapshot that was live before is still live.", file=sys.stderr)
+        return 1
+    return exit_code
+
+
+def pull_snapshot(options: argparse.Namespace) -> int:
+    """Make the live snapshot of another machine the live one of this machine. Only files that are not here yet are fetched."""
+    began = time.monotonic()
+
+    def report(line: str) -> None:
+        print(f"[{time.monotonic() - began:7.1f} s] {line}", file=sys.stderr)
+
+    done = pull(options.source, options.dest, role=options.role, keep=options.keep, reads_all=options.read_all, report=report)
+    print(json.dumps(asdict(done)))
+    return 0
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _StoppedError(number)
+
+
+def _parse_count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m catalog_store", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "pull", help="take over the live snapshot of another machine, and switch to it", description=pull_snapshot.__doc__
+    )
+    command.add_argument("source", metavar="SOURCE", help="catalog of the other machine: a folder, http(s)://... or s3://...")
+    command.add_argument("dest", metavar="DEST", type=Path, help="catalog folder of this machine; made when missing")
+    command.add_argument("--role", choices=[*ROLES, "all"], default="serving", help="files that this machine needs (default %(default)s)")
+    command.add_argument(
+        "--keep",
+        type=_parse_count,
+        default=KEPT_SNAPSHOTS,
+        metavar="N",
+        help="snapshots that stay, the live one included (default %(default)s)",
+    )
+    command.add_argument(
+        "--read-all", action="store_true", help="read every file that is here instead of trusting earlier checks, and replace damaged ones"
+    )
+    command.set_defaults(run=pull_snapshot)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""`python -m catalog_store`: answers, progress and exit codes of its commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_store import __main__ as commands
+from catalog_store.publisher import list_snapshots
+from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def signals() -> object:
+    """Restore the handlers of signals that a command sets."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_pull_prints_bytes_and_seconds_as_one_line(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["pull", str(published), str(tmp_path / "node")]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["snapshot"] == "first"
+    assert told["previous"] is None
+    assert told["fetched_bytes"] > 0
+    assert told["seconds"] > 0
+    assert "pulling snapshot first: " in err
+    assert "switching to snapshot first" in err
+    assert [snapshot.id for snapshot in list_snapshots(tmp_path / "node")] == ["first"]
+
+
+def test_refused_pull_ends_with_1_and_the_reason(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(published, tmp_path / "builder", symlinks=True)
+    next((tmp_path / "builder" / "current" / "serving" / "bodies").iterdir()).write_bytes(b"other")
+    assert commands.main(["pull", str(tmp_path / "builder"), str(tmp_path / "node")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "\nerror: serving/bodies/" in err
+    assert err.endswith("The snapshot that was live before is still live.\n")
+
+
+@pytest.mark.parametrize("options", [["--keep", "0"], ["--keep", "x"], ["--role", "builder"], []])
+def test_wrong_command_line_ends_with_2(options: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.main(["pull", "somewhere", *(["there", *options] if options else [])])
+    assert ended.value.code == 2
+
+
+# One process: the environment is read when fsspec is imported, and only a process has an exit code of its own.
+def test_stopped_pull_ends_with_143_and_shows_no_credentials(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, (tmp_path / "log").open("w+b") as log:
+        environment = os.environ | {"FSSPEC_HTTP": json.dumps({"headers": {"Authorization": "Bearer hidden-token"}})}
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/catalog"
+        command = [sys.executable, "-m", "catalog_store", "pull", address, str(tmp_path / "node")]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        server.settimeout(PATIENCE_SECONDS)
+        # The first request is answered by a fault of the server, the second one not at all.
+        for answer in (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", b""):
+            connection, _ = server.accept()
+            connection.settimeout(PATIENCE_SECONDS)
+            head = connection.recv(65536).decode()
+            assert head.startswith("GET /catalog/current/manifest.json HTTP/1.1\r\n")
+            assert "Authorization: Bearer hidden-token\r\n" in head
+            if answer:
+                connection.sendall(answer)
+                connection.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 143
+        connection.close()
+        log.seek(0)
+        said = log.read().decode()
+    assert "503" in said
+    assert said.endswith("interrupted\n")
+    assert "hidden-token" not in said
