@@ -46,11 +46,18 @@ class Peer(Protocol):
         """Return the first page, encoded."""
 
 
+def write_duckdb_tables(tables: Mapping[str, Path], path: Path) -> None:
+    """Write the new DuckDB file `path` with the tables of a catalog, stored by DuckDB itself: its fastest form."""
+    with closing(duckdb.connect(path, config={"memory_limit": "2GB"})) as file:
+        for name, folder in tables.items():
+            file.execute(f'CREATE TABLE "{name}" AS FROM {render_sql_source(folder)}')
+
+
 class DuckdbPeer:
-    """The published file, read-only, on one thread. Genres one level deep, ties by id: slightly less than ours answers."""
+    """A file of `write_duckdb_tables`, read-only, on one thread. Genres one level deep, ties by id: slightly less than ours answers."""
 
     def __init__(self, path: Path) -> None:
-        """Open `path`, a `catalog.duckdb`."""
+        """Open `path`."""
         self._file = duckdb.connect(path, read_only=True, config={"threads": 1})
 
     def find_by_isrc(self, isrc: str) -> bytes:

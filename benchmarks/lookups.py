@@ -31,9 +31,8 @@ import polars as pl
 import zstandard
 
 from benchmarks import postgres
-from benchmarks.lookup_peers import DuckdbPeer, PostgresPeer
+from benchmarks.lookup_peers import DuckdbPeer, PostgresPeer, write_duckdb_tables
 from benchmarks.measurement import measure
-from catalog_store.analyst_file import build_analyst_file
 from catalog_store.cursors import CursorCodec
 from catalog_store.platforms import STREAMSVC_A
 from catalog_store.queries import tracks
@@ -291,9 +290,9 @@ def main() -> None:
         print(f"{'':<12}{'microseconds':<34}{'p50':>12}{'p99':>12}{'asked':>8}")
         ours = ask_ours(work / "serving", asked)
         if "duckdb" in chosen.peers:
-            path = work / "catalog.duckdb"
+            path = work / "tables.duckdb"
             if not path.exists():
-                build_analyst_file(tables, path)
+                write_duckdb_tables(tables, path)
             print(f"DuckDB's file: {path.stat().st_size / count:.0f} bytes a recording")
             with closing(DuckdbPeer(path)) as peer:
                 ask_peer("DuckDB", peer, asked, DUCKDB_ASKED, ours)

@@ -1,9 +1,13 @@
-"""`catalog.duckdb`: the published tables and views for everyday questions in one portable file.
+"""`catalog.duckdb`: the published tables for analysts, with comments, keys and views for everyday questions, in one small file.
 
-It holds real tables, not views over the Parquet beside them. DuckDB resolves relative paths against the caller's working folder, so such
-views would break when the file is opened from elsewhere or moved. Comments of tables and columns come from the specs. Of the linkage tables
-only the results are included; the steps and the builder's ids stay Parquet, because they would be most of the file. The views' SQL belongs
-in analyst_views.py.
+Each table is a view over the Parquet parts of the snapshot, because a second copy of all rows cost as many bytes and as much processor time
+as the rest of the snapshot (docs/design/decisions/0026-analysts-read-the-parquet-parts.md). DuckDB resolves relative paths against the
+caller's working folder. The macro `catalog_folder()` therefore finds the snapshot: the folder that the variable of that name tells, else
+the folder of the opened file, else the place of the publish. The name of a part holds a hash of its bytes, so a view that looks into
+another snapshot's folder finds its own rows or none.
+
+Of the linkage tables only the results are included; the steps and the builder's ids stay Parquet. The views' SQL belongs in
+analyst_views.py.
 """
 
 from __future__ import annotations
@@ -14,29 +18,44 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
-from catalog_store.memory_budget import get_budget
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import render_sql_source
+from catalog_store.tables.references import list_references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from catalog_store.snapshot import StoredTable
+
 LINKAGE_RESULTS = ("recording_member", "isrc_conflict")
+FOLDER_MACRO = "catalog_folder"
+"""A macro, and the variable that overrides it."""
+_KEY_TABLE = "table_key"
+_KEY_COMMENTS = {
+    "table_name": "The table.",
+    "kind": "primary: the columns identify a row. foreign: their value, unless null, occurs in the other table.",
+    "column_names": "Columns of the key; of a list of structs also the field, after a dot.",
+    "other_table": "Foreign keys: the table that is referred to.",
+    "other_column": "Its column.",
+    "condition": "Foreign keys of some rows only: which.",
+}
 
 
-def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
-    """Write the new file `path` from `tables`, name -> folder of Parquet parts."""
-    spill = path.with_name(".analyst-spill")
-    with closing(duckdb.connect(path, config={"memory_limit": get_budget().database_limit, "temp_directory": str(spill)})) as file:
+def build_analyst_file(tables: Mapping[str, StoredTable], path: Path, home: Path) -> None:
+    """Write the new file `path` beside the parts of `tables`. `home` is the folder that the snapshot gets when it is published."""
+    held = [name for name in tables if is_in_file(name)]
+    with closing(duckdb.connect(path)) as file:
         # One transaction, because each of several hundred statements would otherwise wait for the disk.
-        ddl = [TABLES[name].render_ddl() for name in filter(is_in_file, tables)]
-        ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)]
-        file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
-        for name in filter(is_in_file, tables):
-            columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
-            file.execute(f'INSERT INTO "{name}" SELECT {columns} FROM {render_sql_source(tables[name])}')
-        file.execute("CHECKPOINT")
+        statements = [
+            "BEGIN",
+            _render_folder_macro(path.name, home),
+            *(line for name in held for line in _render_table(name, tables[name])),
+            *_render_keys(held),
+            *(line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)),
+            "COMMIT",
+            "CHECKPOINT",
+        ]
+        file.execute(";\n".join(statements))
 
 
 def is_in_file(name: str) -> bool:
@@ -44,11 +63,55 @@ def is_in_file(name: str) -> bool:
     return TABLES[name].layer == "catalog" or name in LINKAGE_RESULTS
 
 
+def _render_folder_macro(file_name: str, home: Path) -> str:
+    # No function of DuckDB tells where a view's file lies. By default it spills beside the opened file, so that setting tells.
+    opened, spill = "current_setting('temp_directory')", f"{file_name}.tmp"
+    beside = f"CASE WHEN parse_filename({opened}) = {_quote_text(spill)} THEN left({opened}, {-len(spill)}) END"
+    return f"CREATE MACRO {FOLDER_MACRO}() AS coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {_quote_text(f'{home}/')})"
+
+
+def _render_table(name: str, table: StoredTable) -> Iterator[str]:
+    columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
+    parts = ", ".join(f"{FOLDER_MACRO}() || {_quote_text(part.path)}" for part in table.files)
+    yield f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{parts}])'
+    yield from (comment.rstrip(";") for comment in TABLES[name].render_comments("VIEW"))
+
+
+def _render_keys(names: Iterable[str]) -> Iterator[str]:
+    """Render the table of keys: a view has no constraints that could state them."""
+    names = list(names)
+    primary = [(name, "primary", [*TABLES[name].primary_key], None, None, None) for name in names if TABLES[name].primary_key]
+    foreign = [
+        (
+            found.table,
+            "foreign",
+            [".".join(filter(None, (found.column, found.nested)))],
+            found.other,
+            found.key,
+            " = ".join((found.kind[0], _quote_text(found.kind[1]))) if found.kind else None,
+        )
+        for found in list_references(names)
+    ]
+    columns = ", ".join(f"{column} VARCHAR{'[]' if column == 'column_names' else ''}" for column in _KEY_COMMENTS)
+    yield f"CREATE TABLE {_KEY_TABLE} ({columns})"
+    rows = ", ".join(f"({', '.join(map(_render_value, row))})" for row in [*primary, *foreign])
+    yield f"INSERT INTO {_KEY_TABLE} VALUES {rows}"
+    yield f"COMMENT ON TABLE {_KEY_TABLE} IS 'The keys of all tables: what identifies a row, and what refers to what.'"
+    for column, comment in _KEY_COMMENTS.items():
+        yield f"COMMENT ON COLUMN {_KEY_TABLE}.{column} IS {_quote_text(comment)}"
+
+
+def _render_value(value: str | list[str] | None) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_quote_text, value))}]"
+    return "NULL" if value is None else _quote_text(value)
+
+
 def _render_view(view: View) -> Iterator[str]:
-    yield f"CREATE VIEW {view.name} AS {view.sql};"
-    yield f"COMMENT ON VIEW {view.name} IS {_quote_text(view.description)};"
+    yield f"CREATE VIEW {view.name} AS {view.sql}"
+    yield f"COMMENT ON VIEW {view.name} IS {_quote_text(view.description)}"
     for column, comment in view.columns.items():
-        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_quote_text(comment)};"
+        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_quote_text(comment)}"
 
 
 def _quote_text(text: str) -> str:

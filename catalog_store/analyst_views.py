@@ -1,4 +1,4 @@
-"""The views of `catalog.duckdb`: everyday questions, answered once and commented, over the tables of the same file.
+"""The views of `catalog.duckdb`: everyday questions, answered once and commented, over the views of the tables in the same file.
 
 Add a view when analysts keep writing the same join; give it and each of its columns a comment. docs/guides/analysts.md shows them in use.
 """

@@ -9,7 +9,6 @@ analyst_file.py, serving/ and search/; reading in reader.py; removal, and what i
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -44,6 +43,8 @@ from catalog_store.current_link import (
 )
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.job_runner import run_in_turn
+from catalog_store.published_files import describe_serving, import_tables, link_or_copy
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import build_serving
 from catalog_store.snapshot import (
@@ -60,13 +61,9 @@ from catalog_store.snapshot import (
     TABLES_FOLDER,
     Manifest,
     Snapshot,
-    StoredFile,
-    StoredTable,
-    TablePart,
     compute_schema_version,
     describe_file,
     find_role,
-    hash_file,
     read_manifest,
     verify,
 )
@@ -76,7 +73,9 @@ from catalog_store.tables.files import parts
 from catalog_store.verified_files import mark_verified, read_states, remove_stale_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from catalog_store.job_runner import JobRunner
 
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
 
@@ -107,14 +106,15 @@ def publish(
     attachments: Mapping[str, Path] = MappingProxyType({}),
     recognition: Path | None = None,
     report: Callable[[str], None] = _ignore_report,
+    run: JobRunner = run_in_turn,
 ) -> Snapshot:
     """Build a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
     All catalog tables are required; linkage and quality tables are optional. Parts are hard-linked where the file system allows it, so
     nobody may write into them in place afterwards. `next_ids` holds per kind the smallest id never issued; larger values of earlier
     snapshots are kept. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of a fingerprint index,
-    hard-linked like the parts. `report` receives each step. The same tables, attachments and index after the same live snapshot give the
-    same bytes, except for catalog.duckdb and `created_at`.
+    hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. The same tables, attachments and
+    index after the same live snapshot give the same bytes, except for catalog.duckdb and `created_at`.
 
     Raises MissingTableError, SnapshotExistsError, PublishBusyError; NoSnapshotError when `current` dangles; SnapshotInvalidError when the
     live snapshot's manifest is damaged; SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py); ValueError
@@ -140,7 +140,7 @@ def publish(
         sequence = 1 + max((each.manifest.sequence for each in list_snapshots(root)), default=0)
         identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
-            manifest = _build(tables, building, identity, attachments, recognition, report, find_live_folder(root))
+            manifest = _build(tables, building, identity, attachments, recognition, report, run, find_live_folder(root))
             report("checking invariants")
             require_invariants(building, manifest)
             report("flushing to disk")
@@ -167,16 +167,15 @@ def _build(
     attachments: Mapping[str, Path],
     recognition: Path | None,
     report: Callable[[str], None],
+    run: JobRunner,
     previous: Path | None,
 ) -> Manifest:
     folder.mkdir()
-    names = [name for name in TABLES if name in tables]
-    for name in names:
-        report(f"taking over {name}")
-        _import_table(tables[name], folder / TABLES_FOLDER / name)
-    published = {name: folder / TABLES_FOLDER / name for name in names}
+    report("taking over the tables")
+    stored = import_tables({name: tables[name] for name in TABLES if name in tables}, folder, previous, run)
+    published = {name: folder / TABLES_FOLDER / name for name in stored}
     report("building the analysts' file")
-    build_analyst_file(published, folder / ANALYST_FILE)
+    build_analyst_file(stored, folder / ANALYST_FILE, folder.parent.absolute() / identity.snapshot_id)
     serving = folder / SERVING_FOLDER
     serving.mkdir()
     report("building the serving file")
@@ -194,51 +193,17 @@ def _build(
         format_version=FORMAT_VERSION,
         id=identity.snapshot_id,
         created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        schema_version=compute_schema_version(names),
-        tables={name: _describe_table(folder, published[name]) for name in names},
+        schema_version=compute_schema_version(stored),
+        tables=stored,
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
-        serving=tuple(_describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous)),
+        serving=tuple(describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous, run)),
         attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
         sequence=identity.sequence,
     ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
-
-
-def _import_table(source: Path, target: Path) -> None:
-    for part in parts(source):
-        link_or_copy(part, target / part.name)
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """Hard-link a file, or copy it where its file system has no such link. Folders above `target` are made."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        target.hardlink_to(source)
-    except OSError as error:
-        # Another file system, no permission, too many links, or no links at all: only then a copy is right.
-        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
-            raise
-        shutil.copyfile(source, target)
-
-
-def _describe_serving(folder: Path, files: Iterable[Path], previous: Path | None) -> Iterator[StoredFile]:
-    """Yield the manifest entries. A file shared with the live snapshot (the same inode, not a copy) reuses its entry without being read."""
-    known = {} if previous is None else {file.path: file for file in read_manifest(previous).serving}
-    for file in files:
-        name = file.relative_to(folder).as_posix()
-        is_same = previous is not None and name in known and (previous / name).is_file() and file.samefile(previous / name)
-        yield known[name] if is_same else describe_file(folder, file)
-
-
-def _describe_table(folder: Path, table: Path) -> StoredTable:
-    files = tuple(
-        TablePart(path.relative_to(folder).as_posix(), pq.read_metadata(path).num_rows, path.stat().st_size, hash_file(path))
-        for path in parts(table)
-    )
-    return StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), files)
 
 
 def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:

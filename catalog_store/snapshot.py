@@ -4,8 +4,8 @@ A snapshot is one folder, never changed after it got its final name:
 
   <root>/snapshots/<id>/
     manifest.json            this format; written last, so a folder without it is not a snapshot
-    tables/<table>/part-00000.parquet ...
-    catalog.duckdb           the same tables for analysts, with comments and views (catalog_store/analyst_file.py)
+    tables/<table>/part-00000-<the first 16 hex digits of its SHA-256>.parquet ...
+    catalog.duckdb           views over the parts for analysts, with comments and keys (catalog_store/analyst_file.py)
     serving/serving.sqlite   lookups (format: catalog_store/serving/schema.py)
     serving/bodies/*         tracks and releases (format: catalog_store/serving/body_file.py)
     serving/keys/*           ISRCs and platform ids (format: catalog_store/serving/key_index.py)

@@ -56,6 +56,8 @@ _UNREADABLE = (
     sqlite3.Error,
     duckdb.Error,
 )
+# The tables of snapshots from before they were views over the parts are tables of the file.
+_HELD = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views()"
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _compare_analyst_file(folder: Path, manifest: Manifest) -> Faults:
     with closing(
         duckdb.connect(folder / manifest.analyst_file.path, read_only=True, config={"memory_limit": get_budget().database_limit})
     ) as file:
-        held = {name for (name,) in file.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        held = {name for (name,) in file.execute(_HELD).fetchall()}
         for name, table in manifest.tables.items():
             if not is_in_file(name):
                 continue

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from catalog_store.tables.spec import Column, Table
 
 _LAYERS = (
-    ("Catalog", "The tables of a published snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
+    ("Catalog", "The tables of a published snapshot, as Parquet. `catalog.duckdb` shows them.", CATALOG_TABLES),
     (
         "Linkage",
         "How source records became recordings. Some of these tables are published for analysts and for the next build.",

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
 from catalog_store.publisher import list_snapshots, publish, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, hash_file, read_manifest, verify
@@ -354,13 +355,23 @@ def test_serving_file_that_contradicts_the_tables_is_reported(snapshot: Snapshot
         assert name in broken(folder)
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM platform_link WHERE recording_id = 1", "DROP TABLE unclassified_genre_string"])
+@pytest.mark.parametrize("statement", ["CREATE OR REPLACE VIEW platform_link AS FROM genre", "DROP VIEW unclassified_genre_string"])
 def test_analyst_file_that_lacks_rows_is_reported(snapshot: Snapshot, statement: str) -> None:
     with damaged(snapshot) as folder:
         with closing(duckdb.connect(folder / "catalog.duckdb")) as file:
             file.execute(statement)
         renew_manifest(folder)
         assert list(broken(folder)) == ["analyst_file_is_whole"]
+
+
+def test_analyst_file_of_earlier_snapshots_holds_the_tables_itself(snapshot: Snapshot) -> None:
+    with damaged(snapshot) as folder:
+        (folder / "catalog.duckdb").unlink()
+        with closing(duckdb.connect(folder / "catalog.duckdb")) as file:
+            for name in filter(is_in_file, read_manifest(folder).tables):
+                file.execute(f"CREATE TABLE \"{name}\" AS FROM '{folder}/tables/{name}/*.parquet'")
+        renew_manifest(folder)
+        assert broken(folder) == {}
 
 
 def test_file_missing_from_the_manifest_is_reported(snapshot: Snapshot) -> None:
