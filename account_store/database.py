@@ -204,15 +204,20 @@ def read_revision(engine: Engine) -> str | None:
 
 
 def _upgrade(engine: Engine) -> None:
+    with engine.begin() as connection:  # on SQLite this takes the write lock: a second process finds nothing to do
+        connection = connection.execution_options(**{ANSWER_SECONDS: _MIGRATION_SECONDS})  # noqa: PLW2901 - the same one
+        if engine.dialect.name == POSTGRESQL:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+        upgrade_to(connection, "head")
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Bring the tables to a revision, in the transaction of `connection`."""
     from alembic import command  # noqa: PLC0415 -- see NEWEST
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
     # `%` starts an interpolation in the configuration parser that Alembic uses.
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    with engine.begin() as connection:  # on SQLite this takes the write lock: a second process finds nothing to do
-        connection = connection.execution_options(**{ANSWER_SECONDS: _MIGRATION_SECONDS})  # noqa: PLW2901 - the same one
-        if engine.dialect.name == POSTGRESQL:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

@@ -78,9 +78,9 @@ class RemoteCatalog:
         """The folder of the catalog, if it is on this machine."""
         return Path(self._root) if is_local(self._file_system) else None
 
-    def fetch_manifest(self, scratch: Path) -> RemoteSnapshot:
-        """Read the manifest of the live snapshot by way of the file `scratch`. TransferError, SnapshotInvalidError."""
-        name = f"{CURRENT}/{MANIFEST}"
+    def fetch_manifest(self, scratch: Path, snapshot_id: str | None = None) -> RemoteSnapshot:
+        """Read the manifest of the live snapshot, or that of an id, by way of the file `scratch`. TransferError, SnapshotInvalidError."""
+        name = f"{CURRENT}/{MANIFEST}" if snapshot_id is None else f"{SNAPSHOTS}/{snapshot_id}/{MANIFEST}"
         offered = OfferedFile(f"{self._root}/{name}", name, None, most_bytes=LARGEST_MANIFEST_BYTES, is_uncached=True)
         try:
             self._try_often(offered, scratch)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from catalog_store.remote_catalog import RemoteSnapshot
     from catalog_store.snapshot import Manifest, StoredFile, TablePart
 
 PULLING_FOLDER = ".pulling"
@@ -80,9 +81,10 @@ def pull(
     role: Role = "serving",
     keep: int = KEPT_SNAPSHOTS,
     reads_all: bool = False,
+    snapshot_id: str | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Pull:
-    """Make the live snapshot of `source` the live one of `root`, with the files of `role`. Keep the newest `keep` snapshots.
+    """Make the live snapshot of `source`, or that of an id, the live one of `root`, with the files of `role`. Keep the newest `keep`.
 
     Files whose contents were verified here before are not read again, unless `reads_all`. `report` receives progress and warnings.
     TransferError: a file cannot be fetched or is wrong. UnfitDestinationError: `root` holds something else. PublishBusyError: another
@@ -102,7 +104,8 @@ def pull(
         pulling.mkdir(exist_ok=True)
         live = find_live_folder(root)
         try:
-            incoming = _Incoming(root, pulling, remote, role, reads_all=reads_all, report=report)
+            offered = remote.fetch_manifest(pulling / MANIFEST, snapshot_id)
+            incoming = _Incoming(root, remote, offered, role, reads_all=reads_all, report=report)
             incoming.gather()
             incoming.place()
         except OSError as error:
@@ -131,15 +134,15 @@ class _Incoming:
     """The snapshot that is pulled: which of its files are here, and where the others come from."""
 
     def __init__(
-        self, root: Path, pulling: Path, remote: RemoteCatalog, role: Role, *, reads_all: bool, report: Callable[[str], None]
+        self, root: Path, remote: RemoteCatalog, offered: RemoteSnapshot, role: Role, *, reads_all: bool, report: Callable[[str], None]
     ) -> None:
         self._root = root
-        self._pulling = pulling
+        self._pulling = root / SNAPSHOTS / PULLING_FOLDER
         self._remote = remote
         self._role = role
         self._reads_all = reads_all
         self._report = report
-        self.manifest, self._content = remote.fetch_manifest(pulling / MANIFEST)
+        self.manifest, self._content = offered
         self.folder = root / SNAPSHOTS / self.manifest.id
         _require_same_snapshot(self.folder, self.manifest)
         self._is_there = self.folder.is_dir()

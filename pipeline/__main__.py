@@ -226,6 +226,51 @@ def derive_registry(options: argparse.Namespace) -> int:
     return 0
 
 
+def back_up_state(options: argparse.Namespace) -> int:
+    """Save what no dump gives back: ids and their history, overrides, the audio mapping, accounts and the key of their secrets.
+
+    Services and builds may go on. The last backup in the folder stays valid until the new one is whole.
+    """
+    from account_store.errors import AccountError  # noqa: PLC0415
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from pipeline.backup import BackupError, back_up  # noqa: PLC0415
+
+    if options.catalog is None and options.accounts is None:
+        return _fail("nothing to save: name --catalog, --accounts or both")
+    paths = options.catalog and BuildPaths(options.catalog, Settings.from_environment().overrides)
+    try:
+        saved = back_up(options.dest, paths=paths, accounts=options.accounts, report=log.info)
+    except (BackupError, AccountError, CatalogError) as error:
+        return _fail(f"{error}\nThe backup before is still valid.")
+    snapshots = [snapshot.id for snapshot in saved.snapshots]
+    print(json.dumps({"created_at": saved.created_at, "snapshots": snapshots, "has_accounts": saved.has_accounts}))
+    return 0
+
+
+def restore_state(options: argparse.Namespace) -> int:
+    """Verify a backup and bring it back. Nothing that exists is overwritten without --replace."""
+    from account_store.errors import AccountError  # noqa: PLC0415
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from pipeline.backup import BackupError, restore  # noqa: PLC0415
+
+    if options.catalog is None and options.accounts is None:
+        return _fail("nothing to restore: name --catalog, --accounts or both")
+    paths = options.catalog and BuildPaths(options.catalog, Settings.from_environment().overrides)
+    ask = {"paths": paths, "accounts": options.accounts, "replaces": options.replace, "report": log.info}
+    try:
+        if options.catalog is None:
+            restored = restore(options.source, **ask)
+        else:
+            options.catalog.mkdir(parents=True, exist_ok=True)
+            with _claim_catalog(options.catalog, "restore"):
+                restored = restore(options.source, **ask)
+    except (BackupError, AccountError, CatalogError) as error:
+        return _fail(str(error))
+    live = restored.snapshots[-1].id if restored.snapshots and options.catalog else None
+    print(json.dumps({"created_at": restored.created_at, "live": live, "has_accounts": options.accounts is not None}))
+    return 0
+
+
 @contextmanager
 def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
     """Claim the catalog for a command that changes it; CatalogBusyError when a build holds it."""
@@ -243,7 +288,7 @@ def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
 def _require_catalog(options: argparse.Namespace) -> None:
     """Raise FileNotFoundError when --catalog names no folder. `build` makes one and reports its own problems."""
     catalog: Path | None = getattr(options, "catalog", None)
-    if catalog is None or options.run is build or catalog.is_dir():
+    if catalog is None or options.run in (build, restore_state) or catalog.is_dir():
         return
     why = "it is no folder" if catalog.exists() else "there is no such folder"
     raise FileNotFoundError(f"no catalog at {catalog}: {why}; --catalog takes the folder that `build` was given")
@@ -340,6 +385,7 @@ def _build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=explain_recording)
 
     _add_snapshot_commands(commands)
+    _add_backup_commands(commands)
 
     command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=check_overrides.__doc__)
     command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage.md")
@@ -378,6 +424,24 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
         help="what the folder should hold: a server's files, tables and analysts' file, or all (default)",
     )
     command.set_defaults(run=verify)
+
+
+def _add_backup_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    accounts = os.environ.get("CATALOG_API_ACCOUNTS_URL")
+    about = "database of the accounts: sqlite:///<file> or postgresql://... (default: CATALOG_API_ACCOUNTS_URL)"
+
+    command = commands.add_parser("backup", help="save ids, overrides, accounts and keys", description=back_up_state.__doc__)
+    command.add_argument("dest", type=Path, metavar="DEST", help="folder of the backup; made when missing")
+    command.add_argument("--catalog", type=Path, metavar="DIR", help="catalog to save")
+    command.add_argument("--accounts", default=accounts, metavar="URL", help=about)
+    command.set_defaults(run=back_up_state)
+
+    command = commands.add_parser("restore", help="bring back what `backup` saved", description=restore_state.__doc__)
+    command.add_argument("source", type=Path, metavar="SOURCE", help="folder of the backup")
+    command.add_argument("--catalog", type=Path, metavar="DIR", help="catalog to bring back; made when missing")
+    command.add_argument("--accounts", default=accounts, metavar="URL", help=about)
+    command.add_argument("--replace", action="store_true", help="replace an existing database and files, and make the saved snapshot live")
+    command.set_defaults(run=restore_state)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
     """
     file = find_key_file(url, environment)
     named = environment.get(KEYS_VARIABLE, "").strip()
-    keys = named or _read_keys(file)
+    keys = named or read_keys(file)
     if keys:
         # For its error: an invalid key is refused before the database is asked.
         Seal(keys)
@@ -75,7 +75,7 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
     with engine.begin() as connection:
         _lock(connection)
         # Read again under the lock: another process may have made the key meanwhile.
-        keys = keys or _read_keys(file)
+        keys = keys or read_keys(file)
         if not keys:
             if (lost := _explain_loss(connection, file)) is not None:
                 log.error("secrets of webhooks: %s", lost)
@@ -107,7 +107,7 @@ def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], c
         raise StateError(f"{KEYS_VARIABLE} names the keys: change them there")
     with engine.begin() as connection:
         _lock(connection)
-        if _read_keys(file):
+        if read_keys(file):
             raise StateError(f"{file} holds a key: move it away first, if it is the wrong one")
         try:
             keys = _make_key(file)
@@ -117,7 +117,7 @@ def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], c
         return file, _count_unreadable(connection, Seal(keys))
 
 
-def _read_keys(file: Path) -> str:
+def read_keys(file: Path) -> str:
     """Return the keys in the file, in the form of KEYS_VARIABLE; empty without a file. InvalidValueError: it cannot be read."""
     try:
         keys = ",".join(file.read_text(encoding="ascii").split())
@@ -157,7 +157,7 @@ def _make_key(file: Path) -> str:
     finally:
         os.close(folder)
     log.info("a key for the secrets of webhooks is in %s: back it up with the database", file)
-    return _read_keys(file)
+    return read_keys(file)
 
 
 def _explain_loss(connection: Connection, file: Path) -> str | None:
