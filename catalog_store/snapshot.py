@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 FORMAT = "music-catalog-snapshot"
 FORMAT_VERSION = 1
+READ_VERSIONS = frozenset({1})
+"""Versions that this program reads (catalog_store/format_versions.py)."""
 MANIFEST = "manifest.json"
 TABLES_FOLDER = "tables"
 ANALYST_FILE = "catalog.duckdb"
@@ -183,9 +185,10 @@ def decode_manifest(content: bytes, path: Path | str) -> Manifest:
         values: dict[str, object] = msgspec.json.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SnapshotInvalidError(f"{path}: not a manifest: {error}") from error
-    if manifest.format != FORMAT or manifest.format_version != FORMAT_VERSION:
+    if manifest.format != FORMAT or manifest.format_version not in READ_VERSIONS:
+        listed = " and ".join(map(str, sorted(READ_VERSIONS)))
         raise SnapshotInvalidError(
-            f"{path}: format {manifest.format!r} version {manifest.format_version}, this program reads {FORMAT!r} {FORMAT_VERSION}: "
+            f"{path}: format {manifest.format!r} version {manifest.format_version}, this program reads {FORMAT!r} {listed}: "
             "publish again with this program or use the one that wrote it"
         )
     if not _is_sealed(manifest, values):

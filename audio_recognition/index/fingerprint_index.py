@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 
 from audio_recognition.index.index_errors import IndexInvalidError
-from audio_recognition.index.layout import ADDRESS_BITS, FORMAT, FORMAT_VERSION, INDEX_FILE, SAMPLE_BITS, SEGMENT_FILE, VOID
+from audio_recognition.index.layout import ADDRESS_BITS, FORMAT, INDEX_FILE, READ_VERSIONS, SAMPLE_BITS, SEGMENT_FILE, VOID
 from catalog_store.array_files import map_array
+from catalog_store.format_versions import explain_unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,9 +113,10 @@ class Index:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}; build the index anew") from error
-        if (content.format, content.format_version) != (FORMAT, FORMAT_VERSION):
-            found = f"{content.format} {content.format_version}"
-            raise IndexInvalidError(f"{folder} has format {found}, this program reads {FORMAT} {FORMAT_VERSION}; build the index anew")
+        if content.format != FORMAT:
+            raise IndexInvalidError(f"{folder} has format {content.format}, this program reads {FORMAT}: build the index anew")
+        if content.format_version not in READ_VERSIONS:
+            raise IndexInvalidError(f"{folder} has format {FORMAT} {explain_unreadable(content.format_version, READ_VERSIONS)}")
         return cls(tuple(Segment(folder / name) for name in content.segments))
 
     @property

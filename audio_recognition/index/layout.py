@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 FORMAT = "fingerprint-index"
 FORMAT_VERSION = 1
+READ_VERSIONS = frozenset({1})
+"""Versions that this program reads (catalog_store/format_versions.py)."""
 INDEX_FILE = "index.json"
 SEGMENT_FILE = "segment.json"
 BASE = "base"

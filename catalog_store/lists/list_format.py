@@ -27,6 +27,8 @@ from __future__ import annotations
 import numpy as np
 
 FORMAT_VERSION = 1
+READ_VERSIONS = frozenset({1})
+"""Versions that this program reads (catalog_store/format_versions.py)."""
 FORMAT_FILE = "format.json"
 
 NO_RANK = np.uint32(0xFFFF_FFFF)

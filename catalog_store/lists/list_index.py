@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalog_store.array_files import map_array
-from catalog_store.errors import SnapshotInvalidError
+from catalog_store.format_versions import require_readable
 from catalog_store.lists.dated_order import DatedOrder
-from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, LISTS, NO_RANK
+from catalog_store.lists.list_format import FORMAT_FILE, LISTS, NO_RANK, READ_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +31,7 @@ class ListIndex:
     def __init__(self, folder: Path) -> None:
         """Open the files that list_format.py specifies in `folder`; SnapshotInvalidError when they have another format."""
         version = json.loads((folder / FORMAT_FILE).read_text())["format_version"]
-        if version != FORMAT_VERSION:
-            raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
+        require_readable(folder, "list", version, READ_VERSIONS)
         self.tracks = DatedOrder(folder, "track")
         self.releases = DatedOrder(folder, "release")
         self._track_ranks = map_array(folder / "track_ranks.npy")

@@ -40,6 +40,8 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 FORMAT_VERSION = 6
+READ_VERSIONS = frozenset({6})
+"""Versions that this program reads (catalog_store/format_versions.py)."""
 FORMAT_FILE = "format.json"
 
 # Three quarters of the 2^16 values of a unit are ranks. The other 2^14 values lead a second unit: 2^14 * 2^16 long ranks.

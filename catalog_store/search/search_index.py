@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalog_store.array_files import map_array, map_bytes, map_numbers
-from catalog_store.errors import SnapshotInvalidError
-from catalog_store.search.layout import FORMAT_FILE, FORMAT_VERSION, HASH_BITS
+from catalog_store.format_versions import require_readable
+from catalog_store.search.layout import FORMAT_FILE, HASH_BITS, READ_VERSIONS
 from catalog_store.search.vocabulary import Vocabulary
 from catalog_store.search.walks import Credits, Postings, Titles
 
@@ -25,10 +25,7 @@ class SearchIndex:
     def __init__(self, folder: Path) -> None:
         """Open the files that layout.py specifies in `folder`; SnapshotInvalidError when they have another format."""
         content = json.loads((folder / FORMAT_FILE).read_text())
-        if content["format_version"] != FORMAT_VERSION:
-            raise SnapshotInvalidError(
-                f"{folder} has search format {content['format_version']}, this program reads {FORMAT_VERSION}: build the catalog anew"
-            )
+        require_readable(folder, "search", content["format_version"], READ_VERSIONS)
         self.documents: int = content["documents"]
         # Arrays of which a query reads single values are memory views: half the time of a NumPy access.
         self.ids = map_numbers(folder / "ids.npy")

@@ -18,11 +18,12 @@ from urllib.parse import quote
 from zstandard import ZstdError
 
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
+from catalog_store.format_versions import require_readable
 from catalog_store.lists.list_index import ListIndex
 from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
-from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER
+from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, READ_VERSIONS
 from catalog_store.serving.stored_body import StoredBody
 
 if TYPE_CHECKING:
@@ -212,8 +213,7 @@ def _check_version(uri: str, path: Path) -> None:
             ((version,),) = connection.execute("SELECT value FROM meta WHERE name = 'format_version'").fetchall()
     except (sqlite3.Error, ValueError) as error:
         raise SnapshotInvalidError(f"{path} cannot be read: {error}") from error
-    if version != FORMAT_VERSION:
-        raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
+    require_readable(path, "serving", version, READ_VERSIONS)
 
 
 def _read_bodies(bodies: BodyFile, decompress: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, StoredBody]:
