@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from catalog_store.tables.spec import Table
 
 PENDING_SUFFIX = ".pending"
+ROWS_PER_PART = 1_000_000
+"""Rows of a part that EvenTableWriter cuts. Rows are narrow: such a part of a link table is some 10 MB on disk and 100 MB in flight."""
 TAIL = 1 << 16
 """Bytes at the end of a part that identify its content. A smaller part is read whole."""
 
@@ -88,6 +90,39 @@ class TableWriter:
             shutil.rmtree(retired, ignore_errors=True)
         else:
             self._pending.rename(self.folder)
+
+
+class EvenTableWriter(TableWriter):
+    """Writes a table whose rows come in frames of any size, in parts of ROWS_PER_PART rows. So the frames do not change the bytes."""
+
+    def __init__(self, table: Table, folder: Path) -> None:
+        """Prepare to write to `folder`, as TableWriter does."""
+        super().__init__(table, folder)
+        self._waiting: list[pl.DataFrame] = []
+        self._waiting_rows = 0
+
+    def append(self, frame: pl.DataFrame) -> None:
+        """Append rows. ValueError when `frame` does not fit the table."""
+        self._waiting.append(self.table.conform(frame))
+        self._waiting_rows += frame.height
+        while self._waiting_rows >= ROWS_PER_PART:
+            self._cut_part()
+
+    def end_part(self) -> None:
+        """Write the rows that wait as a part, so that the next row begins one."""
+        if self._waiting_rows:
+            self._cut_part()
+
+    def _cut_part(self) -> None:
+        waiting = pl.concat(self._waiting)
+        self.write(waiting[:ROWS_PER_PART])
+        self._waiting, self._waiting_rows = [waiting[ROWS_PER_PART:]], max(0, self._waiting_rows - ROWS_PER_PART)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Write the remaining rows and publish the table, or discard it when the block failed."""
+        if kind is None:
+            self.end_part()
+        super().__exit__(kind, error, trace)
 
 
 def write_table(table: Table, folder: Path, frames: pl.DataFrame | Iterable[pl.DataFrame]) -> int:

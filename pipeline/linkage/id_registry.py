@@ -25,7 +25,7 @@ from catalog_store.errors import NoSnapshotError
 from catalog_store.publisher import find_highest_ids, list_snapshots
 from catalog_store.snapshot import hash_file, read_manifest
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
+from catalog_store.tables.files import EvenTableWriter, join_tables, parts, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ LINK = "id:"
 """Prefix of the rows of `id_registry` that are links."""
 _AFTER_LINKS = "id;"
 """The smallest string after all that begin with `id:`."""
-_ROWS_PER_PART = 1_000_000
 SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
 _NO_MEMBERS = TABLES["recording_member"].empty().lazy()
 
@@ -57,20 +56,43 @@ def require_registry(paths: BuildPaths) -> None:
     _find_registry_folder(paths, contents=True)
 
 
-class StoredRegistry:
-    """The registry of one kind as last published, read piece by piece; empty before the first publish. RegistryError when it is lost.
+class StoredKeys:
+    """The source keys of one kind as last published, and their homes; none before the first publish. RegistryError when they are lost.
 
-    `links` as in Registry; `next_id`: the first free id.
+    Opening it costs a look at the manifest, so a process of its own can read a range of keys.
     """
 
     def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
-        """Read the links and the largest ids, not the keys. `members`: table `recording_member` of the live snapshot, if already read."""
+        """Open the tables. `members`: table `recording_member` of the live snapshot, if already read."""
         folder = _find_registry_folder(paths, contents=False)
         table = TABLES["id_registry"]
         rows = table.empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
         held = _scan_live_members(paths) if members is None else members.lazy()
         self._members = held if kind == "recording" else _NO_MEMBERS
+
+    def read_keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
+        """Return keys as in Registry, from `start` on, up to `end`."""
+        rows = _filter_between(self._rows, start, end).collect()
+        first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
+        rows = pl.concat([rows[:first], rows[last:]])
+        members = _filter_members(self._members, start, end).select(source_key=SOURCE_KEY, entity_id="recording_id")
+        return overlay(members.collect(), rows)
+
+    def read_exceptions(self) -> pl.DataFrame:
+        """Return the keys that table `id_registry` itself holds, as in Registry."""
+        return self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
+
+
+class StoredRegistry(StoredKeys):
+    """The registry of one kind as last published, read piece by piece: keys, links, the first free id.
+
+    `links` as in Registry; `next_id`: the first free id.
+    """
+
+    def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
+        """Read the links and the largest ids, not the keys. `members` as for StoredKeys."""
+        super().__init__(paths, kind, members)
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._convert_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
@@ -79,21 +101,6 @@ class StoredRegistry:
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._list_tables()]
         first_free = find_highest_ids(paths.root).get(kind, FIRST_ID)
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, first_free])
-
-    def read_keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
-        """Return keys as in Registry, from `start` on, up to `end`."""
-        rows = _filter_between(self._rows, start, end).collect()
-        first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
-        rows = pl.concat([rows[:first], rows[last:]])
-        platforms = pl.col("platform") >= start.partition(":")[0]
-        if end is not None:
-            platforms &= pl.col("platform") <= end.partition(":")[0]
-        members = self._members.filter(platforms).select(source_key=SOURCE_KEY, entity_id="recording_id")
-        return overlay(_filter_between(members, start, end).collect(), rows)
-
-    def read_exceptions(self) -> pl.DataFrame:
-        """Return the keys that table `id_registry` itself holds, as in Registry."""
-        return self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
 
     def _list_tables(self) -> list[tuple[pl.LazyFrame, str]]:
         return [(self._rows, "entity_id"), (self._members, "recording_id")]
@@ -117,6 +124,23 @@ def is_exception() -> pl.Expr:
 def _filter_between(rows: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
     here = pl.col("source_key") >= start
     return rows.filter(here if end is None else here & (pl.col("source_key") < end))
+
+
+def _filter_members(members: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
+    """Return the rows of `recording_member` from the key `start` on, up to the key `end`."""
+    # Platform and id are compared apart: a reader skips row groups by them, but must read all rows to compare keys.
+    platform, _, first = start.partition(":")
+    if end is None:
+        return members.filter(_is_behind(platform, first))
+    last_platform, _, last = end.partition(":")
+    if platform == last_platform:
+        return members.filter(pl.col("platform") == platform, pl.col("external_id") >= first, pl.col("external_id") < last)
+    return members.filter(_is_behind(platform, first), ~_is_behind(last_platform, last))
+
+
+def _is_behind(platform: str, external_id: str) -> pl.Expr:
+    """Return whether a record's key is this one or comes behind it."""
+    return (pl.col("platform") > platform) | ((pl.col("platform") == platform) & (pl.col("external_id") >= external_id))
 
 
 def overlay(members: pl.DataFrame, rows: pl.DataFrame, everywhere: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -171,9 +195,7 @@ class RegistryWriter:
 
     def __init__(self, folder: Path) -> None:
         """Write into `folder`, the folder of the table."""
-        self._writer = TableWriter(TABLES["id_registry"], folder)
-        self._waiting: list[pl.DataFrame] = []
-        self._rows = 0
+        self._writer = EvenTableWriter(TABLES["id_registry"], folder)
 
     def __enter__(self) -> Self:
         """Open the table for writing."""
@@ -186,20 +208,10 @@ class RegistryWriter:
             named = links.select(source_key=pl.lit(LINK) + pl.col("old_id").cast(pl.String), entity_id="new_id").sort("source_key")
             place = keys["source_key"].search_sorted(LINK)
             keys = pl.concat([keys[:place], named, keys[place:]])
-        self._waiting.append(keys.with_columns(kind=pl.lit(kind)))
-        self._rows += keys.height
-        while self._rows >= _ROWS_PER_PART:
-            self._flush(_ROWS_PER_PART)
-
-    def _flush(self, rows: int) -> None:
-        waiting = pl.concat(self._waiting)
-        self._writer.write(waiting[:rows])
-        self._waiting, self._rows = [waiting[rows:]], max(0, self._rows - rows)
+        self._writer.append(keys.with_columns(kind=pl.lit(kind)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Write the remaining rows and publish the table, or discard it when the block failed."""
-        if kind is None and self._waiting:
-            self._flush(self._rows)
         self._writer.__exit__(kind, error, trace)
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import polars as pl
 
@@ -121,7 +122,7 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
     return Assignment(
         ids=resolution.ids,
         registry=Registry(keys.select("source_key", entity_id="home"), resolution.links),
-        redirects=find_redirects(doubtful["home"], resolution),
+        redirects=find_redirects(doubtful["home"], resolution.links, resolution.ids["entity_id"]),
         next_id=resolution.next_id,
     )
 
@@ -160,13 +161,47 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
     return present.group_by("group", "home").agg(held=pl.len(), rank=pl.col("rank").min())
 
 
+class Settlement(NamedTuple):
+    """What rules 1 to 3 give some groups.
+
+    `ids`: group, entity_id of those that keep an id or take one back; `fresh`: group, rank of the others; `moved`: old_id, new_id of the
+    ids that lost their members to one of the groups.
+    """
+
+    ids: pl.DataFrame
+    fresh: pl.DataFrame
+    moved: pl.DataFrame
+
+
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
     """Apply the rules, to numbers alone. `tallied`: as from `tally`; `links`: as in Registry."""
-    votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
-    # A home may have been merged away; its votes count for the id at the end of its links.
+    found = settle(count_votes(tallied), links)
+    # Rule 4: in the order of the smallest source keys, so that new ids do not depend on the numbering of groups.
+    fresh = found.fresh.sort("rank").select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)
+    ids = pl.concat([found.ids, fresh]).sort("entity_id")
+    return Resolution(ids, move_links(links, found.moved, ids["entity_id"]), next_id + fresh.height)
+
+
+def count_votes(tallied: pl.DataFrame) -> pl.DataFrame:
+    """Return group, home, held, rank: the tallies of several ranges of keys as one."""
+    return tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
+
+
+def find_known_votes(votes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes for an id that was given out: group, home, held, rank, root (the end of the home's links), is_plain.
+
+    Plain: the only id of its group, and never merged away. If it is no root of another group either, the group has that id.
+    """
     known = votes.drop_nulls("home").with_columns(root=follow_links("home", links))
+    return known.with_columns(is_plain=(pl.col("home") == pl.col("root")) & ~pl.col("group").is_duplicated())
+
+
+def settle(votes: pl.DataFrame, links: pl.DataFrame) -> Settlement:
+    """Apply rules 1 to 3. `votes`: as from `count_votes`, all of every group that has a vote for one of the same ids."""
+    # A home may have been merged away; its votes count for the id at the end of its links.
+    known = find_known_votes(votes, links)
     # Most groups hold one id and most ids one group. These are settled without a vote, in little memory for any number of rows.
-    settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
+    settled = pl.col("is_plain") & ~pl.col("root").is_duplicated()
     contested = known.filter(~settled)
     ranks = votes.join(contested, on="group", how="semi").group_by("group").agg(pl.col("rank").min())
     # Rule 1: each id goes to the group with most of its former members.
@@ -177,17 +212,18 @@ def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolut
     own = _choose_owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
     taken_back = _choose_ids(own.join(kept, on="group", how="anti"))
     ids = pl.concat([known.filter(settled).select("group", entity_id="root"), kept, taken_back])
-    # Rule 4: in the order of the smallest source keys, so that new ids do not depend on the numbering of groups.
     unnamed = pl.concat([votes.filter(pl.col("home").is_null()).select("group", "rank"), ranks])
-    fresh = unnamed.join(ids, on="group", how="anti").group_by("group").agg(pl.col("rank").min()).sort("rank")
-    ids = pl.concat([ids, fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)])
-
-    # Ids that lost their members lead to the id of the group that holds most of them.
+    fresh = unnamed.join(ids, on="group", how="anti").group_by("group").agg(pl.col("rank").min())
+    # Ids that lost their members lead to the id of the group that holds most of them. Such a group has an id by rules 1 to 3.
     idle = pl.concat([owners, own]).join(ids, left_on="id", right_on="entity_id", how="anti")
-    moved = idle.join(ids, on="group").select(old_id="id", new_id="entity_id")
+    return Settlement(ids, fresh, idle.join(ids, on="group").select(old_id="id", new_id="entity_id"))
+
+
+def move_links(links: pl.DataFrame, moved: pl.DataFrame, in_use: pl.Series) -> pl.DataFrame:
+    """Return `links` with those that were `moved`. `in_use`: at least the ids with a link that are in use."""
     # An id in use again has no link, or a key with that home would be led away from it.
-    before = links.join(moved, on="old_id", how="anti").join(ids, left_on="old_id", right_on="entity_id", how="anti")
-    return Resolution(ids.sort("entity_id"), pl.concat([before, moved]).sort("old_id"), next_id + fresh.height)
+    before = links.join(moved, on="old_id", how="anti").join(in_use.to_frame("old_id"), on="old_id", how="anti")
+    return pl.concat([before, moved]).sort("old_id")
 
 
 def _choose_owners(shares: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
@@ -212,17 +248,21 @@ def assign_homes(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 
 
-def find_redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
+def find_redirects(doubtful: pl.Series, links: pl.DataFrame, in_use: pl.Series) -> pl.DataFrame:
     """Return old_id, new_id of the known ids that are not in use, sorted.
 
-    `doubtful`: homes that may be out of use; ids of links are known too.
+    `doubtful`: homes that may be out of use; ids of links are known too. `in_use`: at least those of both that are in use.
     """
-    in_use, links = resolution.ids["entity_id"], resolution.links
-    known = pl.concat([doubtful.rename("old_id"), links["old_id"], links["new_id"].rename("old_id")]).unique().sort().to_frame()
+    known = list_known_ids(doubtful, links).to_frame("old_id")
     idle = known.join(in_use.to_frame("old_id"), on="old_id", how="anti", maintain_order="left")
-    ends = idle.with_columns(new_id=follow_links("old_id", resolution.links))
+    ends = idle.with_columns(new_id=follow_links("old_id", links))
     live = ends.join(in_use.to_frame("new_id"), on="new_id", how="semi")
     return ends.select("old_id").join(live, on="old_id", how="left", maintain_order="left")
+
+
+def list_known_ids(homes: pl.Series, links: pl.DataFrame) -> pl.Series:
+    """Return these ids and those of the links, sorted, each once."""
+    return pl.concat([homes.rename("id"), links["old_id"].rename("id"), links["new_id"].rename("id")]).unique().sort()
 
 
 def follow_links(name: str, links: pl.DataFrame) -> pl.Expr:

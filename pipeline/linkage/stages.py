@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, read_table, write_table
+from catalog_store.tables.files import count_rows, read_table, scan_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
@@ -156,7 +156,7 @@ def write_clusters(paths: BuildPaths) -> Facts:
             pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every), find_mates=find_mates, parted=parted
         )
     write_table(TABLES["cluster"], paths.table("cluster"), [cluster])
-    return {"atoms": cluster.height, "clusters": _count_clusters(cluster)}
+    return {"atoms": cluster.height, "clusters": cluster.select(_is_first_atom().sum()).item()}
 
 
 def _read_cannot_links(paths: BuildPaths) -> pl.DataFrame | None:
@@ -166,9 +166,9 @@ def _read_cannot_links(paths: BuildPaths) -> pl.DataFrame | None:
     return find_cannot_pairs(overrides, find_decided_members(open_tonight(paths), overrides))
 
 
-def _count_clusters(cluster: pl.DataFrame) -> int:
-    """Return the number of clusters: each has the id of one of its atoms."""
-    return int((cluster["cluster_id"] == cluster["atom_id"]).sum())
+def _is_first_atom() -> pl.Expr:
+    """Return whether a row of `cluster` is that of its cluster: each has the id of one of its atoms."""
+    return pl.col("cluster_id") == pl.col("atom_id")
 
 
 def write_recording_ids(paths: BuildPaths) -> Facts:
@@ -176,13 +176,13 @@ def write_recording_ids(paths: BuildPaths) -> Facts:
 
     LinkageError names platforms and records when two that claim a code cannot be compared.
     """
-    night, atoms = read_night(paths), open_tonight(paths)
-    cluster = read_table(TABLES["cluster"], paths.table("cluster"))
+    night = read_night(paths)
     with report_failing_records(paths):
-        ids = write_all_recordings(paths, atoms, cluster) if night.base is None else write_changed_recordings(paths, atoms, night, cluster)
+        ids = write_all_recordings(paths) if night.base is None else write_changed_recordings(paths, open_tonight(paths), night)
+    clusters = scan_table(TABLES["cluster"], paths.table("cluster"))
     return {
         "records": count_rows(paths.table("recording_member")),
-        "recordings": _count_clusters(cluster),
+        "recordings": clusters.select(_is_first_atom().sum()).collect().item(),
         "new_ids": ids.new_ids,
         "redirects": ids.redirects,
         "isrcs": count_rows(paths.table("isrc_owner")),

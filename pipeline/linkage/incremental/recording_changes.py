@@ -13,7 +13,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, read_table, write_table
+from catalog_store.tables.files import EvenTableWriter, read_table
 from pipeline.linkage.atoms import build_source_key
 from pipeline.linkage.id_registry import (
     RegistryWriter,
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 SOURCE = ["platform", "external_id"]
 
 
-def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night, cluster: pl.DataFrame) -> RecordIds:
-    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and save the ids. `cluster`: rows of table `cluster`."""
+def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night) -> RecordIds:
+    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and save the ids."""
+    cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     before = night.read("recording_member")
     stored = StoredRegistry(paths, KIND, before)
     reach = _find_reach(paths, atoms, night, cluster, stored, before)
@@ -47,14 +48,15 @@ def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night
     assigned = assign_changed_ids(reach.members.select("group", "source_key"), reach.known, redirects, stored.next_id)
     rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
     _write_registry(paths, stored, reach.known, assigned, rows)
-    with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
-        # One part for each platform, as in a full linkage.
+    with EvenTableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
+        # Every platform begins a part, as in a full linkage.
         for platform in sorted(CATALOG_PLATFORMS):
             first, end = (int(before["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
             gone, changed = (frame.filter(pl.col("platform") == platform) for frame in (reach.gone, rows))
-            writer.write(_splice_members(before[first:end], gone, changed.select(*SOURCE, "recording_id")))
+            writer.end_part()
+            writer.append(_splice_members(before[first:end], gone, changed.select(*SOURCE, "recording_id")))
     _write_owners(paths, atoms, night, reach.gone, before, rows)
-    return RecordIds(assigned.ids, assigned.next_id - stored.next_id, assigned.redirects.height)
+    return RecordIds(assigned.next_id - stored.next_id, assigned.redirects.height)
 
 
 def _write_registry(paths: BuildPaths, stored: StoredRegistry, known: Registry, assigned: Assignment, rows: pl.DataFrame) -> None:
@@ -175,8 +177,10 @@ def _write_owners(
     representatives = _read_sources(atoms, others["atom_id"]).unique("atom_id", keep="any")
     unchanged = representatives.select("atom_id", recording_id=before["recording_id"].gather(find_places(before, representatives)))
     recordings = pl.concat([in_reach, unchanged])
-    for name, settled in zip(("isrc_owner", "isrc_conflict"), settle_owners(atoms, claimed, recordings), strict=True):
-        write_table(TABLES[name], paths.table(name), [replace_rows(night.read(name), "isrc", codes, settled)])
+    claimed = claimed.join(recordings, on="atom_id", how="left")
+    for name, settled in zip(("isrc_owner", "isrc_conflict"), settle_owners(atoms, claimed), strict=True):
+        with EvenTableWriter(TABLES[name], paths.table(name)) as writer:
+            writer.append(replace_rows(night.read(name), "isrc", codes, settled))
 
 
 def _is_among(column: str, values: pl.Series) -> pl.Expr:

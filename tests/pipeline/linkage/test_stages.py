@@ -13,7 +13,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import count_rows, read_table, write_table
-from pipeline.linkage import atoms, clusters, guards, link, normal_forms, staged_records, stages
+from pipeline.linkage import atoms, clusters, guards, link, normal_forms, record_ids, recording_tables, staged_records, stages
 from pipeline.linkage import credits as credits_
 from pipeline.linkage.failing_records import LinkageError
 from pipeline.linkage.id_registry import collect_registry
@@ -79,6 +79,9 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 97)
+    monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
+    monkeypatch.setattr(recording_tables, "CLAIMS_PER_RANGE", 60)
+    monkeypatch.setattr(recording_tables, "_SAMPLE_STEP", 3)
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
     for name, frame in build(shuffled, buckets=7).items():
         assert frame.equals(built[1][name]), name
