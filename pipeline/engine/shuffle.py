@@ -31,13 +31,14 @@ class DamagedRunError(ValueError):
     """A run is no whole Arrow file, or its rows are not those of its metadata. The message names the file."""
 
 
-def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | pl.Series) -> None:
+def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | pl.Series, *, is_packed: bool = False) -> None:
     """Write `rows` as run `number` of the shuffle in `folder`; rows of one bucket keep their order.
 
     `number` identifies the writer: a repeated one replaces its run, and a killed one leaves none. `bucket`: the number of each row's
     bucket. ValueError when a row has none.
 
-    Runs are not compressed: lz4 takes 205 bytes for a record of 312 and twice the processor time, 1.3 us more for writing and reading it.
+    `is_packed` compresses the rows with lz4. That pays for narrow rows of numbers, which shrink by half. The normal forms of a record take
+    205 bytes instead of 312, and twice the processor time, 1.3 us more for writing and reading.
     """
     numbers = rows.select(bucket).to_series().cast(pl.UInt32)
     if len(numbers) != rows.height or numbers.null_count():
@@ -53,7 +54,7 @@ def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | p
     with (
         pa.OSFile(str(pending), "wb") as sink,
         pa.BufferedOutputStream(sink, _WRITE_BUFFER) as buffered,
-        pa.ipc.new_file(buffered, table.schema) as writer,
+        pa.ipc.new_file(buffered, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4" if is_packed else None)) as writer,
     ):
         for start, count in zip((np.cumsum(counts) - counts).tolist(), counts.tolist(), strict=True):
             (batch,) = table.slice(start, count).to_batches()
