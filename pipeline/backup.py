@@ -25,8 +25,9 @@ import msgspec
 from account_store.backup import back_up_accounts, require_restorable, restore_accounts
 from account_store.private_files import make_private_file, make_private_folder
 from catalog_store.current_link import flush, flush_folder
+from catalog_store.errors import CatalogError
 from catalog_store.folder_listing import list_folder, list_tree
-from catalog_store.publisher import list_snapshots, read_live_snapshot
+from catalog_store.publisher import list_snapshots, prune, read_live_snapshot
 from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, hash_file, verify
 from catalog_store.snapshot_pull import pull
 from pipeline.dumps.landing.landing_zone import find_last_good
@@ -47,7 +48,7 @@ OVERRIDES_FILE = "overrides.yaml"
 AUDIO_MAPPING_FILE = "audio_mapping.csv"
 _FILES = "files-"
 _KEEP_ALL = 1_000_000
-"""A restore into a catalog removes none of its snapshots."""
+"""Neither a backup that is not whole yet nor a restore removes snapshots."""
 _LOCK = ".lock"
 
 
@@ -113,9 +114,7 @@ def back_up(dest: Path, *, paths: BuildPaths | None, accounts: str | None, repor
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        for other in list_folder(dest, f"{_FILES}*"):
-            if other != folder:
-                shutil.rmtree(other)
+        _remove_older(dest, folder, report)
         return saved
 
 
@@ -126,13 +125,26 @@ def _save_catalog(paths: BuildPaths, target: Path, folder: Path, report: Callabl
     ids = list(dict.fromkeys([newest.id, live.id]))
     make_private_folder(target)
     for name in ids:
-        pull(str(paths.root), target, role="all", keep=1, snapshot_id=name, report=report)
+        # The snapshots of the backup before stay until backup.json names the new ones.
+        pull(str(paths.root), target, role="all", keep=_KEEP_ALL, snapshot_id=name, report=report)
     if paths.has_overrides:
         _write_private(folder / OVERRIDES_FILE, paths.overrides.read_bytes())
     mapping = _find_audio_mapping(paths)
     if mapping is not None:
         _write_private(folder / AUDIO_MAPPING_FILE, mapping.read_bytes())
     return [SavedSnapshot(name, hash_file(target / SNAPSHOTS / name / MANIFEST)) for name in ids]
+
+
+def _remove_older(dest: Path, folder: Path, report: Callable[[str], None]) -> None:
+    # The new backup is whole by now, so a failure is no error: the next backup tries again.
+    try:
+        for other in list_folder(dest, f"{_FILES}*"):
+            if other != folder:
+                shutil.rmtree(other)
+        # The newest snapshot and the live one: those that were saved.
+        prune(dest / CATALOG_FOLDER, 1, report=report)
+    except (OSError, CatalogError) as error:
+        report(f"warning: older parts of the backup cannot be removed: {error}: the next backup tries again")
 
 
 def _find_audio_mapping(paths: BuildPaths) -> Path | None:

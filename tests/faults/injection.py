@@ -353,7 +353,7 @@ def _open_files(place: Path) -> set[str]:
 
 def _children() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"tests.faults.{name}_scenarios" for name in ("catalog", "dump", "account", "pull")])
+    context.set_forkserver_preload([f"tests.faults.{name}_scenarios" for name in ("catalog", "dump", "account", "pull", "backup")])
     return context
 
 

@@ -158,6 +158,21 @@ def test_failed_backup_leaves_the_one_before_valid(catalog: Path, accounts: str,
     run_pipeline("restore", tmp_path / "saved", "--accounts", f"sqlite:///{tmp_path}/new.db")
 
 
+def test_backup_that_fails_behind_the_snapshot_leaves_the_one_before_valid(catalog: Path, tmp_path: Path) -> None:
+    rollback(catalog, "first")
+    shutil.rmtree(catalog / "snapshots" / "second")
+    back_up(tmp_path / "saved", "--catalog", catalog)
+    publish(make_tables(tmp_path / "tables", 6), catalog, snapshot_id="third", next_ids={"recording": 300})
+    (catalog / "overrides.yaml").unlink()
+    (catalog / "overrides.yaml").mkdir()
+    assert back_up(tmp_path / "saved", "--catalog", catalog, check=False).returncode == 1
+    assert json.loads(run_pipeline("restore", tmp_path / "saved", "--catalog", tmp_path / "other").stdout)["live"] == "first"
+    (catalog / "overrides.yaml").rmdir()
+    back_up(tmp_path / "saved", "--catalog", catalog)
+    assert [path.name for path in (tmp_path / "saved" / "catalog" / "snapshots").iterdir()] == ["third"]
+    assert len(list((tmp_path / "saved").glob("files-*"))) == 1
+
+
 def test_backup_of_less_than_before_is_refused(catalog: Path, accounts: str, tmp_path: Path) -> None:
     back_up(tmp_path / "saved", "--catalog", catalog, "--accounts", accounts)
     refused = back_up(tmp_path / "saved", "--catalog", catalog, check=False)
