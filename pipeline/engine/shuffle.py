@@ -108,6 +108,7 @@ def _read_counts(run: pa.RecordBatchFileReader) -> dict[int, int]:
 
 def _read_rows(run: pa.RecordBatchFileReader, bucket: int) -> pa.Table:
     schema, counts = run.schema.remove_metadata(), _read_counts(run)
+    _decode_names(pa.struct(list(schema)))
     if bucket not in counts:
         return schema.empty_table()
     rows = pa.Table.from_batches([run.get_batch(list(counts).index(bucket))]).replace_schema_metadata(None)
@@ -116,3 +117,11 @@ def _read_rows(run: pa.RecordBatchFileReader, bucket: int) -> pa.Table:
     if rows.num_rows != counts[bucket]:
         raise ValueError(f"bucket {bucket} has {rows.num_rows} rows and not {counts[bucket]}")
     return rows
+
+
+def _decode_names(columns: pa.DataType) -> None:
+    """Decode the names of all columns and their fields: for a name that is no UTF-8 Polars panics, and pyarrow raises ValueError."""
+    for number in range(columns.num_fields):
+        field = columns.field(number)
+        field.name.encode()
+        _decode_names(field.type)

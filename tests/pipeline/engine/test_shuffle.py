@@ -163,6 +163,15 @@ def test_damaged_byte_never_ends_the_process(tmp_path_factory: pytest.TempPathFa
         str(read_bucket(folder, bucket).to_dicts())
 
 
+@pytest.mark.parametrize("name", [b"parts", b"place"])
+def test_damaged_name_of_a_column_or_field_is_reported(tmp_path: Path, name: bytes) -> None:
+    write_number(tmp_path, 0)
+    file = tmp_path / "run-000000000.arrow"
+    file.write_bytes(file.read_bytes().replace(name, b"\xff" + name[1:]))
+    with pytest.raises(DamagedRunError, match="run-000000000"):
+        read_bucket(tmp_path, 0)
+
+
 def test_foreign_arrow_file_is_reported_by_name(tmp_path: Path) -> None:
     pl.DataFrame({"text": ["a"]}).write_ipc(tmp_path / "run-000000000.arrow")
     with pytest.raises(DamagedRunError, match="run-000000000"):
