@@ -14,13 +14,13 @@ from pipeline.build.artists import VARIOUS_KEYS
 from pipeline.build.name_forms import artist_key
 
 if TYPE_CHECKING:
-    from pipeline.build.workbench import Workbench
+    from pipeline.build.workbench import QuerySteps
 
 OTHER_NAME = "other_name"
 """The relation that `load_other_names` makes: `name` (the artist's), `credited_as`."""
 
 
-def load_other_names(bench: Workbench, credits_sql: str) -> None:
+def load_other_names(bench: QuerySteps, credits_sql: str) -> None:
     """Make OTHER_NAME: all pairs of names whose keys differ.
 
     `credits_sql` selects the credits as `artist_id`, `credited_as`.

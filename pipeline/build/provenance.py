@@ -6,6 +6,9 @@ catalog_store/tables/provenance.py (docs/design/build.md explains each).
 
 from __future__ import annotations
 
+import polars as pl
+from polars import selectors as cs
+
 from pipeline.build.packing import criteria_sql, packed_sql, record_sql
 from pipeline.build.priorities import (
     DATE,
@@ -40,22 +43,12 @@ FROM member JOIN chosen USING (recording_id) GROUP BY recording_id
 """The first record that carries the code, and the record with the duration nearest to the agreed one."""
 
 
-def _source_columns_sql(field: str, record: str) -> str:
-    # One record matches, so `max` is that record's value; it lets all fields share one pass over the members.
-    named = (f"max({column}) FILTER (WHERE record = {record}) AS {field}_{column}" for column in ("platform", "external_id"))
-    return ", ".join(named)
-
-
 _FIELDS = ("title", "artists", "duration", "isrc", "popularity", "variant")
-
-_SOURCE = f"""
-SELECT recording_id, {", ".join(_source_columns_sql(field, f"{field}_record") for field in (*_FIELDS, "date"))}
-FROM member JOIN chosen USING (recording_id) JOIN ({_NEAREST}) USING (recording_id) GROUP BY recording_id
-"""
+_DATE = "release_date"
 
 RECORDING_PROVENANCE = f"""
-SELECT c.recording_id,
-    {", ".join(f"s.{field}_platform, s.{field}_external_id" for field in _FIELDS)},
+SELECT c.recording_id, c.title_record, c.artists_record, s.duration_record, s.isrc_record, c.popularity_record, c.variant_record,
+    c.date_record AS {_DATE}_record,
     CASE WHEN c.platform_count = 1 THEN 'only_platform' WHEN NOT c.is_title_sound THEN 'last_resort'
         WHEN t.is_voted THEN 'majority' ELSE 'priority' END AS title_reason,
     t.agreed AS title_agreed,
@@ -63,14 +56,33 @@ SELECT c.recording_id,
     l.reason AS duration_reason, l.agreed AS duration_agreed, i.reason AS isrc_reason, i.agreed AS isrc_agreed,
     d.reason AS release_date_reason, d.agreed AS release_date_agreed,
     CASE WHEN c.date_release IS NOT NULL THEN 'release' WHEN c.date_record IS NOT NULL THEN 'recording' END AS release_date_entity,
-    coalesce(s.date_platform, r.platform) AS release_date_platform,
-    coalesce(s.date_external_id, r.release_id) AS release_date_external_id,
+    r.platform AS release_platform, r.release_id,
     CASE WHEN c.popularity_record IS NULL THEN 'breadth' ELSE 'best_rank' END AS popularity_reason,
     CASE WHEN v.variants = 1 THEN 'agreed' ELSE 'most_records' END AS variant_reason, (-v.best.a)::INT AS variant_agreed
-FROM chosen c JOIN ({_SOURCE}) s USING (recording_id) JOIN title t USING (recording_id) JOIN variant v USING (recording_id)
+FROM chosen c JOIN ({_NEAREST}) s USING (recording_id) JOIN title t USING (recording_id) JOIN variant v USING (recording_id)
 LEFT JOIN duration l USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN release_date d USING (recording_id)
 LEFT JOIN source_release_number r ON r.release_number = c.date_release
+ORDER BY c.recording_id
 """
+"""Rows of recording_provenance with numbers of records, `<field>_record`; see `name_records`."""
+
+
+def name_records(rows: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of recording_provenance: RECORDING_PROVENANCE with the names of records for their numbers.
+
+    `members`: record, platform, external_id of all source records.
+    """
+    # Gathered by place: one pass of SQL over all members with a `max` for each name was a ninth of the stage.
+    members = members.sort("record")
+    named = rows
+    for field in (*_FIELDS, _DATE):
+        record = rows[f"{field}_record"]
+        places = members["record"].search_sorted(record.fill_null(0)).set(record.is_null(), None)
+        named = named.with_columns(members[column].gather(places).alias(f"{field}_{column}") for column in ("platform", "external_id"))
+    return named.drop(cs.ends_with("_record"), "release_platform", "release_id").with_columns(
+        release_date_platform=named[f"{_DATE}_platform"].fill_null(named["release_platform"]),
+        release_date_external_id=named[f"{_DATE}_external_id"].fill_null(named["release_id"]),
+    )
 
 
 def _first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:

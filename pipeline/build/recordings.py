@@ -1,114 +1,219 @@
 """Golden recordings and their artists: one title, credit list, code, duration and date for all source records of each.
 
-The module writes recording, recording_isrc, recording_artist and recording_provenance and fills the counts of `artist`. Each field is
-chosen by a chain or a vote of its own (priorities.py and the module of the field); docs/design/build.md states the rules in a table.
-Choices are made over numbers of source records; provenance.py looks up their ids once, at the end. Linkage decides which records are one
-recording.
+The module writes recording, recording_isrc, recording_artist and recording_provenance. Each field is chosen by a chain or a vote of its
+own (priorities.py and the module of the field); docs/design/build.md states the rules in a table. One process builds one range of
+recordings (recording_buckets.py brings its source records). Choices are made over numbers of source records; provenance.py looks up their
+ids once, at the end. Linkage decides which records are one recording.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from catalog_store.tables.files import render_sql_source
-from pipeline.build.artists import count_artist_works
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import count_rows, join_tables, parts, scan_table, write_table
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 from pipeline.build.packing import packed_sql, record_sql
 from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import platform_count_sql
-from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE
+from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE, name_records
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
-from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, find_last_believable_day, precision_sql, stamp_sql
+from pipeline.build.recording_buckets import count_code_parts, is_in_bucket, open_buckets
+from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, find_last_believable_day, precision_sql
 from pipeline.build.representative_isrcs import representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
-from pipeline.build.workbench import open_workbench
+from pipeline.build.workbench import QuerySteps, order_sql
+from pipeline.engine.duckdb_session import open_duckdb
+from pipeline.engine.local import map_ordered, start_workers
+from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.build.recording_buckets import RecordingBuckets
     from pipeline.paths import BuildPaths
 
 
+_NAMES = "artist_names.arrow"
+_TABLES = ("recording_artist", "recording", "recording_provenance")
+"""Tables whose parts are ranges of recordings. `recording_isrc` is in order of codes."""
+
+
+class _Range(NamedTuple):
+    """What the build of a range needs besides its number."""
+
+    paths: BuildPaths
+    buckets: RecordingBuckets
+
+
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
-    """Write recording_isrc, recording_artist, recording and recording_provenance, fill the counts of artist, and return row counts."""
-    # Each step reads the ones before it by name, so the order is that of their queries.
-    last_day = find_last_believable_day(paths)
-    with open_workbench(paths, "recordings") as bench:
-        bench.keep("uncredited", _UNCREDITED)
-        bench.keep("member", _MEMBER.format(stamp=stamp_sql(last_day)))
-        bench.keep("source_release_number", _RELEASE_NUMBER)
-        bench.keep("on_release", _ON_RELEASE.format(stamp=stamp_sql(last_day)))
-        bench.keep("shown_before", _shown_before_sql(paths))
-        bench.keep("representative", representative_sql(last_day))
-        bench.keep("counted", _COUNTED)
-        bench.keep("credit_record", _CREDIT_RECORD)
-        bench.keep("role_knowledge", ROLE_KNOWLEDGE)
-        bench.keep("titled", TITLED)
-        bench.keep("outvoted", OUTVOTED)
-        bench.keep("title", TITLE)
-        bench.keep("duration_of_platform", DURATION_OF_PLATFORM)
-        bench.keep("duration", DURATION)
-        bench.keep("dated", DATED)
-        bench.keep("release_date", RELEASE_DATE)
-        bench.keep("variant", _VARIANT)
-        load_other_names(bench, "SELECT artist_id, name AS credited_as FROM source_credit")
-        facts = {
-            "recording_isrcs": bench.write("recording_isrc", _RECORDING_ISRC),
-            "recording_artists": bench.write("recording_artist", RECORDING_ARTIST),
-            "recordings": bench.write("recording", _RECORDING),
+    """Write recording_isrc, recording_artist, recording and recording_provenance, and return row counts."""
+    spill = paths.root / "work" / "spill" / "recordings"
+    # A killed step leaves its spilled data behind.
+    shutil.rmtree(spill, ignore_errors=True)
+    spill.mkdir(parents=True)
+    is_small = count_rows(paths.table("recording_member")) < ROWS_FOR_A_POOL
+    try:
+        buckets = open_buckets(paths, spill, find_last_believable_day(paths))
+        _write_artist_names(paths, spill / _NAMES)
+        with start_workers(1 if is_small else None) as pool:
+            buckets.fill(paths, pool)
+            task = _Range(paths, buckets)
+            written = list(map_ordered(partial(_build_range, task), buckets.list_buckets(), pool=pool))
+            for table in _TABLES:
+                join_tables(TABLES[table], paths.table(table), [folder / table for folder in written])
+            codes = list(map_ordered(partial(_write_code_part, paths, buckets), range(count_code_parts(paths)), pool=pool))
+            join_tables(TABLES["recording_isrc"], paths.table("recording_isrc"), codes)
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
+    names = {"recording_isrcs": "recording_isrc", "recording_artists": "recording_artist", "recordings": "recording"}
+    return {fact: count_rows(paths.table(table)) for fact, table in names.items()}
+
+
+def _write_artist_names(paths: BuildPaths, file: Path) -> None:
+    """Write artist_id, name of all artists, in order of ids, for mapping into memory."""
+    columns: dict[str, pa.DataType] = {"artist_id": pa.int64(), "name": pa.large_string()}
+    schema = pa.schema(columns)
+    with pa.ipc.new_file(str(file), schema) as writer:
+        for part in parts(paths.table("artist")):
+            writer.write_table(pl.read_parquet(part, columns=schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+
+def _read_artist_names(file: Path, artist_ids: pl.Series) -> pl.DataFrame:
+    """Return artist_id, name of these artists."""
+    wanted = artist_ids.unique().sort().to_numpy()
+    found = []
+    # Mapped, so that a range touches the pages of its own artists only, and all processes share them.
+    with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as names:
+        for number in range(names.num_record_batches):
+            batch = names.get_batch(number)
+            ids = batch.column("artist_id").to_numpy()
+            places = np.searchsorted(ids, wanted)
+            places = places[places < len(ids)]
+            found.append(batch.take(places[np.isin(ids[places], wanted)]))
+        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, names.schema))).unique(maintain_order=True)
+
+
+def _write_code_part(paths: BuildPaths, buckets: RecordingBuckets, part: int) -> Path:
+    folder = buckets.folder / "built" / f"codes-{part:06d}"
+    write_table(TABLES["recording_isrc"], folder, [buckets.read_codes(paths, part)])
+    return folder
+
+
+def _build_range(task: _Range, bucket: int) -> Path:
+    """Write the tables of one range of recordings, send its shown codes on, and return the folder of the tables."""
+    folder = task.buckets.folder / "built" / f"{bucket:06d}"
+    inputs = _read_inputs(task, bucket)
+    made = _choose_rows(inputs, task.buckets.last_day, task.buckets.folder / f"duckdb-{bucket:06d}")
+    for name in _TABLES:
+        write_table(TABLES[name], folder / name, [made[name]])
+    task.buckets.send_shown_codes(bucket, made["shown"])
+    return folder
+
+
+def _read_inputs(task: _Range, bucket: int) -> dict[str, pl.DataFrame]:
+    """Return what the sources say of one range, and the tables of earlier stages for it."""
+    within = is_in_bucket(bucket)
+    credited = scan_table(TABLES["source_credit"], task.paths.table("source_credit")).filter(within).collect()
+    live = task.paths.current / "tables" / "recording"
+    # A code that gains or loses one platform must not make a track flip between two codes from night to night.
+    shown = pl.scan_parquet(parts(live)) if live.is_dir() else TABLES["recording"].empty().lazy()
+    return {
+        "source_member": task.buckets.read_members(bucket),
+        "listing": task.buckets.read_listings(bucket),
+        "source_credit": credited,
+        "isrc_owner": task.buckets.read_owners(bucket),
+        "shown_before": shown.filter(within, pl.col("isrc").is_not_null()).select("recording_id", "isrc").collect(),
+        "artist": _read_artist_names(task.buckets.folder / _NAMES, credited["artist_id"]),
+    }
+
+
+def _choose_rows(inputs: dict[str, pl.DataFrame], last_day: str, spill: Path) -> dict[str, pl.DataFrame]:
+    """Return the rows of _TABLES, and `shown`: the places of the representative codes in `isrc_owner`.
+
+    Inputs that do not fit into memory are halved by recording_id, so the rows depend on no limit.
+    """
+    try:
+        return _query_rows(inputs, last_day, spill)
+    except duckdb.OutOfMemoryException:
+        ids = inputs["source_member"]["recording_id"]
+        first, last = cast("int", ids.min()), cast("int", ids.max())
+        if first == last:
+            raise
+    middle = max(first + 1, int(cast("float", ids.median())))
+    is_lower = pl.col("recording_id") < middle
+    halves = [_choose_rows(_filter_inputs(inputs, is_inside), last_day, spill) for is_inside in (is_lower, ~is_lower)]
+    return {name: pl.concat([half[name] for half in halves]) for name in halves[0]}
+
+
+def _filter_inputs(inputs: dict[str, pl.DataFrame], is_inside: pl.Expr) -> dict[str, pl.DataFrame]:
+    return {name: rows.filter(is_inside) if "recording_id" in rows.columns else rows for name, rows in inputs.items()}
+
+
+def _query_rows(inputs: dict[str, pl.DataFrame], last_day: str, spill: Path) -> dict[str, pl.DataFrame]:
+    with open_duckdb(spill) as connection:
+        steps = QuerySteps(connection)
+        for name, rows in inputs.items():
+            steps.show(name, rows)
+        _choose_values(steps, last_day)
+        return {
+            "recording_artist": steps.read_frame(order_sql(TABLES["recording_artist"], RECORDING_ARTIST)),
+            "recording": steps.read_frame(order_sql(TABLES["recording"], _RECORDING)),
+            "recording_provenance": name_records(steps.read_frame(RECORDING_PROVENANCE), inputs["source_member"]),
+            "shown": steps.read_frame(_SHOWN),
         }
-        # Choices are numbers of records up to here. The names of the chosen records are looked up once, over all fields together.
-        bench.keep("chosen", CHOSEN)
-        bench.write("recording_provenance", RECORDING_PROVENANCE)
-    # The artists' stage ran before, because credits need its ids; so their recordings can be counted only now.
-    count_artist_works(paths)
-    return facts
+
+
+def _choose_values(steps: QuerySteps, last_day: str) -> None:
+    """Choose the values of every field."""
+    # Each step reads the ones before it by name, so the order is that of their queries.
+    steps.keep("uncredited", _UNCREDITED)
+    steps.keep("member", _MEMBER)
+    steps.keep("source_release_number", _RELEASE_NUMBER)
+    steps.keep("on_release", _ON_RELEASE)
+    steps.keep("representative", representative_sql(last_day))
+    steps.keep("counted", _COUNTED)
+    steps.keep("credit_record", _CREDIT_RECORD)
+    steps.keep("role_knowledge", ROLE_KNOWLEDGE)
+    steps.keep("titled", TITLED)
+    steps.keep("outvoted", OUTVOTED)
+    steps.keep("title", TITLE)
+    steps.keep("duration_of_platform", DURATION_OF_PLATFORM)
+    steps.keep("duration", DURATION)
+    steps.keep("dated", DATED)
+    steps.keep("release_date", RELEASE_DATE)
+    steps.keep("variant", _VARIANT)
+    load_other_names(steps, "SELECT artist_id, name AS credited_as FROM source_credit")
+    steps.keep("chosen", CHOSEN)
 
 
 # A record of `Unknown Artist` beside a record that names the artist must not choose the list: the recording would have no artist.
 _UNCREDITED = """
-SELECT platform, external_id, true AS is_uncredited
-FROM source_recording ANTI JOIN (SELECT platform, external_id FROM source_credit WHERE NOT is_named_by_title) USING (platform, external_id)
+SELECT record FROM source_member ANTI JOIN (FROM source_credit WHERE NOT is_named_by_title) USING (platform, external_id)
 """
 
-# `row_number()` without an order follows the table, which is sorted. An explicit order would sort all records once more.
-_MEMBER = """
-SELECT m.recording_id, m.record, m.platform, m.external_id, r.title, r.version, r.artist_credit, r.isrcs, r.duration_ms, {stamp} AS stamp,
-    r.is_video, r.popularity, len(r.artists) AS artist_count, a.atom_id,
-    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only,
-    u.is_uncredited IS NOT NULL AS is_uncredited
-FROM source_recording r JOIN (SELECT row_number() OVER () AS record, * FROM recording_member) m USING (platform, external_id)
-JOIN atom_member a USING (platform, external_id)
-LEFT JOIN uncredited u USING (platform, external_id)
-"""
-"""Source records, numbered in the order of the table, (platform, external id), whatever the order of the dumps."""
+_MEMBER = "SELECT m.*, u.record IS NOT NULL AS is_uncredited FROM source_member m LEFT JOIN uncredited u USING (record)"
+"""Source records, numbered in the order of (platform, external id), whatever the order of the dumps."""
 
 _RELEASE_NUMBER = """
-SELECT row_number() OVER (ORDER BY platform, release_id) AS release_number, platform, release_id, is_official,
-    release_date, release_date_precision
-FROM source_release
+SELECT row_number() OVER (ORDER BY platform, release_id) AS release_number, platform, release_id
+FROM (SELECT DISTINCT platform, release_id FROM listing)
 """
 
 _ON_RELEASE = """
-SELECT m.recording_id, m.record, t.platform, r.release_number, {stamp} AS stamp, r.is_official
-FROM (
-    SELECT platform, release_id, external_id FROM source_release_track
-    UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
-) t JOIN source_release_number r USING (platform, release_id) JOIN member m USING (platform, external_id)
+SELECT l.recording_id, l.record, l.platform, r.release_number, l.stamp, l.is_official
+FROM listing l JOIN source_release_number r USING (platform, release_id)
 """
 
-
-def _shown_before_sql(paths: BuildPaths) -> str:
-    """Return SQL for the codes that the live snapshot shows; none before the first publish."""
-    # A code that gains or loses one platform must not make a track flip between two codes from night to night.
-    live = paths.current / "tables" / "recording"
-    source = render_sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
-    return f"SELECT recording_id, isrc FROM {source} WHERE isrc IS NOT NULL"
-
-
-_RECORDING_ISRC = """
-SELECT o.isrc, o.recording_id, o.isrc = r.isrc AS is_representative, o.platform_count
-FROM isrc_owner o JOIN representative r USING (recording_id)
-"""
+_SHOWN = "SELECT o.place FROM isrc_owner o JOIN representative r USING (recording_id) WHERE o.isrc = r.isrc"
 
 # One pass over the members feeds several fields. `popularity_key` is smallest for the highest popularity: `min` is the only choice needed.
 _COUNTED = f"""
@@ -123,15 +228,9 @@ SELECT m.recording_id, m.platform, m.external_id, nullif(trim(m.artist_credit), 
 FROM member m JOIN (SELECT {record_sql("credit_key")} AS record FROM counted) c USING (record)
 """
 
-# Counted in two steps: first per atom, because all records of an atom have one variant, then per variant.
 _VARIANT = """
-WITH part AS (
-    SELECT m.recording_id, a.variant, sum(n) AS n, min(record) AS record
-    FROM (SELECT recording_id, atom_id, count(*) AS n, min(record) AS record FROM member GROUP BY ALL) m JOIN atom a USING (atom_id)
-    GROUP BY ALL
-)
 SELECT recording_id, min(struct_pack(a := -n, variant := variant, record := record)) AS best, count(*) AS variants
-FROM part GROUP BY recording_id
+FROM (SELECT recording_id, variant, count(*) AS n, min(record) AS record FROM member GROUP BY ALL) GROUP BY recording_id
 """
 
 # `names` joins the listed names only where the chosen record has no display credit of its own. Durations are rounded half up, and a known

@@ -12,6 +12,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
 from pipeline.build.packing import packed_sql, record_sql
@@ -31,7 +33,8 @@ EDITED: tuple[str, ...] = (CATALOG_A, CATALOG_B)
 LEAST_VOICES = 2
 """Platforms that must agree on an older year when none of them is edited."""
 
-_FULL, _MONTH, _YEAR, _NEW_YEAR = range(4)
+_PRECISION_BITS = 2
+_FULL, _MONTH, _YEAR, _NEW_YEAR = range(1 << _PRECISION_BITS)
 """Precision of a date: the day; the month; the year; a 1 January given as a day."""
 _IS_FILLER = "({date} IN (" + ", ".join(f"'{day}'" for day in FILLERS) + ") AND {precision} = 'day')"
 
@@ -45,18 +48,18 @@ def find_last_believable_day(paths: BuildPaths) -> str:
     return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
 
 
-def stamp_sql(last_day: str, date: str = "release_date", precision: str = "release_date_precision") -> str:
-    """Return SQL for a date with its precision as one integer that sorts by date.
+def stamp_expr(last_day: str) -> pl.Expr:
+    """Return columns release_date and release_date_precision as one integer that sorts by date.
 
     It is null when there is no date to believe. See `date_sql`.
     """
     # The digits of the date stand above two bits of precision, so stamps sort by date first.
-    known = (
-        f"CASE {precision} WHEN 'month' THEN {_MONTH} WHEN 'year' THEN {_YEAR} ELSE CASE WHEN {date} LIKE '%-01-01' "
-        f"THEN {_NEW_YEAR} ELSE {_FULL} END END"
-    )
-    is_date = f"{date} <= '{last_day}' AND NOT {_IS_FILLER.format(date=date, precision=precision)}"
-    return f"CASE WHEN {is_date} THEN (replace({date}, '-', '')::INT << 2) | {known} END"
+    date, precision = pl.col("release_date"), pl.col("release_date_precision")
+    day = pl.when(date.str.ends_with("-01-01")).then(_NEW_YEAR).otherwise(_FULL)
+    known = pl.when(precision == "month").then(_MONTH).when(precision == "year").then(_YEAR).otherwise(day)
+    is_date = (date <= last_day) & ~(date.is_in(FILLERS) & (precision == "day"))
+    digits = date.str.replace_all("-", "", literal=True).cast(pl.Int32)
+    return pl.when(is_date).then(digits * (1 << _PRECISION_BITS) + known)
 
 
 def date_sql(stamp: str) -> str:

@@ -46,7 +46,9 @@ WITH varied AS (
     SELECT recording_id FROM titled GROUP BY recording_id HAVING min(atom_id) <> max(atom_id) OR min(letters) <> max(letters)
 ), spelt AS (
     SELECT recording_id, platform, record, letters, title_key
-    FROM titled SEMI JOIN varied USING (recording_id) JOIN atom USING (atom_id) WHERE NOT is_video AND NOT is_unofficial
+    FROM titled SEMI JOIN varied USING (recording_id)
+    JOIN (SELECT DISTINCT atom_id, title_key FROM member SEMI JOIN varied USING (recording_id)) USING (atom_id)
+    WHERE NOT is_video AND NOT is_unofficial
 ), by_key AS (
     SELECT recording_id, title_key, {platform_count_sql()} AS voices FROM spelt GROUP BY ALL
 ), kept_key AS (
@@ -61,7 +63,7 @@ WITH varied AS (
 )
 SELECT record FROM spelt ANTI JOIN kept USING (recording_id, title_key, letters)
 """
-"""Titles that more platforms spell or write otherwise; reads `titled`, kept as `outvoted`."""
+"""Titles that more platforms spell or write otherwise; reads `titled` and `member`, kept as `outvoted`."""
 
 # The first criterion counts most. The vote comes before the chain, and the chain before how often a form occurs.
 _KEY = packed_sql(

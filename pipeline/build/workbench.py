@@ -29,16 +29,47 @@ ROWS_PER_PART = 1_000_000
 """Rows of one part. Rows are narrow: a part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
 
 
-class Workbench:
-    """The connection of one stage. Tables made with `keep` live until the stage ends and may spill to disk."""
+class QuerySteps:
+    """Named steps of SQL on one connection. They live until it closes and may spill to disk."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths) -> None:
-        """Create the views; a staging table that no platform has staged is an empty table."""
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Take a connection that nobody else uses."""
         self.connection = connection
-        self.paths = paths
         # Joins run in the order in which they are written. DuckDB 2.0's optimizer sees that all tables share `platform` and joins releases
         # with members on it alone, all with all: 31 s at 5,000 recordings.
         connection.execute("SET disabled_optimizers = 'join_order'")
+
+    def keep(self, name: str, sql: str) -> None:
+        """Materialise a named step of the stage."""
+        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
+
+    def drop(self, name: str) -> None:
+        """Drop a step that no later query reads, because held steps spill."""
+        self.connection.execute(f'DROP TABLE "{name}"')
+
+    def load(self, name: str, rows: pl.DataFrame) -> None:
+        """Make a frame a named step of the stage."""
+        # A copy: DuckDB can spill a table of its own, but not a registered frame, which also stays outside its memory limit.
+        self.connection.register("_loaded", rows.to_arrow())
+        self.keep(name, "SELECT * FROM _loaded")
+        self.connection.unregister("_loaded")
+
+    def show(self, name: str, rows: pl.DataFrame) -> None:
+        """Make a frame a named step without a copy. It stays in memory, outside DuckDB's limit, until the connection closes."""
+        self.connection.register(name, rows.to_arrow())
+
+    def read_frame(self, sql: str) -> pl.DataFrame:
+        """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
+        return read_frame(self.connection, sql)
+
+
+class Workbench(QuerySteps):
+    """The steps of a stage over the tables of all earlier stages."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths) -> None:
+        """Create the views; a staging table that no platform has staged is an empty table."""
+        super().__init__(connection)
+        self.paths = paths
         for table in ALL_TABLES:
             source = self._source_sql(table)
             if source:
@@ -67,37 +98,22 @@ class Workbench:
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
 
-    def keep(self, name: str, sql: str) -> None:
-        """Materialise a named step of the stage."""
-        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
-
-    def drop(self, name: str) -> None:
-        """Drop a step that no later query reads, because held steps spill."""
-        self.connection.execute(f'DROP TABLE "{name}"')
-
-    def load(self, name: str, rows: pl.DataFrame) -> None:
-        """Make a frame a named step of the stage."""
-        # A copy: DuckDB can spill a table of its own, but not a registered frame, which also stays outside its memory limit.
-        self.connection.register("_loaded", rows.to_arrow())
-        self.keep(name, "SELECT * FROM _loaded")
-        self.connection.unregister("_loaded")
-
-    def read_frame(self, sql: str) -> pl.DataFrame:
-        """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
-        return read_frame(self.connection, sql)
-
     def write(self, name: str, sql: str) -> int:
         """Write the result of `sql` as table `name`, in the table's order, show it to later queries and return the row count.
 
-        The columns of `sql` must be those of the table (absent nullable ones become null). For reproducible bytes its rows must be unique
-        in the order's columns.
+        The columns of `sql` must be those of the table (absent nullable ones become null).
         """
         table = TABLES[name]
-        order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
-        frames = stream(self.connection, f"SELECT * FROM ({sql}) ORDER BY {order}", ROWS_PER_PART)
+        frames = stream(self.connection, order_sql(table, sql), ROWS_PER_PART)
         rows = write_table(table, self.paths.table(name), regroup_frames(frames, ROWS_PER_PART))
         self._show(table, render_sql_source(self.paths.table(name)))
         return rows
+
+
+def order_sql(table: Table, sql: str) -> str:
+    """Return `sql` in the table's order. For reproducible bytes its rows must be unique in the order's columns."""
+    order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
+    return f"SELECT * FROM ({sql}) ORDER BY {order}"
 
 
 def regroup_frames(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:

@@ -15,13 +15,13 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_h
 from catalog_store.record_keys.new_records import read_new_records
 from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, scan_table
+from catalog_store.tables.files import count_part_rows, count_rows, parts, scan_table
 from pipeline.linkage.alias_owners import list_aliases
 from pipeline.linkage.release_evidence import RELEASE_COLUMNS
 from pipeline.linkage.release_positions import PLATFORM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pipeline.paths import BuildPaths
@@ -31,14 +31,14 @@ ROWS_PER_SLICE = 250_000
 
 
 class Slice(NamedTuple):
-    """Rows of one part of `source_recording`."""
+    """Rows of one part of a table."""
 
     part: Path
     start: int
     rows: int
 
     def read(self) -> pl.DataFrame:
-        """Return LINKED_COLUMNS and content_hash."""
+        """Return LINKED_COLUMNS and content_hash of staged records."""
         return add_content_hash(self.read_columns(*LINKED_COLUMNS, "content_hash"))
 
     def read_columns(self, *names: str) -> pl.DataFrame:
@@ -58,8 +58,13 @@ def count_records(paths: BuildPaths) -> int:
 
 def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
     """Yield all staged records in slices."""
-    for part in list_record_parts(paths):
-        rows: int = pl.scan_parquet(part).select(pl.len()).collect().item()
+    return cut_parts(list_record_parts(paths))
+
+
+def cut_parts(table_parts: Iterable[Path]) -> Iterator[Slice]:
+    """Yield all rows of these parts in slices."""
+    for part in table_parts:
+        rows = count_part_rows(part)
         for start in range(0, rows, ROWS_PER_SLICE):
             yield Slice(part, start, min(ROWS_PER_SLICE, rows - start))
 

@@ -7,7 +7,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.build.artists import build_artists
+from pipeline.build.artists import build_artists, count_artist_works
 from pipeline.build.labels import build_labels
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
@@ -292,4 +292,5 @@ def test_the_variant_is_that_of_the_atoms_and_artists_are_counted(world: World) 
     world.recording(1, "store_a", "s", "Song", NOVA, version="Live")
     world.variants[1] = "live"
     assert build(world)["variant"] == "live"
+    count_artist_works(world.paths)
     assert [row for row in world.rows_of("artist", "name", "recording_count", "release_count") if row[0] == "Nova"] == [("Nova", 1, 0)]

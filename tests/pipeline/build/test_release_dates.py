@@ -16,7 +16,7 @@ from pipeline.build.release_dates import (
     earliest_date_sql,
     find_last_believable_day,
     precision_sql,
-    stamp_sql,
+    stamp_expr,
 )
 from pipeline.paths import BuildPaths
 
@@ -43,8 +43,8 @@ def chosen_all(*recordings: list[Said]) -> list[tuple[str, str, str, int] | None
     ]
     columns = ["recording_id", "n", "platform", "release_date", "release_date_precision", "kind"]
     with duckdb.connect() as connection:
-        connection.register("said", pl.DataFrame(rows, schema=columns, orient="row").to_arrow())
-        connection.execute(f"CREATE TABLE stamped AS SELECT *, {stamp_sql(LAST_DAY)} AS stamp FROM said")
+        stamped = pl.DataFrame(rows, schema=columns, orient="row").with_columns(stamp=stamp_expr(LAST_DAY))
+        connection.register("stamped", stamped.to_arrow())
         connection.execute("CREATE TABLE member AS SELECT *, n AS record FROM stamped WHERE kind = 'record'")
         connection.execute(
             "CREATE TABLE on_release AS SELECT *, n AS release_number, kind = 'release' AS is_official FROM stamped WHERE kind <> 'record'"

@@ -1,0 +1,92 @@
+"""Index of unique 64-bit numbers with integers beside each: a join with a table that is too large for memory.
+
+The entries are shuffled into parts by the upper bits of their numbers; a part is sorted and laid down as one array. A lookup sorts its own
+numbers and maps one part after the other into memory, so it holds a part at a time, whatever the size of the table. Numbers that stand for
+texts are unique but for a chance of 1 in 2^64 a pair: `seal` refuses two equal ones. A lookup of a number that stands for an unknown text
+finds a wrong entry with a chance of its entries in 2^64. What must not live here: what the numbers stand for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pipeline.engine.shuffle import read_bucket, write_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+ENTRIES_PER_PART = 1_000_000
+"""Entries of one part on average: 24 MB with two integers each."""
+_NUMBER = "number"
+
+
+@dataclass(frozen=True)
+class NumberIndex:
+    """An index in a folder. Fill it with `add`, then `seal` each part, then `join`."""
+
+    folder: Path
+    columns: tuple[str, ...]
+    """Names of the integers that an entry holds."""
+    parts: int
+
+    def add(self, writer: int, number: pl.Series, rows: pl.DataFrame) -> None:
+        """Add an entry for each of `rows`, which have `columns`; `writer` identifies the caller as in `write_run`."""
+        entries = rows.select(pl.col(name).cast(pl.Int64) for name in self.columns).with_columns(number.alias(_NUMBER))
+        write_run(self.folder / "entries", writer, entries, pl.Series(self._find_parts(number.to_numpy())))
+
+    def seal(self, part: int) -> None:
+        """Sort a part. ValueError when two of its entries have one number."""
+        entries = read_bucket(self.folder / "entries", part)
+        if entries.is_empty():
+            return
+        entries = entries.sort(_NUMBER)
+        numbers = entries[_NUMBER].to_numpy()
+        if (twice := np.flatnonzero(numbers[1:] == numbers[:-1])).size:
+            raise ValueError(f"{self.folder.name}: two entries have number {numbers[twice[0]]}: they are equal, or their hashes collide")
+        np.save(self._get_file(part), np.stack([numbers.view(np.int64), *(entries[name].to_numpy() for name in self.columns)]))
+
+    def remove_entries(self) -> None:
+        """Remove what `seal` read, once every part is sealed."""
+        shutil.rmtree(self.folder / "entries", ignore_errors=True)
+
+    def join(self, rows: pl.DataFrame, number: pl.Expr) -> pl.DataFrame:
+        """Return the rows whose number has an entry, in their order, with `columns` added."""
+        wanted = rows.select(number).to_series().to_numpy()
+        order = np.argsort(wanted)
+        ordered = wanted[order]
+        values = np.zeros((len(self.columns), len(wanted)), dtype=np.int64)
+        is_known = np.zeros(len(wanted), dtype=bool)
+        ends = np.searchsorted(self._find_parts(ordered), np.arange(self.parts), side="right").tolist()
+        for part, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            if start == end or not self._get_file(part).exists():
+                continue
+            # Mapped and unmapped part by part: the pages of all parts would count as memory of this process.
+            entries = np.load(self._get_file(part), mmap_mode="r")
+            numbers = entries[0].view(np.uint64)
+            places = np.searchsorted(numbers, ordered[start:end])
+            places[places == len(numbers)] = 0
+            is_known[order[start:end]] = numbers[places] == ordered[start:end]
+            for held, column in zip(values, entries[1:], strict=True):
+                held[order[start:end]] = column[places]
+        added = rows.with_columns(pl.Series(name, held) for name, held in zip(self.columns, values, strict=True))
+        return added if is_known.all() else added.filter(pl.Series(is_known))
+
+    def _find_parts(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """Return the part of each number. Parts are ranges of numbers."""
+        bits = np.uint64(32)
+        return (((numbers >> bits) * np.uint64(self.parts)) >> bits).astype(np.uint32)
+
+    def _get_file(self, part: int) -> Path:
+        return self.folder / f"part-{part:05d}.npy"
+
+
+def count_index_parts(entries: int) -> int:
+    """Return the number of parts for so many entries."""
+    return max(1, -(-entries // ENTRIES_PER_PART))
