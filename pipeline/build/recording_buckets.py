@@ -7,8 +7,7 @@ staging table finds the range of its rows by itself, so every text is sent once.
 from __future__ import annotations
 
 from functools import partial
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,22 +16,19 @@ from catalog_store.record_keys.numbers import hash_columns, record_number, relea
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import count_rows, parts, scan_table
+from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.release_dates import stamp_expr
 from pipeline.build.workbench import ROWS_PER_PART
-from pipeline.engine.local import map_ordered
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
-from pipeline.linkage.staged_records import Slice, cut_parts, list_record_parts
+from pipeline.linkage.staged_records import list_record_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from pipeline.build.recording_ranges import SliceJob
     from pipeline.engine.local import Pool
     from pipeline.paths import BuildPaths
-
-RECORDINGS_PER_BUCKET = 100_000
-"""Ids of one range. A range is a part of the tables of recordings, so tonight's parts are those of last night where nothing changed."""
 
 CODES_PER_PART = ROWS_PER_PART
 
@@ -42,16 +38,6 @@ _TEXTS = ("title", "version", "artist_credit", "isrcs", "duration_ms", "is_video
 _DATE = ("release_date", "release_date_precision")
 _NO_STAMP = -1
 """Stands for an unknown date in the index of releases."""
-
-Item = TypeVar("Item")
-
-
-class _Job(NamedTuple):
-    """A slice of a table, the number of the run that it makes, and the rows of the table before it."""
-
-    number: int
-    rows: Slice
-    before: int
 
 
 class RecordingBuckets(NamedTuple):
@@ -66,16 +52,16 @@ class RecordingBuckets(NamedTuple):
 
     def fill(self, paths: BuildPaths, pool: Pool) -> None:
         """Send the source records, their releases and their atoms, and the owners of codes."""
-        _map(pool, self._index_members, parts(paths.table("recording_member")))
-        _map(pool, self._index_releases, _list_parts(paths, "source_release"))
+        map_slices(pool, self._index_members, parts(paths.table("recording_member")))
+        map_slices(pool, self._index_releases, _list_parts(paths, "source_release"))
         for index in (self.recordings, self.releases):
-            _run(pool, index.seal, range(index.parts))
+            run_all(pool, index.seal, range(index.parts))
             index.remove_entries()
-        _map(pool, self._send_records, list_record_parts(paths))
-        _map(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
+        map_slices(pool, self._send_records, list_record_parts(paths))
+        map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
         pairs = zip(parts(paths.table("atom_member")), parts(paths.table("atom")), strict=True)
-        _run(pool, partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
-        _map(pool, self._send_owners, parts(paths.table("isrc_owner")))
+        run_all(pool, partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
+        map_slices(pool, self._send_owners, parts(paths.table("isrc_owner")))
 
     def list_buckets(self) -> list[int]:
         """Return the numbers of the ranges that have recordings, in order."""
@@ -92,11 +78,11 @@ class RecordingBuckets(NamedTuple):
 
     def read_listings(self, bucket: int) -> pl.DataFrame:
         """Return recording_id, record, platform, release_id, stamp, is_official: a row for each time that a release lists a record."""
-        return _read(self.folder / "listing", bucket, _LISTING)
+        return read_sent(self.folder / "listing", bucket, _LISTING)
 
     def read_owners(self, bucket: int) -> pl.DataFrame:
         """Return isrc, recording_id, platform_count and `place`, the row in `isrc_owner`, of the codes of one range."""
-        return _read(self.folder / "owner", bucket, _OWNER)
+        return read_sent(self.folder / "owner", bucket, _OWNER)
 
     def send_shown_codes(self, bucket: int, places: pl.DataFrame) -> None:
         """Send the places in `isrc_owner` of the codes that one range shows."""
@@ -107,19 +93,19 @@ class RecordingBuckets(NamedTuple):
         start = part * CODES_PER_PART
         rows = scan_table(TABLES["isrc_owner"], paths.table("isrc_owner")).slice(start, CODES_PER_PART).drop("record_count").collect()
         is_shown = np.zeros(rows.height, dtype=bool)
-        is_shown[_read(self.folder / "shown", part, {"place": pl.UInt32()})["place"].to_numpy() - start] = True
+        is_shown[read_sent(self.folder / "shown", part, {"place": pl.UInt32()})["place"].to_numpy() - start] = True
         return rows.with_columns(is_representative=pl.Series(is_shown))
 
-    def _index_members(self, job: _Job) -> None:
+    def _index_members(self, job: SliceJob) -> None:
         members = job.rows.read_columns(*_RECORD, "recording_id").with_row_index("record", job.before + 1)
         self.recordings.add(job.number, members.select(record_number()).to_series(), members)
 
-    def _index_releases(self, job: _Job) -> None:
+    def _index_releases(self, job: SliceJob) -> None:
         rows = job.rows.read_columns(*_RELEASE, *_DATE, "is_official")
         rows = rows.with_columns(stamp=stamp_expr(self.last_day).fill_null(_NO_STAMP))
         self.releases.add(job.number, rows.select(release_number()).to_series(), rows)
 
-    def _send_records(self, job: _Job) -> None:
+    def _send_records(self, job: SliceJob) -> None:
         rows = job.rows.read_columns(*_RECORD, *_TEXTS, *_DATE, "artists", "release_id")
         artists = pl.col("artists").list
         rows = rows.with_columns(
@@ -128,11 +114,11 @@ class RecordingBuckets(NamedTuple):
             has_names_only=(artists.len() == 0) | artists.eval(pl.element().struct.field("artist_id").is_null()).list.any(),
         ).drop("artists", *_DATE)
         rows = self.recordings.join(rows, record_number())
-        write_run(self.folder / "member", job.number, rows.drop("release_id"), find_bucket())
+        write_run(self.folder / "member", job.number, rows.drop("release_id"), find_range())
         listed = rows.select("recording_id", "record", *_RELEASE).drop_nulls("release_id")
         self._send_listings(job.number, listed)
 
-    def _send_tracks(self, job: _Job) -> None:
+    def _send_tracks(self, job: SliceJob) -> None:
         tracks = self.recordings.join(job.rows.read_columns(*_RECORD, "release_id"), record_number())
         # Records are numbered from 0 as well: their slices are the even runs, those of tracks the odd ones.
         self._send_listings(job.number, tracks, is_track=True)
@@ -141,7 +127,7 @@ class RecordingBuckets(NamedTuple):
         found = self.releases.join(listed, release_number()).with_columns(
             pl.col("stamp").replace(_NO_STAMP, None).cast(pl.Int32), pl.col("is_official").cast(pl.Boolean)
         )
-        write_run(self.folder / "listing", 2 * number + is_track, found.select(*_LISTING), find_bucket())
+        write_run(self.folder / "listing", 2 * number + is_track, found.select(*_LISTING), find_range())
 
     def _send_atoms(self, gone: pl.Series, job: tuple[int, tuple[Path, Path]]) -> None:
         """Send the atoms of one part. The parts of both tables are written in pairs: a record is in the one, its atom in the other."""
@@ -155,11 +141,11 @@ class RecordingBuckets(NamedTuple):
         joined = members.join(atoms, on="atom_id", how="left", maintain_order="left")
         if lost := joined["variant"].null_count():
             raise ValueError(f"{member_part} names {lost} records of atoms that {atom_part} lacks: link again")
-        write_run(self.folder / "atom", number, joined.drop("recording_id"), joined.select(find_bucket()).to_series())
+        write_run(self.folder / "atom", number, joined.drop("recording_id"), joined.select(find_range()).to_series())
 
-    def _send_owners(self, job: _Job) -> None:
+    def _send_owners(self, job: SliceJob) -> None:
         owners = job.rows.read_columns("isrc", "recording_id", "platform_count").with_row_index("place", job.before)
-        write_run(self.folder / "owner", job.number, owners.select(*_OWNER), find_bucket())
+        write_run(self.folder / "owner", job.number, owners.select(*_OWNER), find_range())
 
 
 _LISTING = {
@@ -190,32 +176,5 @@ def count_code_parts(paths: BuildPaths) -> int:
     return -(-count_rows(paths.table("isrc_owner")) // CODES_PER_PART)
 
 
-def find_bucket() -> pl.Expr:
-    """Return the range of a recording_id."""
-    return pl.col("recording_id") // RECORDINGS_PER_BUCKET
-
-
-def is_in_bucket(bucket: int) -> pl.Expr:
-    """Return whether a recording_id lies in this range. Readers of Parquet skip row groups by it."""
-    return pl.col("recording_id").is_between(bucket * RECORDINGS_PER_BUCKET, (bucket + 1) * RECORDINGS_PER_BUCKET, closed="left")
-
-
 def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
     return [part for folder in paths.staged(table) for part in parts(folder)]
-
-
-def _map(pool: Pool, function: Callable[[_Job], None], table_parts: Iterable[Path]) -> None:
-    slices = list(cut_parts(table_parts))
-    before = accumulate((rows.rows for rows in slices), initial=0)
-    _run(pool, function, [_Job(number, rows, first) for number, (rows, first) in enumerate(zip(slices, before, strict=False))])
-
-
-def _run(pool: Pool, function: Callable[[Item], None], items: Iterable[Item]) -> None:
-    for _ in map_ordered(function, items, pool=pool):
-        pass
-
-
-def _read(folder: Path, bucket: int, schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    """Return one bucket, even where the shuffle has no run."""
-    rows = read_bucket(folder, bucket)
-    return rows if rows.width else pl.DataFrame(schema=schema)

@@ -8,7 +8,6 @@ ids once, at the end. Linkage decides which records are one recording.
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -18,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, parts, scan_table, write_table
+from catalog_store.tables.files import count_rows, join_tables, parts
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 from pipeline.build.packing import packed_sql, record_sql
@@ -26,14 +25,14 @@ from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import platform_count_sql
 from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE, name_records
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
-from pipeline.build.recording_buckets import count_code_parts, is_in_bucket, open_buckets
+from pipeline.build.recording_buckets import count_code_parts, open_buckets
+from pipeline.build.recording_ranges import list_range_parts, open_range_work, read_range, write_range
 from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, find_last_believable_day, precision_sql
 from pipeline.build.representative_isrcs import representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.local import map_ordered, start_workers
-from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL
+from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,32 +47,29 @@ _TABLES = ("recording_artist", "recording", "recording_provenance")
 
 
 class _Range(NamedTuple):
-    """What the build of a range needs besides its number."""
+    """A range, and the parts of source_credit and of the live snapshot's recordings that hold it."""
 
-    paths: BuildPaths
-    buckets: RecordingBuckets
+    number: int
+    credits: list[Path]
+    shown: list[Path]
 
 
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
     """Write recording_isrc, recording_artist, recording and recording_provenance, and return row counts."""
-    spill = paths.root / "work" / "spill" / "recordings"
-    # A killed step leaves its spilled data behind.
-    shutil.rmtree(spill, ignore_errors=True)
-    spill.mkdir(parents=True)
-    is_small = count_rows(paths.table("recording_member")) < ROWS_FOR_A_POOL
-    try:
+    records = count_rows(paths.table("recording_member"))
+    with open_range_work(paths, "recordings", records) as (spill, pool):
         buckets = open_buckets(paths, spill, find_last_believable_day(paths))
         _write_artist_names(paths, spill / _NAMES)
-        with start_workers(1 if is_small else None) as pool:
-            buckets.fill(paths, pool)
-            task = _Range(paths, buckets)
-            written = list(map_ordered(partial(_build_range, task), buckets.list_buckets(), pool=pool))
-            for table in _TABLES:
-                join_tables(TABLES[table], paths.table(table), [folder / table for folder in written])
-            codes = list(map_ordered(partial(_write_code_part, paths, buckets), range(count_code_parts(paths)), pool=pool))
-            join_tables(TABLES["recording_isrc"], paths.table("recording_isrc"), codes)
-    finally:
-        shutil.rmtree(spill, ignore_errors=True)
+        buckets.fill(paths, pool)
+        credited = list_range_parts(paths.table("source_credit"))
+        live = paths.current / "tables" / "recording"
+        shown = list_range_parts(live) if live.is_dir() else {}
+        ranges = [_Range(number, credited.get(number, []), shown.get(number, [])) for number in buckets.list_buckets()]
+        written = list(map_ordered(partial(_build_range, buckets), ranges, pool=pool))
+        for table in _TABLES:
+            join_tables(TABLES[table], paths.table(table), [folder / table for folder in written])
+        codes = list(map_ordered(partial(_write_code_part, paths, buckets), range(count_code_parts(paths)), pool=pool))
+        join_tables(TABLES["recording_isrc"], paths.table("recording_isrc"), codes)
     names = {"recording_isrcs": "recording_isrc", "recording_artists": "recording_artist", "recordings": "recording"}
     return {fact: count_rows(paths.table(table)) for fact, table in names.items()}
 
@@ -104,35 +100,32 @@ def _read_artist_names(file: Path, artist_ids: pl.Series) -> pl.DataFrame:
 
 def _write_code_part(paths: BuildPaths, buckets: RecordingBuckets, part: int) -> Path:
     folder = buckets.folder / "built" / f"codes-{part:06d}"
-    write_table(TABLES["recording_isrc"], folder, [buckets.read_codes(paths, part)])
+    write_range(TABLES["recording_isrc"], folder, buckets.read_codes(paths, part))
     return folder
 
 
-def _build_range(task: _Range, bucket: int) -> Path:
+def _build_range(buckets: RecordingBuckets, place: _Range) -> Path:
     """Write the tables of one range of recordings, send its shown codes on, and return the folder of the tables."""
-    folder = task.buckets.folder / "built" / f"{bucket:06d}"
-    inputs = _read_inputs(task, bucket)
-    made = _choose_rows(inputs, task.buckets.last_day, task.buckets.folder / f"duckdb-{bucket:06d}")
+    folder = buckets.folder / "built" / f"{place.number:06d}"
+    made = _choose_rows(_read_inputs(buckets, place), buckets.last_day, buckets.folder / f"duckdb-{place.number:06d}")
     for name in _TABLES:
-        write_table(TABLES[name], folder / name, [made[name]])
-    task.buckets.send_shown_codes(bucket, made["shown"])
+        write_range(TABLES[name], folder / name, made[name])
+    buckets.send_shown_codes(place.number, made["shown"])
     return folder
 
 
-def _read_inputs(task: _Range, bucket: int) -> dict[str, pl.DataFrame]:
+def _read_inputs(buckets: RecordingBuckets, place: _Range) -> dict[str, pl.DataFrame]:
     """Return what the sources say of one range, and the tables of earlier stages for it."""
-    within = is_in_bucket(bucket)
-    credited = scan_table(TABLES["source_credit"], task.paths.table("source_credit")).filter(within).collect()
-    live = task.paths.current / "tables" / "recording"
+    credited = read_range(TABLES["source_credit"], place.credits, place.number)
     # A code that gains or loses one platform must not make a track flip between two codes from night to night.
-    shown = pl.scan_parquet(parts(live)) if live.is_dir() else TABLES["recording"].empty().lazy()
+    shown = read_range(TABLES["recording"], place.shown, place.number, ("recording_id", "isrc"))
     return {
-        "source_member": task.buckets.read_members(bucket),
-        "listing": task.buckets.read_listings(bucket),
+        "source_member": buckets.read_members(place.number),
+        "listing": buckets.read_listings(place.number),
         "source_credit": credited,
-        "isrc_owner": task.buckets.read_owners(bucket),
-        "shown_before": shown.filter(within, pl.col("isrc").is_not_null()).select("recording_id", "isrc").collect(),
-        "artist": _read_artist_names(task.buckets.folder / _NAMES, credited["artist_id"]),
+        "isrc_owner": buckets.read_owners(place.number),
+        "shown_before": shown.drop_nulls("isrc"),
+        "artist": _read_artist_names(buckets.folder / _NAMES, credited["artist_id"]),
     }
 
 

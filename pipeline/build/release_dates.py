@@ -134,6 +134,9 @@ def earliest_date_sql(date: str = "release_date", precision: str = "release_date
     )
 
 
-def order_key_sql(date: str = "release_date", precision: str = "release_date_precision") -> str:
-    """Return SQL for text that sorts a partial date behind all full dates of its period; null when there is no date."""
-    return f"CASE {precision} WHEN 'year' THEN {date}[1:4] || '-99' WHEN 'month' THEN {date}[1:7] || '-99' ELSE {date} END"
+def order_key_expr() -> pl.Expr:
+    """Return release_date as an integer that sorts a partial date behind all full dates of its period; null when there is no date."""
+    digits = pl.col("release_date").str.replace_all("-", "", literal=True).cast(pl.Int32)
+    precision = pl.col("release_date_precision")
+    month, year = digits // 100 * 100 + 99, digits // 10_000 * 10_000 + 9_900
+    return pl.when(precision == "month").then(month).when(precision == "year").then(year).otherwise(digits)

@@ -1,28 +1,40 @@
 """The nested `track`: a recording with its releases, artists and genres, put together per range of ids.
 
-The module chooses no values; every nested value is in a flat table already.
+The module chooses no values; every nested value is in a flat table already. Releases are sent to the ranges of their recordings; the other
+tables are in the order of recordings.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, scan_table, write_table
-from pipeline.build.release_dates import order_key_sql
-from pipeline.build.workbench import Workbench, open_workbench, regroup_frames
-from pipeline.engine.duckdb_session import stream
+from catalog_store.tables.files import count_rows, join_tables, parts, read_table, scan_table
+from pipeline.build.recording_ranges import (
+    find_range,
+    list_range_parts,
+    map_slices,
+    open_range_work,
+    read_range,
+    read_sent,
+    run_all,
+    write_range,
+)
+from pipeline.build.release_dates import order_key_expr
+from pipeline.engine.local import map_ordered
+from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from pipeline.build.recording_ranges import SliceJob
     from pipeline.paths import BuildPaths
 
-IDS_PER_RANGE = 250_000
-"""Recordings nested at a time; with their releases they take some 300 MB."""
+RELEASES_PER_BUCKET = 100_000
+"""Releases whose texts are sent at a time; with a million listed recordings they take some 300 MB."""
 
 _RELEASE_FIELDS = (
     "release_id",
@@ -36,55 +48,66 @@ _RELEASE_FIELDS = (
     "release_date_precision",
 )
 _ARTIST_FIELDS = ("artist_id", "name", "credited_as", "is_primary", "is_remixer")
+_SENT = {
+    "recording_id": pl.Int64(),
+    **{name: TABLES["release"].polars_schema[name] for name in _RELEASE_FIELDS},
+    "order_key": pl.Int32(),
+}
+_TABLES = ("recording", "recording_artist", "recording_genre")
 
-# The order is that of display: a partial date sorts behind the full dates of its period, because it may mean any day of it.
-_RELEASES = f"""
-SELECT x.recording_id, {", ".join(f"r.{field}" for field in _RELEASE_FIELDS)}
-FROM recording_release x JOIN release r USING (release_id)
-ORDER BY x.recording_id, {order_key_sql("r.release_date", "r.release_date_precision")} NULLS LAST, r.release_id
-"""
 
-_GENRES = """
-SELECT g.recording_id, g.position, n.main_name, CASE WHEN n.type = 'subgenre' THEN n.name END AS subgenre
-FROM recording_genre g JOIN genre n USING (genre_id) ORDER BY g.recording_id, g.position
-"""
+class _Range(NamedTuple):
+    """A range and the parts of _TABLES that hold it."""
+
+    number: int
+    parts: dict[str, list[Path]]
 
 
 def build_tracks(paths: BuildPaths) -> dict[str, int]:
     """Write track and return its row count."""
-    with open_workbench(paths, "tracks") as bench:
-        scratch = paths.root / "work" / "spill" / "tracks"
-        releases = _write_ranges(bench, _RELEASES, scratch / "releases")
-        genres = _write_ranges(bench, _GENRES, scratch / "genres")
-        frames = _iterate_tracks(paths, releases, genres)
-        return {"tracks": write_table(TABLES["track"], paths.table("track"), frames)}
+    with open_range_work(paths, "tracks", count_rows(paths.table("recording_release"))) as (spill, pool):
+        map_slices(pool, partial(_send_listings, spill), parts(paths.table("recording_release")))
+        run_all(pool, partial(_send_releases, paths, spill), count_bucket_rows(spill / "listing"))
+        found = {name: list_range_parts(paths.table(name)) for name in _TABLES}
+        ranges = [_Range(number, {name: found[name].get(number, []) for name in _TABLES}) for number in found["recording"]]
+        made = list(map_ordered(partial(_build_range, paths, spill), ranges, pool=pool))
+        join_tables(TABLES["track"], paths.table("track"), [folder for folder in made if folder])
+    return {"tracks": count_rows(paths.table("track"))}
 
 
-def _write_ranges(bench: Workbench, sql: str, folder: Path) -> list[Path]:
-    """Write the result, sorted by recording, in files of IDS_PER_RANGE rows, and return the files."""
-    # Each file covers a narrow range of ids, so Parquet's statistics let a range of tracks skip all other files.
-    folder.mkdir(parents=True)
-    files = []
-    for number, frame in enumerate(regroup_frames(stream(bench.connection, sql), IDS_PER_RANGE)):
-        files.append(folder / f"{number:05d}.parquet")
-        frame.write_parquet(files[-1], compression="lz4")  # the files are read soon and then removed: speed counts more than size
-    if not files:
-        # scan_parquet needs a file to learn the columns.
-        files.append(folder / "empty.parquet")
-        bench.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").write_parquet(files[0])
-    return files
+def _send_listings(spill: Path, job: SliceJob) -> None:
+    """Send the recordings of each release to the bucket of the release."""
+    listings = job.rows.read_columns("recording_id", "release_id")
+    write_run(spill / "listing", job.number, listings, pl.col("release_id") // RELEASES_PER_BUCKET)
 
 
-def _iterate_tracks(paths: BuildPaths, releases: list[Path], genres: list[Path]) -> Iterator[pl.DataFrame]:
-    """Yield tracks in id order, a frame per IDS_PER_RANGE recordings."""
-    # Polars nests range by range. DuckDB's `list(struct)` over everything takes seven times the time and holds it all in memory.
-    for part in parts(paths.table("recording")):
-        recordings = pl.read_parquet(part)
-        for start in range(0, recordings.height, IDS_PER_RANGE):
-            block = recordings.slice(start, IDS_PER_RANGE)
-            inside = pl.col("recording_id").is_between(block["recording_id"][0], block["recording_id"][-1])
-            artists = scan_table(TABLES["recording_artist"], paths.table("recording_artist")).filter(inside).collect()
-            yield nest(block, pl.scan_parquet(releases).filter(inside).collect(), artists, pl.scan_parquet(genres).filter(inside).collect())
+def _send_releases(paths: BuildPaths, spill: Path, bucket: int) -> None:
+    """Send each release of a bucket to the ranges of its recordings."""
+    first = bucket * RELEASES_PER_BUCKET
+    inside = pl.col("release_id").is_between(first, first + RELEASES_PER_BUCKET, closed="left")
+    releases = scan_table(TABLES["release"], paths.table("release")).filter(inside).select(*_RELEASE_FIELDS, order_key=order_key_expr())
+    listed = read_bucket(spill / "listing", bucket).join(releases.collect(), on="release_id").select(*_SENT)
+    write_run(spill / "release", bucket, listed, find_range())
+
+
+def _build_range(paths: BuildPaths, spill: Path, place: _Range) -> Path | None:
+    """Write the tracks of one range, and return their folder; None when it has no recording."""
+    recordings, artists, genres = (read_range(TABLES[name], place.parts[name], place.number) for name in _TABLES)
+    if recordings.is_empty():
+        return None
+    releases = read_sent(spill / "release", place.number, _SENT).sort("recording_id", "order_key", "release_id", nulls_last=True)
+    folder = spill / "built" / f"{place.number:06d}"
+    write_range(TABLES["track"], folder, nest(recordings, releases, artists, _name_genres(paths, genres)))
+    return folder
+
+
+def _name_genres(paths: BuildPaths, genres: pl.DataFrame) -> pl.DataFrame:
+    """Return recording_id, main_name, subgenre (null for a main), in the order of `genres`."""
+    nodes = read_table(TABLES["genre"], paths.table("genre")).select(
+        "genre_id", "main_name", subgenre=pl.when(pl.col("type") == "subgenre").then("name")
+    )
+    ordered = genres.select("recording_id", "position", "genre_id").sort("recording_id", "position")
+    return ordered.join(nodes, on="genre_id", how="left", maintain_order="left")
 
 
 def nest(recordings: pl.DataFrame, releases: pl.DataFrame, artists: pl.DataFrame, genres: pl.DataFrame) -> pl.DataFrame:
@@ -94,9 +117,9 @@ def nest(recordings: pl.DataFrame, releases: pl.DataFrame, artists: pl.DataFrame
         recordings: rows of `recording`, sorted by id.
         releases: recording_id and the fields of a release, in display order.
         artists: rows of `recording_artist`, in display order.
-        genres: recording_id, position, main_name, subgenre (null for a main), in order of trust.
+        genres: recording_id, main_name, subgenre (null for a main), in order of trust.
     """
-    # The queries above sorted the rows for display. Without `maintain_order` Polars groups and joins in any order.
+    # Rows are in the order of display. Without `maintain_order` Polars groups and joins in any order.
     per_release = releases.group_by("recording_id", maintain_order=True).agg(releases=pl.struct(_RELEASE_FIELDS))
     per_artist = artists.group_by("recording_id", maintain_order=True).agg(artists=pl.struct(_ARTIST_FIELDS))
     per_genre = genres.group_by("recording_id", maintain_order=True).agg(

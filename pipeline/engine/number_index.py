@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from catalog_store.array_files import map_array, write_array
 from pipeline.engine.shuffle import read_bucket, write_run
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class NumberIndex:
         numbers = entries[_NUMBER].to_numpy()
         if (twice := np.flatnonzero(numbers[1:] == numbers[:-1])).size:
             raise ValueError(f"{self.folder.name}: two entries have number {numbers[twice[0]]}: they are equal, or their hashes collide")
-        np.save(self._get_file(part), np.stack([numbers.view(np.int64), *(entries[name].to_numpy() for name in self.columns)]))
+        write_array(self._get_file(part), np.concatenate([numbers.view(np.int64), *(entries[name].to_numpy() for name in self.columns)]))
 
     def remove_entries(self) -> None:
         """Remove what `seal` read, once every part is sealed."""
@@ -68,7 +69,7 @@ class NumberIndex:
             if start == end or not self._get_file(part).exists():
                 continue
             # Mapped and unmapped part by part: the pages of all parts would count as memory of this process.
-            entries = np.load(self._get_file(part), mmap_mode="r")
+            entries = map_array(self._get_file(part)).reshape(1 + len(self.columns), -1)
             numbers = entries[0].view(np.uint64)
             places = np.searchsorted(numbers, ordered[start:end])
             places[places == len(numbers)] = 0

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, write_table
-from pipeline.build import recording_buckets, recordings
+from pipeline.build import recording_buckets, recording_ranges, recordings
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.recordings import build_recordings
@@ -59,7 +59,7 @@ def test_the_size_of_ranges_slices_and_index_parts_changes_no_row(
 ) -> None:
     add_recordings(world, 11)
     whole = build(world)
-    monkeypatch.setattr(recording_buckets, "RECORDINGS_PER_BUCKET", ids)
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", ids)
     monkeypatch.setattr(number_index, "ENTRIES_PER_PART", rows)
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", rows)
     monkeypatch.setattr(recording_buckets, "CODES_PER_PART", rows)
@@ -96,7 +96,7 @@ def test_one_recording_that_does_not_fit_into_memory_is_an_error(world: World) -
 
 
 def test_a_range_without_a_recording_has_no_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_buckets, "RECORDINGS_PER_BUCKET", 4)
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 4)
     for number in (3, 17):
         world.recording(number, "store_a", f"x{number}", f"Song {number}", credit("Nova", "a1"))
     tables = build(world)
@@ -105,7 +105,7 @@ def test_a_range_without_a_recording_has_no_part(world: World, monkeypatch: pyte
 
 
 def test_each_range_of_ids_is_a_part_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_buckets, "RECORDINGS_PER_BUCKET", 4)
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 4)
     add_recordings(world, 9)
     build(world)
     ids = [pl.read_parquet(part)["recording_id"].to_list() for part in parts(world.paths.table("recording"))]
@@ -113,7 +113,7 @@ def test_each_range_of_ids_is_a_part_of_its_own(world: World, monkeypatch: pytes
 
 
 def test_codes_keep_their_order_over_all_ranges(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_buckets, "RECORDINGS_PER_BUCKET", 2)
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 2)
     add_recordings(world, 9)
     codes = build(world)["recording_isrc"]
     assert codes["isrc"].is_sorted()
@@ -149,6 +149,6 @@ def test_the_rows_of_a_pool_are_those_of_one_process(world: World, monkeypatch: 
     add_recordings(world, 5)
     build(world)
     whole = hash_parts(world)
-    monkeypatch.setattr(recordings, "ROWS_FOR_A_POOL", 0)
+    monkeypatch.setattr(recording_ranges, "ROWS_FOR_A_POOL", 0)
     build_recordings(world.paths)
     assert hash_parts(world) == whole

@@ -6,9 +6,12 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import duckdb
+from polars.testing import assert_frame_equal
 
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
+from catalog_store.tables.files import parts
+from pipeline.build import recording_ranges, tracks
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -18,12 +21,15 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
+from pipeline.linkage import staged_records
 from pipeline.linkage.id_registry import collect_registry
 from pipeline.quality.invariants import list_genre_invariants, list_linkage_invariants, list_recording_invariants
 
 from .conftest import credit
 
 if TYPE_CHECKING:
+    import pytest
+
     from .conftest import World
 
 STAGES = (
@@ -113,6 +119,22 @@ def test_the_same_input_gives_the_same_bytes(world: World) -> None:
         collect_registry(paths)
         runs.append(digest(world))
     assert runs[0] == runs[1]
+
+
+def test_the_size_of_ranges_buckets_and_slices_changes_no_track(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world)
+    paths = world.write()
+    for stage in STAGES:
+        stage(paths)
+    whole = world.read("track")
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 7)
+    monkeypatch.setattr(tracks, "RELEASES_PER_BUCKET", 3)
+    monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 5)
+    build_tracks(paths)
+    assert len(parts(paths.table("track"))) == 6
+    assert whole["releases"].list.len().max() > 1
+    assert_frame_equal(world.read("track"), whole)
+    assert not (paths.root / "work" / "spill" / "tracks").exists()
 
 
 def test_a_track_nests_releases_artists_and_genres_in_order(world: World) -> None:
