@@ -1,7 +1,7 @@
 """Genre strings of the sources: each distinct string is classified once, then attached to the entities that carry it.
 
-The module makes the steps string, string_tag, unknown_string and entity_string on a workbench. The genre rules give a string its meaning;
-genres.py decides which platform to believe.
+The genre rules give a string its meaning; genre_buckets.py brings strings and recordings together; genres.py decides which platform to
+believe.
 """
 
 from __future__ import annotations
@@ -12,24 +12,9 @@ import polars as pl
 
 if TYPE_CHECKING:
     from genre_rules import Classifier
-    from pipeline.build.workbench import Workbench
 
 LEAST_SHARE_OF_VOTES = 0.1
 """Least votes of a tag, as a share of the votes of the entity's top tag. Rarer ones are slips and jokes (as Picard and beets do)."""
-
-
-def attach_strings(bench: Workbench, classifier: Classifier) -> None:
-    """Make the four steps on the workbench.
-
-    string: string_id, platform, parent (empty: none), genre; string_tag and unknown_string: see `classify_strings`; entity_string:
-    platform, entity_kind, entity_id, string_id, position: the strings that count on each entity.
-    """
-    bench.keep("string", _STRING)
-    tags, unknown = classify_strings(bench.read_frame("SELECT * FROM string ORDER BY string_id"), classifier)
-    bench.load("string_tag", tags)
-    bench.load("unknown_string", unknown)
-    bench.keep("voted", _VOTED)
-    bench.keep("entity_string", _ENTITY_STRING)
 
 
 def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -54,26 +39,26 @@ def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.
     return pl.DataFrame(tags, schema=schema, orient="row"), pl.DataFrame({"string_id": unknown}, schema={"string_id": pl.Int64})
 
 
-_STRING = """
+STRING = """
 SELECT (row_number() OVER (ORDER BY platform, parent, genre))::BIGINT AS string_id, platform, parent, genre
-FROM (SELECT DISTINCT platform, coalesce(parent, '') AS parent, genre FROM source_genre)
+FROM (SELECT DISTINCT platform, coalesce(parent, '') AS parent, genre FROM source_genre) ORDER BY string_id
 """
+"""The distinct strings: string_id, platform, parent (empty: none), genre."""
 
 # `greatest(1, ...)` leaves out tags that users voted down to 0. A source without votes (NULL) stands by its strings.
-_VOTED = f"""
-SELECT g.platform, g.entity_kind, g.entity_id, s.string_id, min(g.position) AS position
-FROM (SELECT *, max(votes) OVER (PARTITION BY platform, entity_kind, entity_id) AS top FROM source_genre) g
-JOIN string s ON s.platform = g.platform AND s.parent = coalesce(g.parent, '') AND s.genre = g.genre
-WHERE g.votes IS NULL OR g.votes >= greatest(1, {LEAST_SHARE_OF_VOTES} * g.top)
+VOTED = f"""
+SELECT entity, string_id, min(position) AS position
+FROM (SELECT *, max(votes) OVER (PARTITION BY entity) AS top FROM entity_genre)
+WHERE votes IS NULL OR votes >= greatest(1, {LEAST_SHARE_OF_VOTES} * top)
 GROUP BY ALL
 """
+"""The strings of an entity that have votes enough; reads `entity_genre` (entity, string_id, position, votes), kept as `voted`."""
 
-_ENTITY_STRING = """
+ENTITY_STRING = """
 SELECT v.* FROM voted v JOIN string s USING (string_id) ANTI JOIN (
-    SELECT DISTINCT v.platform, v.entity_kind, v.entity_id, s.parent AS genre
+    SELECT DISTINCT v.entity, s.parent AS genre
     FROM voted v JOIN string s USING (string_id) SEMI JOIN string_tag USING (string_id) WHERE s.parent <> ''
-) narrower ON narrower.platform = v.platform AND narrower.entity_kind = v.entity_kind AND narrower.entity_id = v.entity_id
-    AND narrower.genre = s.genre
+) narrower ON narrower.entity = v.entity AND narrower.genre = s.genre
 """
 """Strings per entity. If a source gives a genre and one below it, the lower counts: `Hard Dance / Hardcore` with `Hardstyle` is Hardstyle.
 """

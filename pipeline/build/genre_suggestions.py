@@ -12,19 +12,19 @@ from catalog_store.tables import TABLES
 from pipeline.build.priorities import SUGGESTION
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pipeline.build.workbench import Workbench
     from pipeline.paths import BuildPaths
 
 
-def attach_suggestions(bench: Workbench, paths: BuildPaths) -> None:
-    """Append the suggestions to the step `node`; those on recordings stand at level 0, those on artists at level 2."""
-    if not bench.read_frame("SELECT count(*) AS n FROM source_suggestion")["n"].item():
-        return
+def read_suggestions(bench: Workbench, paths: BuildPaths) -> pl.DataFrame:
+    """Return the suggestions as rows of the step `node`; those on recordings stand at level 0, those on artists at level 2."""
     for name in ("redirect", "recording_artist"):
         # An earlier build may have stopped before it wrote them. The query needs the tables, if only empty ones.
         if not paths.table(name).is_dir():
             bench.connection.execute(TABLES[name].render_ddl())
-    bench.keep("node", f"SELECT * FROM node UNION ALL ({_SUGGESTED})")
+    return bench.read_frame(_SUGGESTED)
 
 
 _NUMBERED = """

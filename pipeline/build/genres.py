@@ -7,20 +7,28 @@ share counts. Without such a main, the first platform of the chain decides alone
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import write_table
+from catalog_store.tables.files import count_rows, join_tables, write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
-from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, attach_strings
-from pipeline.build.genre_suggestions import attach_suggestions
+from pipeline.build.genre_buckets import open_genre_buckets
+from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings
+from pipeline.build.genre_suggestions import read_suggestions
 from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, rank_sql
-from pipeline.build.workbench import open_workbench
+from pipeline.build.recording_ranges import find_range, open_range_work, write_range
+from pipeline.build.workbench import QuerySteps, open_workbench, order_sql
+from pipeline.engine.duckdb_session import open_duckdb
+from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.build.genre_buckets import GenreBuckets
     from pipeline.paths import BuildPaths
 
 # Agreement before the chain: exactly the true main in .934 and .940 of recordings instead of .904 and .923 (two simulated worlds). A
@@ -32,26 +40,99 @@ MOST_GENRES = 6
 """Genres per recording. Artists carry up to 30 strings on one platform."""
 
 
+_NO_MAIN, _ALL = -1, ""
+"""Main and platform of a tally that stand for all of them."""
+
+
+class _Made(NamedTuple):
+    """What a range leaves behind: the folder of its recording_genre, and counts that add up over ranges."""
+
+    folder: Path
+    rows: int
+    tally: pl.DataFrame
+    """kind (known, told, said), platform, main_id, n, stood."""
+    unclassified: pl.DataFrame
+    """string_id, recording_count, undecided_count."""
+
+
 def build_genres(paths: BuildPaths) -> dict[str, int]:
     """Write the four tables; return row counts and the number of recordings whose genre is known."""
     book = compile_book(load_book(paths.rules or FOLDER))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(book.taxonomy))}
-    with open_workbench(paths, "genres") as bench:
-        attach_strings(bench, Classifier(book))
-        bench.load("tree", _build_tree(book.taxonomy))
-        bench.keep("heard", _HEARD)
-        bench.keep("node", _NODE)
-        attach_suggestions(bench, paths)  # from here on a suggestion is an opinion like those of platforms, first in the chain
-        bench.keep("strong", _STRONG)
-        bench.keep("opinion", _OPINION)
-        bench.keep("decided", _DECIDED)
-        facts["distinct_strings"] = bench.read_frame("SELECT count(*) AS n FROM string")["n"].item()
-        facts["recording_genres"] = bench.write("recording_genre", _RECORDING_GENRE)
-        facts["unclassified_strings"] = bench.write("unclassified_genre_string", _UNCLASSIFIED)
-        bench.write("genre_coverage", _COVERAGE)
-        covered = bench.read_frame("SELECT coalesce(max(stood_count), 0) AS n FROM genre_coverage WHERE platform = '' AND main = ''")
-        facts["covered"] = covered["n"].item()
+    tree = _build_tree(book.taxonomy)
+    with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as (spill, pool):
+        with open_workbench(paths, "genre_strings") as bench:
+            bench.load("tree", tree)
+            strings = bench.read_frame(STRING)
+            kinds = bench.read_frame("SELECT DISTINCT platform, entity_kind FROM source_genre").iter_rows()
+            suggested = read_suggestions(bench, paths)
+        tags, unknown = classify_strings(strings, Classifier(book))
+        buckets = open_genre_buckets(paths, spill, pool, kinds)
+        steps = {"string": strings, "string_tag": tags, "unknown_string": unknown, "tree": tree, "suggested": suggested}
+        for name, rows in steps.items():
+            buckets.write_step(name, rows)
+        buckets.fill(paths, pool)
+        made = list(map_ordered(partial(_build_range, buckets), buckets.list_ranges(), pool=pool))
+        join_tables(TABLES["recording_genre"], paths.table("recording_genre"), [part.folder for part in made if part.rows])
+        unclassified = _sum_unclassified([part.unclassified for part in made], strings, unknown)
+        coverage = _sum_coverage([part.tally for part in made], tree)
+    facts["distinct_strings"] = strings.height
+    facts["recording_genres"] = sum(part.rows for part in made)
+    facts["unclassified_strings"] = write_table(TABLES["unclassified_genre_string"], paths.table("unclassified_genre_string"), unclassified)
+    write_table(TABLES["genre_coverage"], paths.table("genre_coverage"), coverage)
+    facts["covered"] = coverage.filter(platform=_ALL, main=_ALL)["stood_count"].item()
     return facts
+
+
+def _build_range(buckets: GenreBuckets, number: int) -> _Made:
+    """Choose the genres of one range of recordings."""
+    folder = buckets.folder / "built" / f"{number:06d}"
+    suggested = buckets.read_step("suggested").filter(find_range() == number)
+    with open_duckdb(buckets.folder / f"duckdb-{number:06d}") as connection:
+        steps = QuerySteps(connection)
+        for name in ("string", "string_tag", "unknown_string", "tree"):
+            steps.show(name, buckets.read_step(name))
+        steps.show("suggested", suggested)
+        steps.show("known", buckets.read_known(number))
+        steps.show("said", buckets.read_said(number))
+        steps.keep("heard", _HEARD)
+        steps.keep("node", _NODE)  # from here on a suggestion is an opinion like those of platforms, first in the chain
+        steps.keep("strong", _STRONG)
+        steps.keep("opinion", _OPINION)
+        steps.keep("decided", _DECIDED)
+        rows = steps.read_frame(order_sql(TABLES["recording_genre"], _RECORDING_GENRE))
+        write_range(TABLES["recording_genre"], folder, rows)
+        steps.show("recording_genre", rows.select("recording_id"))
+        return _Made(folder, rows.height, steps.read_frame(_TALLY), steps.read_frame(_UNCLASSIFIED))
+
+
+def _sum_unclassified(found: list[pl.DataFrame], strings: pl.DataFrame, unknown: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of unclassified_genre_string: every unknown string, heard or not."""
+    counts = ("recording_count", "undecided_count")
+    nothing = pl.DataFrame(schema={"string_id": pl.Int64, **dict.fromkeys(counts, pl.Int64)})
+    summed = pl.concat([nothing, *found]).group_by("string_id").sum()
+    rows = strings.join(unknown, on="string_id", how="semi").join(summed, on="string_id", how="left")
+    return rows.select("platform", "parent", "genre", *(pl.col(name).fill_null(0).cast(pl.Int32) for name in counts))
+
+
+def _sum_coverage(found: list[pl.DataFrame], tree: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of genre_coverage: counts of recordings per platform and main, known to the platform, told by it, said and decided."""
+    everything = {"platform": _ALL, "main_id": _NO_MAIN, "n": 0, "stood": 0}
+    schema = {"kind": pl.String, "platform": pl.String, "main_id": pl.Int32, "n": pl.Int64, "stood": pl.Int64}
+    # A catalog without a string has the row of all platforms and mains, too.
+    nothing = pl.DataFrame([{"kind": kind, **everything} for kind in ("known", "told", "said")], schema=schema)
+    summed = pl.concat([nothing, *found]).group_by("kind", "platform", "main_id").sum()
+    of_kind = {kind: summed.filter(kind=kind).drop("kind") for kind in ("known", "told", "said")}
+    rows = of_kind["said"].join(tree.select(main_id="genre_id", main="name"), on="main_id", how="left")
+    for kind, name in (("known", "recording_count"), ("told", "told_count")):
+        rows = rows.join(of_kind[kind].select("platform", pl.col("n").alias(name)), on="platform", how="left")
+    counts = {"said_count": "n", "stood_count": "stood"}
+    return rows.select(
+        "platform",
+        pl.col("main").fill_null(_ALL),
+        *(pl.col(name).fill_null(0) for name in ("recording_count", "told_count")),
+        **counts,
+    )
 
 
 def build_genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
@@ -78,26 +159,8 @@ def _build_tree(taxonomy: Taxonomy) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-_PLACE = """
-SELECT m.recording_id, m.platform, 'recording' AS entity_kind, 0 AS level, m.external_id AS entity_id FROM recording_member m
-UNION ALL
-SELECT DISTINCT m.recording_id, m.platform, 'release', 1, t.release_id
-FROM (
-    SELECT platform, release_id, external_id FROM source_release_track
-    UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
-) t JOIN recording_member m USING (platform, external_id)
-UNION ALL
-SELECT m.recording_id, m.platform, 'artist', 2, a.artist_id
-FROM (
-    SELECT platform, external_id, unnest(list_filter(artists, lambda x: x.role = 'primary' AND x.artist_id IS NOT NULL)) AS a
-    FROM source_recording
-) JOIN recording_member m USING (platform, external_id)
-"""
-"""Entities whose genre strings concern a recording; level 0 is the most direct."""
-
-_HEARD = f"""
-SELECT p.recording_id, p.platform, p.level, e.string_id, count(*) AS support, min(e.position) AS position
-FROM ({_PLACE}) p JOIN entity_string e USING (platform, entity_kind, entity_id) GROUP BY ALL
+_HEARD = """
+SELECT recording_id, platform, level, string_id, count(*) AS support, min(position) AS position FROM said GROUP BY ALL
 """
 
 _NODE = """
@@ -105,6 +168,7 @@ SELECT h.recording_id, h.platform, h.level, t.genre_id, any_value(t.main_id) AS 
     min(struct_pack(place := (h.position * 100 + t.place)::INT, string_id := h.string_id, rule_id := t.rule_id)) AS evidence
 FROM heard h JOIN string_tag t USING (string_id)
 GROUP BY h.recording_id, h.platform, h.level, t.genre_id
+UNION ALL FROM suggested
 """
 
 _STRONG = f"""
@@ -168,36 +232,33 @@ name as string."""
 
 # `undecided_count` weighs a string by the recordings that a rule for it would decide; the page sorts by it.
 _UNCLASSIFIED = """
-SELECT s.platform, s.parent, s.genre, count(DISTINCT h.recording_id)::INT AS recording_count,
-    (count(DISTINCT h.recording_id) FILTER (WHERE d.recording_id IS NULL))::INT AS undecided_count
-FROM unknown_string JOIN string s USING (string_id) LEFT JOIN heard h USING (string_id)
-LEFT JOIN (SELECT DISTINCT recording_id FROM recording_genre) d ON d.recording_id = h.recording_id
-GROUP BY ALL
+SELECT h.string_id, count(DISTINCT h.recording_id) AS recording_count,
+    count(DISTINCT h.recording_id) FILTER (WHERE d.recording_id IS NULL) AS undecided_count
+FROM heard h SEMI JOIN unknown_string USING (string_id) LEFT JOIN (SELECT DISTINCT recording_id FROM recording_genre) d USING (recording_id)
+GROUP BY h.string_id
 """
 
-# The query reads four steps of this stage, which end with it. So the table is written here and not by pipeline/quality, which reads it.
-_COVERAGE = """
-WITH known AS (SELECT DISTINCT recording_id, platform FROM recording_member),
-told AS (SELECT DISTINCT recording_id, platform FROM heard),
-said AS (SELECT DISTINCT n.recording_id, n.platform, n.main_id, d.recording_id IS NOT NULL AS stood
-         FROM node n LEFT JOIN decided d USING (recording_id, main_id)),
-any_known AS (SELECT platform, count(*) AS n FROM known GROUP BY platform UNION ALL SELECT '', count(DISTINCT recording_id) FROM known),
-any_told AS (SELECT platform, count(*) AS n FROM told GROUP BY platform UNION ALL SELECT '', count(DISTINCT recording_id) FROM told),
-counted AS (
-    SELECT platform, main_id, count(*) AS said, count(*) FILTER (stood) AS stood FROM said GROUP BY platform, main_id
+# Recordings are of one range alone, so the counts of ranges add up.
+_TALLY = f"""
+WITH said AS (
+    SELECT DISTINCT n.recording_id, n.platform, n.main_id, d.recording_id IS NOT NULL AS stood
+    FROM node n LEFT JOIN decided d USING (recording_id, main_id)
+), counted AS (
+    SELECT 'known' AS kind, platform, {_NO_MAIN} AS main_id, count(DISTINCT recording_id) AS n, 0 AS stood FROM known GROUP BY platform
+    UNION ALL SELECT 'known', '{_ALL}', {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM known
+    UNION ALL SELECT 'told', platform, {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM heard GROUP BY platform
+    UNION ALL SELECT 'told', '{_ALL}', {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM heard
+    UNION ALL SELECT 'said', platform, main_id, count(*), count(*) FILTER (stood) FROM said GROUP BY platform, main_id
     UNION ALL
-    SELECT '', main_id, count(*), count(*) FILTER (stood)
+    SELECT 'said', '{_ALL}', main_id, count(*), count(*) FILTER (stood)
     FROM (SELECT recording_id, main_id, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY main_id
     UNION ALL
-    SELECT platform, NULL, count(*), count(*) FILTER (stood)
+    SELECT 'said', platform, {_NO_MAIN}, count(*), count(*) FILTER (stood)
     FROM (SELECT recording_id, platform, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY platform
     UNION ALL
-    SELECT '', NULL, count(*), count(*) FILTER (stood) FROM (SELECT recording_id, bool_or(stood) AS stood FROM said GROUP BY ALL)
+    SELECT 'said', '{_ALL}', {_NO_MAIN}, count(*), count(*) FILTER (stood)
+    FROM (SELECT recording_id, bool_or(stood) AS stood FROM said GROUP BY ALL)
 )
-SELECT c.platform, coalesce(t.name, '') AS main, coalesce(k.n, 0) AS recording_count, coalesce(o.n, 0) AS told_count,
-    c.said AS said_count, c.stood AS stood_count
-FROM counted c LEFT JOIN tree t ON t.genre_id = c.main_id LEFT JOIN any_known k ON k.platform = c.platform
-LEFT JOIN any_told o ON o.platform = c.platform
+SELECT kind, platform, main_id::INT AS main_id, n::BIGINT AS n, stood::BIGINT AS stood FROM counted
 """
-"""Recordings per platform and main: known to the platform, with a string, with a string that a rule knows, and decided. Platform or main ''
-means all."""
+"""Recordings per platform and main: known to the platform, with a string, with a string that a rule knows, and decided."""

@@ -16,6 +16,7 @@ from catalog_store.record_keys.numbers import hash_columns, record_number, relea
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import count_rows, parts, scan_table
+from pipeline.build.recording_index import build_recording_index, seal_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.release_dates import stamp_expr
 from pipeline.build.workbench import ROWS_PER_PART
@@ -45,18 +46,14 @@ class RecordingBuckets(NamedTuple):
 
     folder: Path
     recordings: NumberIndex
-    """`record` (the number of a source record in the order of recording_member, from 1) and `recording_id` by `record_number`."""
     releases: NumberIndex
     """`stamp` and `is_official` by `release_number`."""
     last_day: str
 
     def fill(self, paths: BuildPaths, pool: Pool) -> None:
         """Send the source records, their releases and their atoms, and the owners of codes."""
-        map_slices(pool, self._index_members, parts(paths.table("recording_member")))
         map_slices(pool, self._index_releases, _list_parts(paths, "source_release"))
-        for index in (self.recordings, self.releases):
-            run_all(pool, index.seal, range(index.parts))
-            index.remove_entries()
+        seal_index(self.releases, pool)
         map_slices(pool, self._send_records, list_record_parts(paths))
         map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
         pairs = zip(parts(paths.table("atom_member")), parts(paths.table("atom")), strict=True)
@@ -95,10 +92,6 @@ class RecordingBuckets(NamedTuple):
         is_shown = np.zeros(rows.height, dtype=bool)
         is_shown[read_sent(self.folder / "shown", part, {"place": pl.UInt32()})["place"].to_numpy() - start] = True
         return rows.with_columns(is_representative=pl.Series(is_shown))
-
-    def _index_members(self, job: SliceJob) -> None:
-        members = job.rows.read_columns(*_RECORD, "recording_id").with_row_index("record", job.before + 1)
-        self.recordings.add(job.number, members.select(record_number()).to_series(), members)
 
     def _index_releases(self, job: SliceJob) -> None:
         rows = job.rows.read_columns(*_RELEASE, *_DATE, "is_official")
@@ -160,12 +153,12 @@ _OWNER = {"isrc": pl.String(), "recording_id": pl.Int64(), "platform_count": pl.
 """Columns of runs that need not exist: a world may have no release and no code."""
 
 
-def open_buckets(paths: BuildPaths, folder: Path, last_day: str) -> RecordingBuckets:
+def open_buckets(paths: BuildPaths, folder: Path, last_day: str, pool: Pool) -> RecordingBuckets:
     """Return empty buckets in `folder`, for dates up to `last_day` (see `find_last_believable_day`)."""
     releases = sum(count_rows(release) for release in paths.staged("source_release"))
     return RecordingBuckets(
         folder,
-        NumberIndex(folder / "recordings", ("record", "recording_id"), count_index_parts(count_rows(paths.table("recording_member")))),
+        build_recording_index(paths, folder / "recordings", pool),
         NumberIndex(folder / "releases", ("stamp", "is_official"), count_index_parts(releases)),
         last_day,
     )

@@ -58,7 +58,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
     """Write recording_isrc, recording_artist, recording and recording_provenance, and return row counts."""
     records = count_rows(paths.table("recording_member"))
     with open_range_work(paths, "recordings", records) as (spill, pool):
-        buckets = open_buckets(paths, spill, find_last_believable_day(paths))
+        buckets = open_buckets(paths, spill, find_last_believable_day(paths), pool)
         _write_artist_names(paths, spill / _NAMES)
         buckets.fill(paths, pool)
         credited = list_range_parts(paths.table("source_credit"))

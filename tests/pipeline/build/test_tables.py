@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import parts
-from pipeline.build import recording_ranges, tracks
+from pipeline.build import genre_buckets, recording_ranges, tracks
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -135,6 +135,24 @@ def test_the_size_of_ranges_buckets_and_slices_changes_no_track(world: World, mo
     assert whole["releases"].list.len().max() > 1
     assert_frame_equal(world.read("track"), whole)
     assert not (paths.root / "work" / "spill" / "tracks").exists()
+
+
+def test_the_size_of_ranges_buckets_and_slices_changes_no_genre(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world)
+    paths = world.write()
+    for stage in STAGES:
+        stage(paths)
+    names = ("recording_genre", "unclassified_genre_string", "genre_coverage")
+    whole = {name: world.read(name) for name in names}
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 13)
+    monkeypatch.setattr(genre_buckets, "ROWS_PER_BUCKET", 100)
+    monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 9)
+    build_genres(paths)
+    assert len(parts(paths.table("recording_genre"))) == 4
+    for name in names:
+        assert not whole[name].is_empty()
+        assert_frame_equal(world.read(name), whole[name])
+    assert not (paths.root / "work" / "spill" / "genres").exists()
 
 
 def test_a_track_nests_releases_artists_and_genres_in_order(world: World) -> None:
