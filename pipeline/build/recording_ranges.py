@@ -62,11 +62,16 @@ def find_range() -> pl.Expr:
     return pl.col("recording_id") // RECORDINGS_PER_RANGE
 
 
-def map_slices(pool: Pool, function: Callable[[SliceJob], None], table_parts: Iterable[Path]) -> None:
-    """Call the function with each slice of a table."""
+def cut_jobs(table_parts: Iterable[Path]) -> list[SliceJob]:
+    """Return all rows of a table in slices."""
     slices = list(cut_parts(table_parts))
     before = accumulate((rows.rows for rows in slices), initial=0)
-    run_all(pool, function, [SliceJob(number, rows, first) for number, (rows, first) in enumerate(zip(slices, before, strict=False))])
+    return [SliceJob(number, rows, first) for number, (rows, first) in enumerate(zip(slices, before, strict=False))]
+
+
+def map_slices(pool: Pool, function: Callable[[SliceJob], None], table_parts: Iterable[Path]) -> None:
+    """Call the function with each slice of a table."""
+    run_all(pool, function, cut_jobs(table_parts))
 
 
 def run_all(pool: Pool, function: Callable[[Item], None], items: Iterable[Item]) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import duckdb
 from polars.testing import assert_frame_equal
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import parts
-from pipeline.build import genre_buckets, recording_ranges, tracks
+from pipeline.build import genre_buckets, links, recording_ranges, tracks
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -137,22 +138,32 @@ def test_the_size_of_ranges_buckets_and_slices_changes_no_track(world: World, mo
     assert not (paths.root / "work" / "spill" / "tracks").exists()
 
 
-def test_the_size_of_ranges_buckets_and_slices_changes_no_genre(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_ranges_buckets_and_slices_changes_no_genre_and_no_link(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(world)
+    for number in range(1, 40):
+        # A relation to a retired id that stands for a record, one to a retired id of no record, and one to an id without a redirect.
+        for target in (f"gone-{number}", f"lost-{number}", f"other-{number}"):
+            related = {"target_platform": "store_a", "target_kind": "recording", "target_id": target}
+            world.add("source_link", "catalog_b", entity_kind="recording", entity_id=f"catalog_b-{number}", **related)
+        for old, new in ((f"gone-{number}", f"store_a-{number}"), (f"lost-{number}", f"new-{number}")):
+            world.add("source_redirect", "store_a", entity_kind="recording", old_id=old, new_id=new)
     paths = world.write()
     for stage in STAGES:
         stage(paths)
-    names = ("recording_genre", "unclassified_genre_string", "genre_coverage")
+    names = ("recording_genre", "unclassified_genre_string", "genre_coverage", "platform_link", "external_redirect")
     whole = {name: world.read(name) for name in names}
     monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 13)
     monkeypatch.setattr(genre_buckets, "ROWS_PER_BUCKET", 100)
+    monkeypatch.setattr(links, "ROWS_PER_BUCKET", 9)
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 9)
     build_genres(paths)
-    assert len(parts(paths.table("recording_genre"))) == 4
+    build_links(paths)
+    for name in ("recording_genre", "platform_link"):
+        assert len(parts(paths.table(name))) == 4
     for name in names:
         assert not whole[name].is_empty()
         assert_frame_equal(world.read(name), whole[name])
-    assert not (paths.root / "work" / "spill" / "genres").exists()
+    assert list_folder(paths.root / "work" / "spill") == []
 
 
 def test_a_track_nests_releases_artists_and_genres_in_order(world: World) -> None:
