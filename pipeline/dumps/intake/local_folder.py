@@ -62,7 +62,7 @@ def stage_in_place(
         # The folder itself is not marked broken: the operator mends it in place, and the next build reads it again.
         staged_at = (read_stamp(folder) or {}).get("staged_at", "before")
         return Intake(platform, "kept_last_good", None, f"{error}; the tables staged last ({staged_at}) stay in use")
-    write_stamp(folder, listing)
+    write_stamp(folder, listing, listing)
     return Intake(platform, "staged", str(landing.folder), None, tuple(profile.warnings), is_new=True)
 
 

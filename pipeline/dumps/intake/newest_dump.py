@@ -1,7 +1,8 @@
 """The newest good dump of a platform, staged.
 
-A platform is staged again only when its dump, or the code that reads it, has changed. A dump that cannot be read is marked as broken, and
-the dump before it is used. If no dump is left, the last staging stays in use.
+A platform is staged again only when the files of its dump, or the code that reads them, have changed. A dump of another day with equal
+files keeps tables, rejects and counts. A dump that cannot be read is marked as broken, and the dump before it is used. If no dump is left,
+the last staging stays in use.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pipeline.dumps.landing.landing_zone import (
     DamagedDumpError,
     find_last_good,
     forgive_broken,
+    hash_contents,
     list_broken_since,
     mark_broken,
     require_whole,
@@ -72,7 +74,7 @@ def stage_newest(
     restore_staging(folder)
     is_new = False
     # Each broken dump is marked and the one before it tried, until one is readable or is the one already staged.
-    while (dump := find_last_good(zone)) is not None and not is_stamped(folder, dump.name):
+    while (dump := find_last_good(zone)) is not None and not is_stamped(folder, hash_contents(dump)):
         try:
             require_whole(dump)
             stage_dump(platform, dump, folder, report, limits=limits)
@@ -85,9 +87,11 @@ def stage_newest(
             mark_broken(dump, str(error), hash_code(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
             continue
         # After the tables: a run killed before the stamp stages again, and a stamp without tables cannot exist.
-        write_stamp(folder, dump.name)
+        write_stamp(folder, dump.name, hash_contents(dump))
         is_new = True
         break
+    if dump is not None:
+        rename_stamp(folder, dump.name)
     broken = "; ".join(list_broken_since(zone, dump))
     if dump is None and not folder.is_dir():
         if broken:
@@ -110,16 +114,24 @@ def describe_tables_in_use(folder: Path) -> str:
     return f"{named}{', staged ' + stamp['staged_at'] + ',' if 'staged_at' in stamp else ''} stay in use"
 
 
-def is_stamped(folder: Path, dump: str) -> bool:
-    """Return whether the staging tables in `folder` come from this dump and the current code."""
+def is_stamped(folder: Path, contents: str) -> bool:
+    """Return whether the staging tables in `folder` come from these contents (a hash) and the current code."""
     stamp = read_stamp(folder) or {}
-    return (stamp.get("dump"), stamp.get("code")) == (dump, hash_code())
+    return (stamp.get("contents"), stamp.get("code")) == (contents, hash_code())
 
 
-def write_stamp(folder: Path, dump: str) -> None:
-    """Record which dump and code the staging tables in `folder` come from, and when they were written."""
+def write_stamp(folder: Path, dump: str, contents: str) -> None:
+    """Record which dump, contents and code the staging tables in `folder` come from, and when they were written."""
     staged_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    (folder / STAMP).write_text(json.dumps({"dump": dump, "code": hash_code(), "staged_at": staged_at}), encoding="utf-8")
+    stamp = {"dump": dump, "contents": contents, "code": hash_code(), "staged_at": staged_at}
+    (folder / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
+
+
+def rename_stamp(folder: Path, dump: str) -> None:
+    """Let the stamp name `dump`, whose contents are those that are staged."""
+    stamp = read_stamp(folder) or {}
+    if stamp.get("dump") != dump:
+        (folder / STAMP).write_text(json.dumps({**stamp, "dump": dump}), encoding="utf-8")
 
 
 def read_stamp(folder: Path) -> dict[str, str] | None:

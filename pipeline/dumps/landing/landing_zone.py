@@ -176,6 +176,12 @@ def require_whole(dump: Path) -> None:
             )
 
 
+def hash_contents(dump: Path) -> str:
+    """Return a hash of the names and contents of a landed dump, from its note; dumps with equal hashes give equal staging tables."""
+    # The names count, because rejects name their file.
+    return hashlib.sha256(json.dumps(_read_landed_note(dump).get("files")).encode()).hexdigest()
+
+
 def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
     """Delete landed dumps except the newest `keep`. The last good one always stays; with `through`, later dates stay, too."""
     good = find_last_good(zone)

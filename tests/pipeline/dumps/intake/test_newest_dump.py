@@ -51,6 +51,38 @@ def test_the_newest_dump_is_staged_once(tmp_path: Path) -> None:
     assert staged_ids(tmp_path) == ["1", "2"]
 
 
+def test_dump_of_another_day_with_equal_files_keeps_tables_rejects_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    staged = tmp_path / "staged"
+    stage_newest("store_a", deliver(tmp_path, "2026-09-01", lines(1, 2) + "{broken\n"), staged)
+    before = {path: path.read_bytes() for path in staged.rglob("*.*") if path.name != newest_dump.STAMP}
+    assert pl.read_parquet(staged / "reject" / "*.parquet").height == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(newest_dump, "stage_dump", lambda *_arguments, **_options: pytest.fail("it was read again"))
+        again = stage_newest("store_a", deliver(tmp_path, "2026-09-02", lines(1, 2) + "{broken\n"), staged)
+    assert (again.status, again.dump, again.is_new) == ("unchanged", "2026-09-02", False)
+    assert {path: path.read_bytes() for path in staged.rglob("*.*") if path.name != newest_dump.STAMP} == before
+    assert "dump 2026-09-02" in newest_dump.describe_tables_in_use(staged)
+    assert stage_newest("store_a", deliver(tmp_path, "2026-09-03", lines(1, 3)), staged).status == "staged"
+    assert staged_ids(tmp_path) == ["1", "3"]
+
+
+def test_equal_contents_under_another_name_are_staged_anew(tmp_path: Path) -> None:
+    stage_newest("store_a", deliver(tmp_path, "2026-09-01", lines(1) + "{broken\n"), tmp_path / "staged")
+    folder = tmp_path / "up" / "2026-09-02"
+    folder.mkdir()
+    (folder / "tracks-2.ndjson").write_text(lines(1) + "{broken\n")
+    land(Source("store_a", str(tmp_path / "up")), tmp_path / "zone")
+    assert stage_newest("store_a", tmp_path / "zone", tmp_path / "staged").status == "staged"
+    assert pl.read_parquet(tmp_path / "staged" / "reject" / "*.parquet")["source_file"].to_list() == ["tracks-2.ndjson"]
+
+
+def test_tables_without_stamp_are_staged_anew(tmp_path: Path) -> None:
+    zone = deliver(tmp_path, "2026-09-01", lines(1))
+    stage_newest("store_a", zone, tmp_path / "staged")
+    (tmp_path / "staged" / newest_dump.STAMP).unlink()
+    assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
+
+
 def test_other_code_stages_the_same_dump_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zone = deliver(tmp_path, "2026-09-01", lines(1))
     stage_newest("store_a", zone, tmp_path / "staged")
