@@ -16,9 +16,9 @@ from catalog_store.publisher import read_live_snapshot
 from pipeline.build.catalog_claim import CatalogBusyError, Holder, hold_claim
 from pipeline.build.work_freshness import StaleWorkError
 from pipeline.definitions import build_definitions
-from pipeline.defs.jobs import NIGHTLY, REMADE_KEYS, SUGGESTION_KEYS
+from pipeline.defs.jobs import REMADE_KEYS, SUGGESTION_KEYS
 from pipeline.defs.quality_assets import FIGURES_KEY
-from pipeline.defs.resources import RECLASSIFY, CatalogResource, has_ended, require_sound
+from pipeline.defs.resources import NIGHTLY, RECLASSIFY, CatalogResource, has_ended, require_sound
 from pipeline.linkage.id_registry import RegistryError
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import COST_NAMES

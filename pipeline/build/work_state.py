@@ -1,8 +1,9 @@
 """Records of the inputs of each table in the work folder. No step builds on tables that do not belong together.
 
 Each written table has a record, `<root>/work/state/<layer>/<table>.json` (`TableState`): its own version, the versions of its step's
-inputs, the live snapshot at that time, its parts. The record is emptied before a step writes and filled after its checks have passed. So a
-killed or failed step leaves a table that no step builds on.
+inputs, the live snapshot at that time, its parts, and what else its step read and wrote. The record is emptied before a step writes and
+filled after its checks have passed. So a killed or failed step leaves a table that no step builds on, and the next build goes on behind the
+steps that it finds finished.
 
 A snapshot carries the versions of its tables as `work_state.json`, by which tables of a rolled-back snapshot are recognised. The staging
 tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
@@ -58,6 +59,12 @@ class TableState(msgspec.Struct, frozen=True):
     """The live snapshot when the table was made; None before the first one. It has no meaning for staging tables."""
     parts: dict[str, int] = {}
     """Name of each part -> its size in bytes."""
+    fingerprint: str = ""
+    """What the step read besides tables (step_fingerprint.py)."""
+    files: dict[str, int] = {}
+    """Path below the catalog's folder of each file that the step wrote beside its tables -> its size in bytes."""
+    facts: dict[str, int | float] = {}
+    """Costs of the step, and what it counted."""
 
 
 class Adoption(msgspec.Struct, frozen=True):
@@ -74,6 +81,13 @@ class StartedStep:
     tables: tuple[str, ...]
     made_from: dict[str, str]
     live: str | None
+    fingerprint: str
+
+    @property
+    def token(self) -> str:
+        """A text that is equal for two runs of the step only if they read the same; empty without a fingerprint."""
+        read = repr((self.fingerprint, sorted(self.made_from.items()), self.live))
+        return hashlib.sha256(read.encode()).hexdigest() if self.fingerprint else ""
 
 
 class WorkState:
@@ -85,16 +99,35 @@ class WorkState:
         self._run_id = run_id
         self._folder = paths.root / "work" / "state"
 
-    def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> StartedStep:
+    def find_finished(self, tables: Iterable[str], inputs: Iterable[str], fingerprint: str) -> TableState | None:
+        """Return the record of a step that a build before this one has finished, and that would write the same tables again; else None.
+
+        Its inputs, the live snapshot and `fingerprint` must be those of now, its tables and files must be as it wrote them.
+        """
+        written = tuple(tables)
+        try:
+            made_from = self.require(inputs)
+            self.require(written)
+        except StaleWorkError:
+            return None
+        states = [state for table in written if (state := self.read(table))]
+        is_same = all(
+            (state.fingerprint, state.made_from, state.live) == (fingerprint, made_from, self._find_live_id()) for state in states
+        )
+        if not is_same or any(self._measure_files(self._paths.root / name for name in state.files) != state.files for state in states):
+            return None
+        return states[0]
+
+    def begin(self, tables: Iterable[str], inputs: Iterable[str], fingerprint: str = "") -> StartedStep:
         """Check the step's inputs and empty the records of its tables. StaleWorkError when a table upstream is not valid."""
-        started = StartedStep(tuple(tables), self.require(inputs), self._find_live_id())
+        started = StartedStep(tuple(tables), self.require(inputs), self._find_live_id(), fingerprint)
         # The records are emptied before the step writes its first part. After a kill from here on, no step builds on the tables.
         for table in started.tables:
             self._write(table, TableState(self._run_id, _format_now()))
         return started
 
-    def finish(self, started: StartedStep) -> None:
-        """Record that the step has written its tables and its checks have passed."""
+    def finish(self, started: StartedStep, files: Iterable[Path] = (), facts: Mapping[str, int | float] | None = None) -> None:
+        """Record that the step has written its tables and its checks have passed. `files`: what it wrote besides, for later steps."""
         # The tables continue the ids of the snapshot that was live when the step began; they do not belong to another one.
         if self._find_live_id() != started.live:
             raise StaleWorkError(
@@ -103,9 +136,20 @@ class WorkState:
             )
         # The version is random. A hash of the content would have to read every table; the records cost a step milliseconds.
         version = uuid.uuid4().hex
+        measured = self._measure_files(files)
         for table in started.tables:
             made = read_staging_version(self._paths, table) if table.startswith(STAGING) else version
-            state = TableState(self._run_id, _format_now(), made, started.made_from, started.live, self._measure_parts(table))
+            state = TableState(
+                self._run_id,
+                _format_now(),
+                made,
+                started.made_from,
+                started.live,
+                self._measure_parts(table),
+                started.fingerprint,
+                measured,
+                dict(facts or {}),
+            )
             self._write(table, state)
 
     def require(self, tables: Iterable[str]) -> dict[str, str]:
@@ -154,6 +198,10 @@ class WorkState:
         if layer == "staging" or name not in TABLES:
             return {}
         return {path.name: path.stat().st_size for path in list_folder(self._paths.table(name), "part-*.parquet")}
+
+    def _measure_files(self, files: Iterable[Path]) -> dict[str, int]:
+        """Return the size of each of these files that exists, by path below the catalog's folder."""
+        return {str(file.relative_to(self._paths.root)): file.stat().st_size for file in files if file.is_file()}
 
     def _find_live_id(self) -> str | None:
         live = find_current_folder(self._paths.root)

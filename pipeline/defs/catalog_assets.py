@@ -48,6 +48,7 @@ def list_steps() -> list[TableStep]:
             (*table_keys("recording_artist", "isrc_owner", "redirect"), staging_key(SUGGESTIONS)),
             _write_genres,
             list_genre_invariants,
+            files=lambda paths: [paths.genre_report],
         ),
         TableStep("tracks", find_tables("track"), table_keys("recording_genre", "recording_release", "artist"), build_tracks),
     ]

@@ -174,7 +174,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
 
     def write_staging(catalog: CatalogResource) -> Written:
         folder = catalog.paths.staging(platform)
-        with measure_usage(catalog.paths.list_spill_folders) as usage:
+        with catalog.show_progress(key.to_python_identifier()), measure_usage(catalog.paths.list_spill_folders) as usage:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:

@@ -6,12 +6,13 @@ catalog after them: in their layers' groups both would point at each other.
 
 import dagster as dg
 
+from catalog_store.folder_listing import list_tree
 from catalog_store.tables import TABLES
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
 from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
-from pipeline.linkage.id_registry import collect_registry
+from pipeline.linkage.id_registry import collect_registry, get_work_folder
 from pipeline.paths import BuildPaths
 
 GROUP = "identity"
@@ -25,14 +26,23 @@ def list_steps() -> list[TableStep]:
             find_tables("source_credit", "artist_source", "artist_alias"),
             table_keys("recording_member"),
             build_artists,
+            files=lambda paths: list_tree(get_work_folder(paths, "artist")),
             group=GROUP,
         ),
-        TableStep("labels", find_tables("label_source"), table_keys("recording_member", "source_credit"), build_labels, group=GROUP),
+        TableStep(
+            "labels",
+            find_tables("label_source"),
+            table_keys("recording_member", "source_credit"),
+            build_labels,
+            files=lambda paths: list_tree(get_work_folder(paths, "label")),
+            group=GROUP,
+        ),
         TableStep(
             "releases",
             find_tables("release", "release_source", "release_provenance"),
             table_keys("artist_source", "label_source"),
             build_releases,
+            files=lambda paths: list_tree(get_work_folder(paths, "release")),
             group=GROUP,
         ),
         TableStep(

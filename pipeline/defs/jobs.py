@@ -4,11 +4,9 @@ import dagster as dg
 
 from catalog_store.platforms import SUGGESTIONS
 from pipeline.defs.dump_assets import landing_key, staging_key
-from pipeline.defs.resources import RECLASSIFY, REMADE_TABLES
+from pipeline.defs.resources import NIGHTLY, RECLASSIFY, REMADE_TABLES
 from pipeline.defs.snapshot_assets import SNAPSHOT
 from pipeline.defs.table_steps import table_key
-
-NIGHTLY = "nightly_build"
 
 SUGGESTION_KEYS = (landing_key(SUGGESTIONS), staging_key(SUGGESTIONS))
 REMADE_KEYS = (*map(table_key, REMADE_TABLES), SNAPSHOT)

@@ -2,11 +2,15 @@
 
 import dagster as dg
 
+from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.platforms import FINGERPRINT_SOURCES, SOURCES
 from catalog_store.tables import TABLES
 from pipeline.defs.dump_assets import require_dumps, staging_key
 from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.linkage import stages
+from pipeline.linkage.id_registry import get_work_folder
+from pipeline.linkage.incremental.night import get_decision_path
+from pipeline.linkage.mapped_atoms import get_mapped_folder
 from pipeline.quality.invariants import list_linkage_invariants
 
 EDGE_FACTS = ("override_edges", "audio_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "sound_edges", "key_edges")
@@ -18,7 +22,14 @@ def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     sources = tuple(map(staging_key, SOURCES))
     # `require_dumps` stops a build without any dump here, with the places that were searched, instead of publishing an empty catalog.
-    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.write_atoms, require=require_dumps)
+    atoms = TableStep(
+        "atoms",
+        tuple(TABLES[name] for name in ATOM_TABLES),
+        sources,
+        stages.write_atoms,
+        require=require_dumps,
+        files=lambda paths: [get_decision_path(paths), *list_folder(get_mapped_folder(paths), "atom*.arrow")],
+    )
     edges = TableStep(
         "edges",
         (TABLES["edge"], TABLES["audio_comparison"]),
@@ -34,6 +45,7 @@ def list_steps() -> list[TableStep]:
         (table_key(TABLES["cluster"]),),
         stages.write_recording_ids,
         list_linkage_invariants,
+        files=lambda paths: list_tree(get_work_folder(paths, "recording")),
     )
     return [atoms, edges, clusters, recording_ids]
 

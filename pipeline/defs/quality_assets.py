@@ -68,7 +68,7 @@ def write_report_and_judge(
 ) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
     """Write figures and report, and return the check results."""
     paths = catalog.paths
-    with measure_usage(paths.list_spill_folders) as usage:
+    with catalog.show_progress(FIGURES_KEY.to_python_identifier()), measure_usage(paths.list_spill_folders) as usage:
         # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
         before, drift = read_published_figures(paths), measure_id_drift(paths)
         now = build_figures(paths, catalog.truth)

@@ -7,7 +7,7 @@ releases it when Dagster closes the resource. `claim_for_step` also checks the i
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,16 +21,21 @@ from catalog_store.tables import QUALITY_TABLES, TABLES
 from catalog_store.tables.files import count_rows
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
+from pipeline.build.step_fingerprint import compute_step_fingerprint
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
-from pipeline.build.work_state import StartedStep, WorkState
+from pipeline.build.work_state import StartedStep, TableState, WorkState
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
+from pipeline.engine.checkpoints import use_token
+from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
+from pipeline.quality.build_costs import read_build_costs
 from pipeline.quality.gate import Limits
 from pipeline.settings import Settings
 
+NIGHTLY = "nightly_build"
 RECLASSIFY = "reclassify"
 REMADE_TABLES = (*GENRE_TABLES, TABLES["track"], *QUALITY_TABLES)
 """Tables that depend on the genre rules."""
@@ -43,20 +48,27 @@ log = logging.getLogger("pipeline")
 class RunningStep:
     """A step at work: `finish` records that its tables are written and its checks have passed."""
 
-    def __init__(self, state: WorkState, started: StartedStep | None) -> None:
-        """`started` is None for a step that writes no table."""
+    def __init__(self, state: WorkState, started: StartedStep | None, finished: TableState | None = None) -> None:
+        """`started` is None for a step that writes no table, and for one that a build before has `finished`."""
         self._state = state
         self._started = started
+        self.finished = finished
+        """The record of the step if it need not run."""
 
     @property
     def versions(self) -> dict[str, str]:
         """Versions of the tables that the step reads."""
         return self._started.made_from if self._started else {}
 
-    def finish(self, results: Sequence[dg.AssetCheckResult] = ()) -> None:
-        """Let later steps build on the written tables, unless a check failed."""
+    def finish(
+        self,
+        results: Sequence[dg.AssetCheckResult] = (),
+        files: Iterable[Path] = (),
+        facts: Mapping[str, int | float] | None = None,
+    ) -> None:
+        """Let later steps build on the written tables, unless a check failed. `files` and `facts` as for `WorkState.finish`."""
         if self._started and all(result.passed for result in results):
-            self._state.finish(self._started)
+            self._state.finish(self._started, files, facts)
 
     def write_attachment(self) -> Path:
         """Write the versions of the tables that the step reads, for the snapshot, and return the file."""
@@ -162,27 +174,47 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             self._release()
 
     @contextmanager
-    def claim_for_step(self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = ()) -> Iterator[RunningStep]:
+    def claim_for_step(
+        self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = (), *, can_resume: bool = False
+    ) -> Iterator[RunningStep]:
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
+        With `can_resume` a whole build looks whether a build before it has finished the step: then the running step has its record.
         dg.Failure, which is not retried, when another run holds the catalog or an input is not usable.
         """
         try:
             holder = self._ensure_claim()
             state = WorkState(self.paths, holder.run_id)
-            names = [[key.to_user_string() for key in keys] for keys in (tables, inputs)]
-            running_step = RunningStep(state, state.begin(*names) if tables or inputs else None)
+            written, read = ([key.to_user_string() for key in keys] for keys in (tables, inputs))
+            # Who materialises a single asset wants it made again.
+            fingerprint = compute_step_fingerprint(self.paths) if can_resume and self._job == NIGHTLY else ""
+            finished = state.find_finished(written, read, fingerprint) if fingerprint else None
+            started = state.begin(written, read, fingerprint) if (tables or inputs) and finished is None else None
+            running_step = RunningStep(state, started, finished)
         # Another try would meet the same catalog, so Dagster must not retry.
         except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
-            with use_budget(self.memory_budget):
+            with use_budget(self.memory_budget), use_token(started.token if started else ""):
                 yield running_step
         finally:
             # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases
             # it.
             if self._holder is None:
                 self._release()
+
+    @contextmanager
+    def show_progress(self, step: str) -> Iterator[None]:
+        """Report at intervals how far a step is and how long the rest of the build takes, by the costs of the last build."""
+        last = next(iter(read_build_costs(self.paths.costs)), None)
+        names = [cost.step for cost in last.steps] if last else []
+        own = names.index(step) if step in names else None
+        seconds = [cost.seconds for cost in last.steps] if last else []
+        expected = None if own is None else seconds[own]
+        # Single assets have no known end.
+        later = None if own is None or self._job != NIGHTLY else sum(seconds[own + 1 :])
+        with show_progress(StepProgress(step, expected_seconds=expected, later_seconds=later), self.report):
+            yield
 
     def _ensure_claim(self) -> Holder:
         holder = self._holder or Holder(uuid.uuid4().hex, f"process {os.getpid()}")

@@ -68,7 +68,11 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
     snapshot_id = find_unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
-    with catalog.claim_for_step(inputs=PARTS) as running_step, measure_usage(paths.list_spill_folders) as usage:
+    with (
+        catalog.claim_for_step(inputs=PARTS) as running_step,
+        catalog.show_progress(SNAPSHOT.to_python_identifier()),
+        measure_usage(paths.list_spill_folders) as usage,
+    ):
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(
             tables,

@@ -14,6 +14,7 @@ import dagster as dg
 from catalog_store.tables import TABLES, Table
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import count_rows, measure_bytes
+from pipeline.build.work_state import TableState
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
@@ -35,6 +36,8 @@ class TableStep:
     """Function that raises dagster.Failure when the step has no input."""
     plotted: tuple[str, ...] = ()
     """Facts of `run` to draw as a bar chart."""
+    files: Callable[[BuildPaths], list[Path]] = lambda _paths: []
+    """Files besides tables that `run` writes for later steps."""
     group: str | None = None
     """Dagster's group of the assets; None: the layer of each table."""
 
@@ -81,8 +84,11 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)  # before the claim: a build without input must not empty the records of its tables
-        with catalog.claim_for_step([table_key(table) for table in step.tables], step.after) as running_step:
-            with measure_usage(catalog.paths.list_spill_folders) as usage:
+        with catalog.claim_for_step([table_key(table) for table in step.tables], step.after, can_resume=True) as running_step:
+            if running_step.finished:
+                yield from describe_finished_step(catalog, step, running_step.finished)
+                return
+            with catalog.show_progress(step.name), measure_usage(catalog.paths.list_spill_folders) as usage:
                 facts = step.run(catalog.paths) or {}
                 # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
                 # behind it. Their cost is part of the step's.
@@ -94,10 +100,24 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
             for table in step.tables:
                 metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
                 yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
-            running_step.finish(results)
+            running_step.finish(results, step.files(catalog.paths), {**build_usage_metadata(usage), **facts})
         yield from results
 
     return write_tables
+
+
+def describe_finished_step(
+    catalog: CatalogResource, step: TableStep, finished: TableState
+) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+    """Yield the results of a step that a build before this one has finished, with its cost."""
+    catalog.report(f"{step.name}: finished by run {finished.run_id} on {finished.at}: its tables are used")
+    for table in step.tables:
+        folder = catalog.paths.table(table.name)
+        sizes = {"dagster/row_count": count_rows(folder), "bytes": measure_bytes(folder)}
+        yield dg.MaterializeResult(asset_key=table_key(table), metadata={**sizes, **finished.facts, "written_by_run": finished.run_id})
+    for check in step.list_checks(catalog.paths):
+        # A step with a failed check has no record.
+        yield dg.AssetCheckResult(check_name=check.name, asset_key=check.asset, passed=True, metadata={"checked_by_run": finished.run_id})
 
 
 def build_table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:

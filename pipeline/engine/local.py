@@ -9,6 +9,7 @@ import ctypes
 import multiprocessing
 import signal
 from collections import deque
+from collections.abc import Sized
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from catalog_store.memory_budget import get_budget, set_budget
+from pipeline.engine.progress import count_one, start_counting
 from pipeline.engine.usage import WorkerCost, charge_worker, measure_worker
 
 if TYPE_CHECKING:
@@ -97,6 +99,8 @@ def map_ordered(
 ) -> Iterator[Result]:
     """Yield `function(item)` for each item, in the items' order; in `pool`, or in `workers` processes of its own.
 
+    Items of a known number (a list) count as progress of the step.
+
     `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
     own type; what is in flight is dropped.
     """
@@ -104,8 +108,11 @@ def map_ordered(
         with start_workers(workers) as own:
             yield from map_ordered(function, items, pool=own)
         return
+    start_counting(len(items) if isinstance(items, Sized) else 0)
     if pool.processes is None:
-        yield from map(function, items)
+        for item in items:
+            yield function(item)
+            count_one()
         return
     waiting: deque[Future[tuple[Result, WorkerCost]]] = deque()
     measured = partial(_call_measured, function)
@@ -115,8 +122,10 @@ def map_ordered(
             # Await the oldest result and not the next finished one: the order of the items is the order of the rows on disk.
             if len(waiting) >= pool.workers * IN_FLIGHT_PER_WORKER:
                 yield _take_result(waiting.popleft())
+                count_one()
         while waiting:
             yield _take_result(waiting.popleft())
+            count_one()
     finally:
         # The consumer may stop early or an item may fail: what has not begun must not run on into the next stage.
         for future in waiting:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.record_keys.numbers import hash_columns, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import count_rows, join_tables, parts, write_table
-from pipeline.engine.local import map_ordered, start_workers
+from pipeline.engine.checkpoints import Checkpoints
+from pipeline.engine.local import start_workers
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
@@ -50,23 +52,36 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
 
     `workers` None: one process per processor.
     """
-    spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.get_mapped_folder(paths)
-    # The remains of a build that was killed.
-    shutil.rmtree(spill, ignore_errors=True)
-    spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
+    spill, files = _get_spill_folder(paths), mapped_atoms.get_mapped_folder(paths)
     slices = list(enumerate(staged_records.cut_slices(paths)))
+    checkpoints = Checkpoints.open(spill, buckets)
     with start_workers(workers) as pool:
-        # Every slice must have given its names before the first is normalised.
-        write_name_cache(paths, spill / "names", slices, pool)
-        for _ in map_ordered(partial(_normalise_slice, spill, buckets), slices, pool=pool):
-            pass
-        shutil.rmtree(spill / "names")
-        # In order of buckets: the joined parts are then in order of atom ids.
-        made = list(map_ordered(partial(_write_bucket, spill, files), count_bucket_rows(spill / "rows"), pool=pool))
-    join_atom_parts(paths, made)
+        if not checkpoints.is_finished("normalised", len(slices)):
+            # Every slice must have given its names before the first is normalised.
+            shutil.rmtree(spill / "names", ignore_errors=True)
+            write_name_cache(paths, spill / "names", slices, pool)
+            checkpoints.run("normalised", partial(_normalise_slice, spill, buckets), slices, pool)
+        shutil.rmtree(spill / "names", ignore_errors=True)
+        numbers = list(count_bucket_rows(spill / "rows"))
+        checkpoints.run("atoms", partial(_write_bucket, spill, files), numbers, pool)
+    # In order of buckets: the joined parts are then in order of atom ids.
+    join_atom_parts(paths, [[_get_bucket_folder(spill, number) / name for name in ATOM_TABLES] for number in numbers])
     shutil.rmtree(spill)
     write_gone_atoms(paths, pl.Series("atom_id", [], dtype=pl.Int64))
     _part_decided_atoms(paths, overrides, buckets)
+
+
+def list_spilled_buckets(paths: BuildPaths) -> list[Path]:
+    """Return the folder of each bucket whose atoms a killed build has written; each has the tables of atoms."""
+    return list_folder(_get_spill_folder(paths) / "atoms")
+
+
+def _get_spill_folder(paths: BuildPaths) -> Path:
+    return paths.root / "work" / "linkage" / "normalised.spill"
+
+
+def _get_bucket_folder(spill: Path, bucket: int) -> Path:
+    return spill / "atoms" / f"{bucket:05d}"
 
 
 def _part_decided_atoms(paths: BuildPaths, overrides: Overrides, buckets: int) -> None:
@@ -87,10 +102,10 @@ def _normalise_slice(spill: Path, buckets: int, job: tuple[int, staged_records.S
     write_run(spill / "rows", number, rows, hash_bucket(buckets))
 
 
-def _write_bucket(spill: Path, files: Path, bucket: int) -> list[Path]:
+def _write_bucket(spill: Path, files: Path, bucket: int) -> None:
     """Make the atoms of one bucket and write their parts."""
     records = read_bucket(spill / "rows", bucket)
-    return write_atom_parts(spill / "atoms" / f"{bucket:05d}", files, make_atoms(records), records)
+    write_atom_parts(_get_bucket_folder(spill, bucket), files, make_atoms(records), records)
 
 
 def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFrame:

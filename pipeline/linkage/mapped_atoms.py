@@ -47,7 +47,7 @@ from pipeline.linkage.weak_blocks import NAME_NUMBERS
 from pipeline.linkage.weak_pairs import WeakPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -144,9 +144,13 @@ def _list_build_files(files: Path, place: Place) -> dict[str, Path]:
     return {kind: files / f"{kind}-{digest}.arrow" for kind in _BUILD_KINDS}
 
 
-def remove_stale_files(files: Path, place: Place) -> None:
-    """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live."""
-    kept = {_build_file_path(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
+def remove_stale_files(files: Path, place: Place, spilled: Iterable[Place] = ()) -> None:
+    """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live.
+
+    `spilled`: places of further tables of atoms whose files stay, because a build may go on with them.
+    """
+    folders = [at(name) for at in (place, *spilled) for name in ATOM_TABLES]
+    kept = {_build_file_path(files, part) for folder in folders if folder.is_dir() for part in parts(folder)}
     for file in set(list_folder(files)) - kept - set(_list_build_files(files, place).values()):
         file.unlink()
 

@@ -15,8 +15,7 @@ from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 from catalog_store.snapshot import read_manifest, verify
 from pipeline.definitions import build_definitions
-from pipeline.defs.jobs import NIGHTLY
-from pipeline.defs.resources import CatalogResource
+from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.defs.snapshot_assets import RECOGNITION
 from simulator import SimulationSettings, write_world
 from simulator.fingerprint_items import copy_items

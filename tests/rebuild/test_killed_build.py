@@ -1,8 +1,12 @@
-"""kill -9 in the middle of a build, in each part of the line."""
+"""kill -9 in the middle of a build, in each part of the line, and at random moments.
+
+KILLS says how many random ones (50 when not set), KILL_SEED which; the seed is printed.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,6 +17,7 @@ import pytest
 
 from catalog_store import open_catalog
 from catalog_store.snapshot import verify
+from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from tests.commands import run_pipeline
 from tests.conftest import ROOT, BuiltWorld
 from tests.rebuild.nights import copy_of, table_hashes
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+KILLS = int(os.environ.get("KILLS", "50"))
+SEED = int(os.environ.get("KILL_SEED", str(random.SystemRandom().randrange(10**6))))
+
+STEPS = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
 MOMENTS = ("catalog_b: mbdump/recording: ", "edges: ", "recordings: ", "building the search index")
 """Log lines at which the build is killed: while it reads a dump, links, writes tables, publishes. Their order lets each build take up the
 staged tables of the killed build before it."""
@@ -54,10 +63,41 @@ def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_b
         with open_catalog(catalog) as opened:
             assert opened.genres()
     assert half_written(catalog), "killed before anything was there to be cleared"
-    run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
+    resumed = run_pipeline("build", "--dumps", dumps, "--catalog", catalog).stderr
+    # Every step before the snapshot was finished, and only the gate judges again.
+    assert [step.name for step in STEPS if f"{step.name}: finished by run " not in resumed] == []
     assert (catalog / "current").readlink() != live
     assert table_hashes(catalog) == before
     assert half_written(catalog) == []
+
+
+@pytest.mark.long
+def test_build_killed_at_random_moments_goes_on_and_ends_byte_identical(built_world: BuiltWorld, tmp_path: Path) -> None:
+    print(f"KILL_SEED={SEED} KILLS={KILLS}", flush=True)  # noqa: T201 - to repeat it
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before, chance = table_hashes(catalog), random.Random(SEED)  # noqa: S311 - no secret
+    command = [sys.executable, "-m", "pipeline", "build", "--dumps", str(dumps), "--catalog", str(catalog)]
+    kills = resumed = 0
+    while kills < KILLS:
+        live = (catalog / "current").readlink()
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as build:
+            # Moments are counted in lines of progress: they lie densest where a build does most, whatever the load of the machine.
+            last = chance.randrange(5, 120)
+            for number, line in enumerate(build.stderr or ()):
+                resumed += ": finished by run " in line
+                if number == last:
+                    os.killpg(build.pid, signal.SIGKILL)
+                    kills += 1
+                    break
+            assert build.wait() in {0, -signal.SIGKILL}
+        verify((catalog / "current").resolve())
+        if (catalog / "current").readlink() != live:
+            assert table_hashes(catalog) == before
+    run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
+    assert table_hashes(catalog) == before
+    assert resumed > KILLS, "no build went on behind the steps of another"
 
 
 def half_written(catalog: Path) -> list[str]:

@@ -24,6 +24,7 @@ from catalog_store.folder_listing import list_tree
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
 from pipeline.linkage import mapped_atoms
+from pipeline.linkage.atom_tables import list_spilled_buckets
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -97,21 +98,22 @@ def begin_night(paths: BuildPaths) -> Night:
     made = compute_linkage_version(paths)
     write_table(TABLES["linkage_version"], paths.table("linkage_version"), pl.DataFrame({"version": [made]}))
     # At the start and not at the end: a night that died never came to its end.
-    mapped_atoms.remove_stale_files(mapped_atoms.get_mapped_folder(paths), (paths.current / "tables").joinpath)
+    spilled = [folder.joinpath for folder in list_spilled_buckets(paths)]
+    mapped_atoms.remove_stale_files(mapped_atoms.get_mapped_folder(paths), (paths.current / "tables").joinpath, spilled)
     return record_decision(paths, _decide(paths, made))
 
 
 def record_decision(paths: BuildPaths, night: Night) -> Night:
     """Write the decision to `night.json` and return it."""
     note = {"base": night.base.parent.name if night.base else None, "reason": night.reason}
-    _get_decision_path(paths).write_text(json.dumps(note) + "\n")
+    get_decision_path(paths).write_text(json.dumps(note) + "\n")
     return night
 
 
 def read_night(paths: BuildPaths) -> Night:
     """Return what `begin_night` decided; without a base when it did not run, or when the base was pruned since."""
     try:
-        note = json.loads(_get_decision_path(paths).read_text())
+        note = json.loads(get_decision_path(paths).read_text())
     except FileNotFoundError:
         return Night(None, "night.json is missing: no decision is recorded")
     base = paths.snapshots / note["base"] / "tables" if note["base"] else None
@@ -154,7 +156,8 @@ def _decide(paths: BuildPaths, made: str) -> Night:
     return Night(base, files=files)
 
 
-def _get_decision_path(paths: BuildPaths) -> Path:
+def get_decision_path(paths: BuildPaths) -> Path:
+    """Return the file of the decision, and make its folder."""
     folder = paths.root / "work" / "linkage"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "night.json"

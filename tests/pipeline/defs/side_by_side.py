@@ -3,8 +3,7 @@
 import dagster as dg
 
 from pipeline.definitions import build_definitions
-from pipeline.defs.jobs import NIGHTLY
-from pipeline.defs.resources import RECLASSIFY, CatalogResource
+from pipeline.defs.resources import NIGHTLY, RECLASSIFY, CatalogResource
 from pipeline.settings import Settings
 
 defs = build_definitions({"catalog": CatalogResource.of(Settings.from_environment())}, executor=dg.multiprocess_executor)

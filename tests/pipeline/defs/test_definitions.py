@@ -14,8 +14,7 @@ from catalog_store.tables.files import write_table
 from pipeline.definitions import build_definitions
 from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks_over
 from pipeline.defs.dump_assets import staging_key
-from pipeline.defs.jobs import NIGHTLY
-from pipeline.defs.resources import CatalogResource
+from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings

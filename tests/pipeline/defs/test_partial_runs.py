@@ -16,9 +16,8 @@ from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
 from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.dump_assets import landing_key, staging_key
-from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.quality_assets import FIGURES_KEY
-from pipeline.defs.resources import RECLASSIFY, CatalogResource
+from pipeline.defs.resources import NIGHTLY, RECLASSIFY, CatalogResource
 from pipeline.defs.snapshot_assets import SNAPSHOT
 from pipeline.defs.table_steps import TableStep, table_key
 from pipeline.dumps.intake.newest_dump import STAMP

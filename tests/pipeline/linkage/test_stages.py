@@ -9,14 +9,29 @@ import duckdb
 import polars as pl
 import pytest
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.checks import derive_checks, run_check
-from catalog_store.tables.files import count_rows, read_table, write_table
-from pipeline.linkage import atoms, clusters, guards, link, normal_forms, record_ids, recording_tables, staged_records, stages
+from catalog_store.tables.files import count_rows, parts, read_table, write_table
+from pipeline.engine.checkpoints import use_token
+from pipeline.linkage import (
+    atom_tables,
+    atoms,
+    clusters,
+    guards,
+    link,
+    normal_forms,
+    record_ids,
+    recording_tables,
+    staged_records,
+    stages,
+)
 from pipeline.linkage import credits as credits_
 from pipeline.linkage.failing_records import LinkageError
 from pipeline.linkage.id_registry import collect_registry
+from pipeline.linkage.mapped_atoms import get_mapped_folder
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import Records, made_up_world, partition, write_manifest
 
@@ -85,6 +100,50 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
     for name, frame in build(shuffled, buckets=7).items():
         assert frame.equals(built[1][name]), name
+
+
+def test_atoms_of_a_killed_step_go_on_at_the_last_slice_or_bucket(
+    world: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 197)
+    paths, unbroken = (stage(BuildPaths(tmp_path / name), world) for name in ("killed", "unbroken"))
+    stages.write_atoms(unbroken, buckets=3)
+    calls: list[str] = []
+    kill_at: list[tuple[str, int]] = []
+
+    def count_calls(name: str) -> Callable[..., object]:
+        work = getattr(atom_tables, name)
+
+        def call(*arguments: object) -> object:
+            calls.append(name)
+            if (name, calls.count(name)) in kill_at:
+                raise MemoryError("killed")
+            return work(*arguments)
+
+        return call
+
+    steps = ("_normalise_slice", "write_atom_parts", "join_atom_parts")
+    for name in steps:
+        monkeypatch.setattr(atom_tables, name, count_calls(name))
+    worked = []
+    with use_token("night"):
+        # The second step is killed in its second bucket, the third one while it joins them.
+        for moment in (("_normalise_slice", 2), ("write_atom_parts", 2), ("join_atom_parts", 1)):
+            kill_at[:] = [moment]
+            with pytest.raises(MemoryError):
+                stages.write_atoms(paths, buckets=3)
+            worked.append([calls.count(name) for name in steps])
+            calls.clear()
+        kill_at.clear()
+        stages.write_atoms(paths, buckets=3)
+    slices = len(list(staged_records.cut_slices(paths)))
+    assert worked == [[2, 0, 0], [slices - 1, 2, 0], [0, 2, 1]]
+    assert calls == ["join_atom_parts"]
+    for name in ATOM_TABLES:
+        assert [part.read_bytes() for part in parts(paths.table(name))] == [part.read_bytes() for part in parts(unbroken.table(name))]
+    mapped = [[file.name for file in list_folder(get_mapped_folder(of))] for of in (paths, unbroken)]
+    assert mapped[0] == mapped[1] != []
+    assert list_folder(paths.root / "work" / "linkage", "*.spill") == []
 
 
 def test_no_two_recordings_own_a_code_and_every_claim_is_kept_or_in_conflict(

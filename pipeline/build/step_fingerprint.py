@@ -1,0 +1,50 @@
+"""The fingerprint of what a step reads besides tables: code, libraries, overrides, rules, requests and ids that were given out.
+
+A build goes on behind a step of a killed build only if the fingerprints are equal. Too much is hashed rather than too little: to run a step
+again is slow, and to go on over what another program made is wrong. What must not live here: which tables a step reads (work_state.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalog_store.folder_listing import list_tree
+from catalog_store.publisher import find_highest_ids
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+_PACKAGES = ("audio_recognition", "catalog_store", "genre_rules", "pipeline", "yaml_documents")
+_LIBRARIES = ("duckdb", "numpy", "polars", "pyarrow")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def compute_step_fingerprint(paths: BuildPaths) -> str:
+    """Return the fingerprint for all steps that write linkage or catalog tables of the catalog at `paths`."""
+    digest = hashlib.sha256(_hash_program().encode())
+    # The parts of a killed build are not flushed: after a loss of power a file may have its size and not its content.
+    digest.update(_BOOT_ID.read_bytes() if _BOOT_ID.exists() else b"")
+    digest.update(f"relink {paths.relink.exists()}, ids {sorted(find_highest_ids(paths.root).items())}\n".encode())
+    rules = list_tree(paths.rules) if paths.rules else []
+    rebuilt_registry = list_tree(paths.root / "work" / "registry" / "rebuilt")
+    for file in (paths.overrides, *rules, *rebuilt_registry):
+        digest.update(f"{file}\n".encode("utf-8", "surrogateescape"))
+        if file.is_file():
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _hash_program() -> str:
+    """Return a hash of all files of the packages that a build runs, and of the versions of libraries."""
+    digest = hashlib.sha256(f"{sys.version} {[version(name) for name in _LIBRARIES]}\n".encode())
+    root = Path(__file__).resolve().parents[2]
+    for file in (file for package in _PACKAGES for file in list_tree(root / package) if file.is_file() and file.suffix != ".pyc"):
+        digest.update(f"{file.relative_to(root)}\n".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,77 @@
+"""Checkpoints of a step that works through many inputs: a build goes on behind the inputs that a killed one has finished.
+
+A step runs under a token, which stands for everything that it reads (`use_token`). It spills into a folder that carries the token: the
+folder of another token is emptied. Beside the outputs lies an empty file for each finished input. What must not live here: what a token
+stands for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from pipeline.engine.local import map_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from pipeline.engine.local import Pool
+
+Item = TypeVar("Item")
+
+_TOKEN = "token.txt"  # noqa: S105 - no secret
+_tokens: list[str] = []
+"""Tokens that blocks of this process have set, the innermost last."""
+
+
+@contextmanager
+def use_token(token: str) -> Iterator[None]:
+    """Run the step of the block under `token`; under an empty one it goes on behind nothing."""
+    _tokens.append(token)
+    try:
+        yield
+    finally:
+        _tokens.remove(token)
+
+
+class Checkpoints:
+    """The finished inputs of a step, in the folder of its outputs."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder that `open` has prepared."""
+        self._folder = folder
+
+    @classmethod
+    def open(cls, folder: Path, *parameters: int) -> Self:
+        """Open the folder of a step: as a killed build left it if token and `parameters` are those of now, else empty."""
+        token = _tokens[-1] if _tokens else ""
+        wanted, marker = f"{token} {parameters}", folder / _TOKEN
+        if not token or not marker.is_file() or marker.read_text(encoding="utf-8") != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of now
+            marker.write_text(wanted, encoding="utf-8")
+        return cls(folder)
+
+    def run(self, stage: str, function: Callable[[Item], object], items: Sequence[Item], pool: Pool) -> None:
+        """Call `function` for each item that is not finished.
+
+        What it writes must be whole when it returns, and must replace what a killed call left.
+        """
+        rest = [(number, item) for number, item in enumerate(items) if not self._name_mark(stage, number).exists()]
+        for _ in map_ordered(partial(self._run_one, stage, function), rest, pool=pool):
+            pass
+
+    def is_finished(self, stage: str, items: int) -> bool:
+        """Return whether all of this number of items are finished."""
+        return all(self._name_mark(stage, number).exists() for number in range(items))
+
+    def _run_one(self, stage: str, function: Callable[[Item], object], job: tuple[int, Item]) -> None:
+        number, item = job
+        function(item)
+        self._name_mark(stage, number).touch()
+
+    def _name_mark(self, stage: str, number: int) -> Path:
+        return self._folder / f"{stage}-{number:06d}.done"
