@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,14 +63,21 @@ def program(version: int) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Path:
-    """Return a catalog in which the old program published `old`, then the new one `new`; `old` is live."""
-    tables = make_tables(tmp_path / "tables", 5)
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog in which the old program published `old`, then the new one `new`; `old` is live. No test writes to it."""
+    folder = tmp_path_factory.mktemp("published")
+    tables = make_tables(folder / "tables", 5)
     for version, name in ((OLD, "old"), (NEW, "new")):
         with program(version):
-            publish(tables, tmp_path / "catalog", snapshot_id=name, next_ids={"recording": 100})
-    rollback(tmp_path / "catalog", "old")
+            publish(tables, folder / "catalog", snapshot_id=name, next_ids={"recording": 100})
+    rollback(folder / "catalog", "old")
+    return folder / "catalog"
+
+
+@pytest.fixture
+def catalog(published: Path, tmp_path: Path) -> Path:
+    shutil.copytree(published, tmp_path / "catalog", symlinks=True)
     return tmp_path / "catalog"
 
 

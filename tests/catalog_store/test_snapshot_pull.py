@@ -380,6 +380,8 @@ def test_unknown_kind_of_source_is_refused(node: Path) -> None:
         pull("gopher://builder/catalog", node)
 
 
+# Three CPU seconds for the S3 server alone. Transfers from S3 are tested with landing, pulls with folders and HTTP.
+@pytest.mark.slow
 def test_pull_from_s3(builder: Path, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("s3fs")
     import boto3  # noqa: PLC0415 - comes with the optional S3 file system
