@@ -4,7 +4,8 @@ Order (contract A8): the middleware checked the key, the route its plan, paramet
 catalog and the work. A lookup is answered before it is charged, and sent only when the charge holds. So an answer that turns out to be free
 (304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
 
-What must not live here: what a question is about (routes/), how credits are counted (account_store/ledger).
+What must not live here: what an operation costs (credit_prices.py), what a question is about (routes/), how credits are counted
+(account_store/ledger).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import msgspec
 from account_store.errors import KeyRevokedError
 from account_store.stored_answers import StoredAnswer
 from catalog_api.answers import NO_STORE, REVALIDATE, Answer, compute_etag, is_current
+from catalog_api.credit_prices import LOOKUP
 from catalog_api.idempotency import find_idempotency_problem, read_idempotency_key
 from catalog_api.problems import ApiError, render_problem
 from catalog_store.errors import CatalogError
@@ -99,7 +101,7 @@ _NO_CATALOG = int(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class Lookup(Question):
-    """A question about the catalog. It costs one credit when the answer is 200 or 404 (contract A10)."""
+    """A question about the catalog. It costs the price of a lookup when the answer is 200 or 404 (contract A10)."""
 
     __slots__ = ("_execution", "_work")
 
@@ -142,7 +144,7 @@ class Lookup(Question):
     def _find_price(answer: Answer) -> int | None:
         """Return the price in credits, None when credits do not matter. 0 checks that some are left, which precedes a missing catalog."""
         if answer.status in _CHARGED:
-            return 1
+            return LOOKUP
         return 0 if answer.status == _NO_CATALOG else None
 
     @staticmethod
@@ -150,10 +152,10 @@ class Lookup(Question):
         """Return the answer once its price is booked; ApiError `quota_exceeded`."""
         # The charge of 0 only read what is left.
         if answer.status == _NO_CATALOG:
-            _check_left(charge, 1)
+            _check_left(charge, LOOKUP)
             return answer
-        if charge.granted < 1:
-            raise _build_quota_error(charge, 1)
+        if charge.granted < LOOKUP:
+            raise _build_quota_error(charge, LOOKUP)
         scope["state"]["credits"] = charge.granted
         answer.headers |= _build_credit_headers(charge)
         return answer

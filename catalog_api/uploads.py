@@ -2,7 +2,7 @@
 
 A file without a name disappears with the process that has it open, so nothing is left to clean up after a kill. The number of files in a
 worker and the size of each are bounded. An upload that takes too long is ended; server/http_protocol.py has ended the slowest before. What
-must not live here: recognition (recognition.py), prices (metering.py).
+must not live here: recognition (recognition.py), prices (credit_prices.py).
 """
 
 from __future__ import annotations

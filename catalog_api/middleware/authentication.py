@@ -1,7 +1,7 @@
 """Authenticate requests by API key (contract A3, A8).
 
 The key is checked before anything else, even before the path. Only open paths need none. What must not live here: what a plan allows
-(entitlements.py), what a request costs (metering.py).
+(entitlements.py), what a request costs (credit_prices.py).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from litestar.types import Receive, Scope
 
 from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
 from catalog_api.answers import Answer, encode_answer
+from catalog_api.credit_prices import IDENTIFICATION, price_upload
 from catalog_api.metering import PreparedWork, Question, ReservedQuestion
 from catalog_api.parameters import raise_problems
 from catalog_api.problems import ParameterProblem, read_request_id
@@ -22,7 +23,7 @@ from catalog_api.recognition import RecognitionOutcome
 from catalog_api.request_bodies import Members, read_json, read_media_type
 from catalog_api.route_declaration import has_strict_preference, post_route_with_raw_body
 from catalog_api.service import Service
-from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, IncomingUpload, begin_upload
+from catalog_api.uploads import UPLOAD_TYPE, IncomingUpload, begin_upload
 from catalog_api.wire.matching_types import Identified
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("catalog_api")
 
-PRICE = 10
-"""Credits (specification, part 8); an upload costs one more for each megabyte begun."""
 MOST_FINGERPRINT_ITEMS = 10_000
 """Twenty minutes; fpcalc makes 948 items of two minutes."""
 LONGEST_COMPRESSED = 166_000
@@ -94,11 +93,11 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
         async def work() -> Answer:
             outcome = await service.recognition.recognise_fingerprint(items, seconds)
             _log(service, outcome, request_id=request, mode="fingerprint", items=len(items))
-            return _build_answer(outcome, PRICE)
+            return _build_answer(outcome, IDENTIFICATION)
 
-        yield PreparedWork(PRICE, members.document, work)
+        yield PreparedWork(IDENTIFICATION, members.document, work)
 
-    return ReservedQuestion(prepare_work, least=PRICE, price=PRICE)
+    return ReservedQuestion(prepare_work, least=IDENTIFICATION, price=IDENTIFICATION)
 
 
 def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
@@ -118,11 +117,6 @@ def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
 
     announced = None if arriving.length is None else price_upload(arriving.length)
     return ReservedQuestion(prepare_work, least=price_upload(1), price=announced)
-
-
-def price_upload(size: int) -> int:
-    """Return the credits of an upload of this many bytes."""
-    return PRICE + -(-size // MEGABYTE)
 
 
 def _log(service: Service, outcome: RecognitionOutcome, **facts: object) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from account_store.api_keys import Caller
 from account_store.ledger import Charge
 from catalog_api.answers import Answer
+from catalog_api.credit_prices import RESOLVED_ROW
 from catalog_api.metering import PrepaidQuestion, Question
 from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, ParameterValues, normalise_external_id
 from catalog_api.platform_urls import build_links
@@ -94,7 +95,7 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
         rows += [_encode_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
         return Answer(_encode_document(rows, charge, is_partial=charge.granted < len(items)))
 
-    return PrepaidQuestion(len(items), work, is_partial=True, body=members.document)
+    return PrepaidQuestion(RESOLVED_ROW * len(items), work, is_partial=True, body=members.document)
 
 
 def _encode_row(item: object, status: bytes, *, is_open: bool = False) -> bytes:

@@ -18,6 +18,7 @@ from account_store.streams.registry import Stream as StoredStream
 from catalog_api.address_check import check_address
 from catalog_api.airplay.track_names import describe_aired_tracks
 from catalog_api.answers import Answer, encode_answer
+from catalog_api.credit_prices import STREAM
 from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, LIMIT, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
@@ -76,8 +77,8 @@ def create_stream(_values: ParameterValues, members: Members) -> Question:
             stream.unresolved = unresolved
         return encode_answer(stream)
 
-    # The price is 0: only this kind of question answers a repeat under an idempotency key.
-    return PrepaidQuestion(0, work, body=members.document)
+    # Prepaid although it is free: only this kind of question answers a repeat under an idempotency key.
+    return PrepaidQuestion(STREAM, work, body=members.document)
 
 
 @get_route(

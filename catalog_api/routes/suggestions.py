@@ -9,6 +9,7 @@ from account_store.ledger import Charge
 from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from account_store.suggestions import Suggestion as StoredSuggestion
 from catalog_api.answers import Answer, encode_answer
+from catalog_api.credit_prices import SUGGESTION
 from catalog_api.metering import PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
@@ -60,7 +61,7 @@ def suggest(values: ParameterValues, members: Members) -> Question:
         made = await asyncio.to_thread(create, caller.account_id, track_id, field, value, note=note, source_url=source_url)
         return encode_answer(_build_suggestion(made))
 
-    return PrepaidQuestion(1, work, body=members.document)
+    return PrepaidQuestion(SUGGESTION, work, body=members.document)
 
 
 @get_route(
@@ -109,7 +110,7 @@ def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question
         return encode_answer(SuggestionPage([_build_suggestion(one) for one in found[:limit]], following))
 
     # No lookup: it waits for the database of the accounts.
-    return PrepaidQuestion(1, work)
+    return PrepaidQuestion(SUGGESTION, work)
 
 
 def _find_ids(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:

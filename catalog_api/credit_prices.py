@@ -1,0 +1,28 @@
+"""The price of each operation in credits (specification, part 8; contract A10, D3, E3).
+
+A given answer costs its price: a 200, and the 404 of a lookup. A 304, every other 4xx and every 5xx cost nothing. A new price goes here,
+and into the table of docs/reference/api.md. What must not live here: what a plan grants and costs in euros (account_store/plans.yaml), and
+when a price is charged (metering.py).
+"""
+
+from __future__ import annotations
+
+from catalog_api.uploads import MEGABYTE
+
+LOOKUP = 1
+"""A track, a release, an artist, a search, a page of a list: every GET of the catalog."""
+RESOLVED_ROW = 1
+"""A row of a bulk request, found or not."""
+SUGGESTION = 1
+"""A suggestion, or a page of them."""
+IDENTIFICATION = 10
+"""A fingerprint, recognised or not."""
+UPLOADED_MEGABYTE = 1
+"""Each megabyte begun of an audio file, on top of IDENTIFICATION."""
+STREAM = 0
+"""Registering a live stream, which is billed by the month."""
+
+
+def price_upload(size: int) -> int:
+    """Return the credits of an audio file of this many bytes."""
+    return IDENTIFICATION + UPLOADED_MEGABYTE * -(-size // MEGABYTE)
