@@ -1,7 +1,7 @@
 """Words, mean sentence and longest paragraph of the pages. `python -m scripts.prose_statistics [PAGE ...]` prints a table.
 
 Counted are paragraphs and list items; tables and code are not. A sentence ends at a full stop, a question mark or an exclamation mark
-before white space. A test holds the pages to MEAN_SENTENCE and LONGEST_PARAGRAPH.
+before white space. Tests hold the pages to MEAN_SENTENCE and LONGEST_PARAGRAPH, and decisions to LONGEST_DECISION words.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 MEAN_SENTENCE = 20
 LONGEST_PARAGRAPH = 120
+LONGEST_DECISION = 300
 _PARSER = MarkdownIt("commonmark").enable("table")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _WORD = re.compile(r"\w")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
-from scripts.prose_statistics import LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_page
+from scripts.prose_statistics import LONGEST_DECISION, LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_page
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ def test_every_page_of_docs_can_be_reached_from_its_index() -> None:
             reached.add(page)
             waiting += [(page.parent / path).resolve() for path, _ in find_relative_links(page) if path]
     assert [str(page.relative_to(ROOT)) for page in PAGES if page.is_relative_to(DOCS) and page not in reached] == []
+
+
+def test_decisions_are_short() -> None:
+    """Context, decision and consequences; measurements are linked."""
+    pages = [page for page in PAGES if page.parent.name == "decisions"]
+    assert [page.name for page in pages if measure_page(page).words > LONGEST_DECISION] == []
 
 
 def test_sentences_and_paragraphs_are_short() -> None:
