@@ -45,9 +45,9 @@ LONGEST_KEY = 200
 USE_RESOLUTION = timedelta(minutes=1)
 """Resolution of `last_used_at`: an exact one would make every read a write."""
 KEY_CACHE_SECONDS = 1.0
-"""Every process sees a revocation, a changed plan or card within so long."""
+"""Time within which every process sees a revocation, a changed plan or a changed card."""
 ASK_AHEAD_SECONDS = 0.25
-"""A key in use is looked up again so long before its cache entry expires."""
+"""Time before the expiry of a cache entry at which a key in use is looked up again."""
 CACHED_KEYS = 100_000
 CACHED_UNKNOWN = 10_000
 

@@ -148,7 +148,7 @@ def _parse_price(text: str) -> Decimal:
     try:
         return Decimal(text).quantize(Decimal("0.01"))
     except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price; write it as 49.90") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a price; write it as 49.90") from None
 
 
 def _replace(file: Path, text: str) -> None:
@@ -252,5 +252,5 @@ COMMANDS = {
     "list-webhooks": Command("Show the webhooks of an account and their state.", _list_webhooks, _NAME),
     "seal-secrets": Command("Encrypt the secrets of all webhooks again, by the first key.", _seal_secrets),
     "replace-secret-key": Command("Replace the key of webhook secrets when it is lost for good.", _replace_secret_key),
-    "sweep": Command("Give back the credits of expired reservations (a running server does so by itself).", _sweep),
+    "sweep": Command("Give back the credits of expired reservations (a running server does so regularly).", _sweep),
 }

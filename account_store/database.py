@@ -31,11 +31,11 @@ log = logging.getLogger("account_store")
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 BUSY_MS = 10_000
-"""A SQLite writer waits so long for another process's transaction, which lasts milliseconds."""
+"""Longest wait of a SQLite writer for another process's transaction, which lasts milliseconds."""
 IN_BINARY = "answer_in_binary"
 """Execution option of queries for many bytes. As text, PostgreSQL would send two digits for each byte: half of the reading time."""
 ANSWER_SECONDS = "answer_seconds"
-"""Execution option: PostgreSQL may be silent for at least so long."""
+"""Execution option: seconds of silence that PostgreSQL is allowed at least."""
 NEWEST = "0007"
 """The newest revision in `migrations/versions`. It is repeated here because importing Alembic takes 0.2 s at every start."""
 TURN_SUFFIX = "-turn"
@@ -54,12 +54,12 @@ def parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise InvalidValueError(f"{url!r} is no database URL; expected sqlite:///<file> or postgresql://<user>@<host>/<name>") from None
+        raise InvalidValueError(f"{url!r} is not a database URL; expected sqlite:///<file> or postgresql://<user>@<host>/<name>") from None
     backend = parsed.get_backend_name()
     if backend == SQLITE and (parsed.database or ":memory:") == ":memory:":
         raise InvalidValueError("accounts in memory would be lost and seen by one connection only; name a file: sqlite:///accounts.db")
     if backend not in (SQLITE, POSTGRESQL):
-        raise InvalidValueError(f"{backend!r} is no database for accounts; use sqlite or postgresql")
+        raise InvalidValueError(f"{backend!r} is not a database for accounts; use sqlite or postgresql")
     return parsed.set(drivername="postgresql+psycopg") if backend == POSTGRESQL else parsed
 
 

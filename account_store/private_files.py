@@ -66,4 +66,4 @@ def narrow(path: Path) -> None:
             owner = f"user {found.st_uid}, who is not this process's"
             log.warning("%s is open to others (mode %04o) and belongs to %s: run `chmod %04o` on it as its owner", path, mode, owner, right)
         else:
-            log.warning("%s was open to others (mode %04o): it is %04o now; whoever could read it may have a copy", path, mode, right)
+            log.warning("%s was open to others (mode %04o): it is %04o now; others may have a copy", path, mode, right)

@@ -36,9 +36,9 @@ log = logging.getLogger("account_store")
 SWEEP_EVERY = 100_000
 """Tokens after which full buckets are dropped: bounds the memory to the keys of that many requests."""
 REDIS_SECONDS = 0.25
-"""Redis counts as away after so long without an answer."""
+"""Time without an answer after which Redis counts as away."""
 REDIS_PAUSE_SECONDS = 2.0
-"""A machine counts for itself for so long before it asks Redis again."""
+"""Time for which a machine counts alone before it asks Redis again."""
 
 # KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Returns {allowed, seconds until full}, the seconds as text.
 # It reads Redis' own clock, because machines with different clocks share a bucket. A full bucket and an absent one mean the same, so the

@@ -147,7 +147,7 @@ class Users:
         # The first limit stops guesses at one password, the second one guesses of one password at many e-mails.
         limits = {f"email:{email}": ATTEMPTS, **({f"address:{address[:100]}": ATTEMPTS_OF_ADDRESS} if address else {})}
         with self._engine.connect() as connection:
-            # Before the password is verified: whoever guesses must not learn during the waiting time that a guess is right.
+            # Before the password is verified: an attacker must not learn during the waiting time that a guess is right.
             for subject, most in limits.items():
                 _limit_attempts(connection, subject, most, now)
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
@@ -168,7 +168,7 @@ class Users:
             if self._hasher.check_needs_rehash(stored):
                 renewed = {"password_hash": self._hasher.hash(password)}
                 connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == row.user_id).values(renewed))
-            # The database gets a hash of the token only: whoever reads a backup cannot take over a session.
+            # The database gets a hash of the token only: a reader of a backup cannot take over a session.
             session = Session(secrets.token_urlsafe(32), User(row.user_id, row.account_id, row.email), now + SESSION_LASTS)
             values = {"token_hash": _digest(session.token), "user_id": row.user_id, "created_at": now, "expires_at": session.expires_at}
             connection.execute(dashboard_session.insert().values(values))
@@ -205,7 +205,7 @@ class Users:
             connection.execute(sign_in_failure.insert().values(subject=subject, failed_at=now))
 
     def _verify(self, stored: str, password: str) -> bool:
-        # No stored password is so long, so the answer needs no hash.
+        # No stored password has this length, so the answer needs no hash.
         if len(password) > PASSWORD_CHARACTERS[1]:
             return False
         try:
@@ -230,7 +230,7 @@ def _limit_attempts(connection: Connection, subject: str, most: int, now: dateti
 def _normalise_email(email: str) -> str:
     email = email.strip().lower()
     if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
-        raise InvalidValueError(f"{email!r} is no e-mail address; write it as name@example.org")
+        raise InvalidValueError(f"{email!r} is not an e-mail address; write it as name@example.org")
     return email
 
 

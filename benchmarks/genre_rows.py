@@ -1,7 +1,7 @@
 """Genre strings and rows for measurements: a vocabulary of distinct strings, and rows of a dump with a realistic distribution.
 
-Strings are the simulator's, the tree's and the rules' own, mutated as people write them, and words that are no genre. Seeded: the same call
-gives the same bytes.
+Strings are the simulator's, the tree's and the rules' own, mutated as people write them, and words that are not genres. Seeded: the same
+call gives the same bytes.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def add_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.u
 
 
 def build_requests(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
-    """Build requests by fingerprint and by upload, of known and of unknown recordings, each of so many seconds."""
+    """Build requests by fingerprint and by upload, of known and of unknown recordings, each of this many seconds."""
     random = np.random.default_rng(2)
     count = round((seconds - 2.7) * 8.08)
     pieces = []

@@ -17,7 +17,7 @@ STAGES = ("write_atoms", "write_edges", "write_clusters", "write_recording_ids")
 
 def write_keys_of_world(root: str, out: str) -> int:
     """Write the keys of all records of a staged world for peers; return the number of records."""
-    from benchmarks.linkage_worlds import write_keys  # noqa: PLC0415 - adapters and their libraries are no part of what is measured
+    from benchmarks.linkage_worlds import write_keys  # noqa: PLC0415 - adapters and their libraries are not part of what is measured
 
     return write_keys(BuildPaths(Path(root)), Path(out))
 

@@ -3,7 +3,7 @@
     python -m benchmarks.match_weights [--catalog ROOT ...] [--recordings 20000] [--seeds 861] [--work DIR]
 
 `m`, the chance of what is seen if two records are one recording, comes from pairs of records of two platforms that share an ISRC. `u` comes
-from random pairs of two platforms, and `of song` from two versions of one song: these are no labels, because names and variants tell
+from random pairs of two platforms, and `of song` from two versions of one song: these are not labels, because names and variants tell
 them apart. A signal is weighed on pairs that agree in the other signals, so that a wrong code counts little: lengths on equal names, albums
 and years on equal names and close lengths, names on close lengths. A weight is log2(m / u). Without `--catalog`, both simulated worlds of
 the seeds are estimated.

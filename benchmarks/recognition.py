@@ -108,7 +108,7 @@ def build(folder: str, recordings: str) -> dict[str, float]:
         nonlocal reading
         started = time.process_time()
         for batch in made.batches():
-            # Reading generated recordings is no part of a real build, so its time is reported apart.
+            # Reading generated recordings is not part of a real build, so its time is reported apart.
             reading += time.process_time() - started
             yield batch
             started = time.process_time()

@@ -115,7 +115,7 @@ def _measure_rms(audio: NDArray[np.float32]) -> float:
 
 
 def encode_audio(audio: Audio, codec: str, kilobits: int) -> bytes:
-    """Encode an audio file: `wav`, or `mp3` or `opus` at so many kbit/s."""
+    """Encode an audio file: `wav`, or `mp3` or `opus` at a number of kbit/s."""
     # Mixing can exceed full scale, and clipping would be a damage of its own.
     loudest = max(1.0, float(np.abs(audio).max(initial=0)))
     samples = np.ascontiguousarray((audio / loudest * _LOUDEST).round().astype("<i2").T)

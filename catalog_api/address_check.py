@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from outbound_http import Outbound
 
 ANSWER_SECONDS = 5.0
-"""After so long a name counts as one that does not resolve at the moment."""
+"""Time after which a name counts as one that does not resolve at the moment."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="vetting")
 
 

@@ -1,4 +1,4 @@
-"""Tell the webhooks of all accounts once that a snapshot is live, whichever process of whichever node notices first.
+"""Tell the webhooks of all accounts once that a snapshot is live. Any process of any node may notice it first.
 
 What must not live here: following `current` (live_catalog.py), recipients and delivery (account_store/webhooks).
 """
@@ -42,7 +42,7 @@ async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) 
             build, made_at = snapshot
             payload = {"build": build, "created_at": made_at}
             try:
-                # The first argument identifies the event: the store takes it once, however many workers send it.
+                # The first argument identifies the event: the store takes it once, from any number of workers.
                 await asyncio.to_thread(accounts.webhooks.announce, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
                 # Only after success: a database that is away is tried again in the next round.
                 announced = snapshot

@@ -26,7 +26,7 @@ def find_client_address(scope: Any, header: str) -> str:  # noqa: ANN401 - an HT
 
 
 def find_network(address: str) -> str:
-    """Return what counts as one client: the IPv4 address or the IPv6 /64. A text that is no address stands for itself."""
+    """Return what counts as one client: the IPv4 address or the IPv6 /64. A text that is not an address stands for itself."""
     try:
         found = ipaddress.ip_address(address.strip("[]").partition("%")[0])
     except ValueError:

@@ -28,7 +28,7 @@ TEXT_CHARACTERS = 500
 """The maximum of artist, title, label and genre (contract C1)."""
 URL_CHARACTERS = 2_000
 VISIBLE = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-"""One character that is no blank. It is spelled out because `\\s` differs between Python and JSON Schema, which callers check by."""
+"""One character that is not blank. It is spelled out because `\\s` differs between Python and JSON Schema, which callers check by."""
 _VISIBLE = re.compile(VISIBLE)
 URL_PATTERN = rf"^https?://{VISIBLE}+$"
 LARGEST_ID = 2**63 - 1
@@ -305,7 +305,7 @@ SINCE = Parameter[str | None]("since", _read_build_id, {"type": "string", "patte
 
 
 def _read_opaque_id(value: str) -> str:
-    """Accept an id of ours. Any other text becomes an id of nothing, so that it is not found like any unknown one."""
+    """Accept one of our ids. Any other text becomes an id that nothing has, so that it is not found, as an unknown id is not."""
     return value if re.fullmatch(UUID_SHAPE, value) else ""
 
 

@@ -176,7 +176,7 @@ class Members:
     def read_choice(self, name: str, choices: Sequence[str]) -> str:
         """Read one of the choices."""
         value = self.read_value(name)
-        # A body that is no object is one problem, not one for each member.
+        # A body that is not an object is one problem, not one for each member.
         if self._members is not None and (not isinstance(value, str) or value not in choices):
             self.add_problem(name, f"must be one of {', '.join(choices)}")
         return str(value)
@@ -242,7 +242,7 @@ class Members:
     def read_integers(self, name: str, low: int, high: int, most: int) -> list[int]:
         """Read 1 to `most` whole numbers from `low` to `high`; the problem names the index of the first wrong one."""
         value = self.read_array(name)
-        # `type` instead of isinstance: true is no number, and the check of the type is cheaper.
+        # `type` instead of isinstance: true is not a number, and the check of the type is cheaper.
         bad = next((place for place, one in enumerate(value) if type(one) is not int or not low <= one <= high), None)
         if bad is not None:
             self.add_problem(f"{name}[{bad}]", f"must be a whole number from {low} to {high}")

@@ -85,7 +85,7 @@ class Route:
     def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
         """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
         scope["state"]["route"] = self.path
-        # Plan and card come before the parameters (contract A8): what is wrong with them is no concern of a caller who may not
+        # Plan and card come before the parameters (contract A8): what is wrong with them does not concern a caller who may not
         # ask.
         if self.feature is not None:
             check_plan(scope, self.feature)

@@ -60,7 +60,7 @@ class ApiSettings:
     log_requests: Annotated[bool, "Whether each request is a line of the log (of level info)."] = True
     look_seconds: Annotated[Seconds, "How often the server checks whether another snapshot is live."] = 1.0
     stale_seconds: Annotated[
-        Seconds, "A worker that serves another snapshot than `current` names for so long reports it on `/readyz`, and goes on answering."
+        Seconds, "A worker that serves another snapshot than `current` names for longer reports it on `/readyz`, and goes on answering."
     ] = 300.0
     verify_contents: Annotated[
         bool, "Verify the contents of a new snapshot's serving files before use (about 1 s per GB); else only their sizes."
@@ -72,7 +72,7 @@ class ApiSettings:
     shutdown_seconds: Annotated[Count, "The time that requests under way get to finish when the server stops."] = 30
     head_seconds: Annotated[Seconds, "The time within which the head of a request must arrive."] = 10.0
     body_seconds: Annotated[Seconds, "A body that takes longer must keep arriving at 4 KiB a second or more."] = 10.0
-    read_seconds: Annotated[Seconds, "A client that reads less than 4 KiB a second of its answer for so long is disconnected."] = 20.0
+    read_seconds: Annotated[Seconds, "A client that reads less than 4 KiB a second of its answer for longer is disconnected."] = 20.0
     idle_seconds: Annotated[Seconds, "The time after which an idle connection is closed. It must exceed the load balancer's own limit."] = (
         65.0
     )
@@ -206,7 +206,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     texts = {name.removeprefix(PREFIX).lower(): text for name, text in environment.items() if name.startswith(PREFIX)}
-    # It has the prefix, but is no setting.
+    # It has the prefix, but is not a setting.
     texts.pop(FILE_VARIABLE.removeprefix(PREFIX).lower(), None)
     return {name: _convert(name, text, build_variable_name(name)) for name, text in texts.items()}
 

@@ -34,7 +34,7 @@ LARGEST_UPLOAD = 100 * MEGABYTE
 """Specification, part 8."""
 UPLOAD_TYPE = "application/octet-stream"
 _WRITE_SIZE = MEGABYTE
-"""A thread writes so many bytes at a time; an upload holds no more in memory."""
+"""Bytes that a thread writes at a time; an upload holds no more in memory."""
 _CLOSE = {"connection": "close"}
 """Header of a refusal before the body was read: the server does not wait for the rest."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -76,7 +76,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
         part, more = await _receive_part(receive)
         head.append(part)
         size += len(part)
-    # A file that is no audio is refused after its first bytes, before 100 MB of it are sent.
+    # A file that is not audio is refused after its first bytes, before 100 MB of it are sent.
     if sniff(b"".join(head)[:SNIFFED_BYTES]) is None:
         formats = "mp3, flac, wav, m4a, mp4, ogg and opus"
         raise ApiError("unsupported_audio", f"The first bytes show none of the formats {formats}.", headers=_CLOSE)

@@ -40,7 +40,7 @@ def is_live(root: Path, folder: Path) -> bool:
 
 
 def require_usable_current(root: Path) -> None:
-    """Raise NoSnapshotError when `current` dangles or is no link. A publish or prune could then lose ids or the last live snapshot."""
+    """Raise NoSnapshotError when `current` dangles or is not a link. A publish or prune could then lose ids or the last live snapshot."""
     current = root / CURRENT
     if current.is_symlink() and not current.is_dir():
         raise NoSnapshotError(
@@ -51,11 +51,11 @@ def require_usable_current(root: Path) -> None:
 
 
 def require_link(root: Path) -> None:
-    """Raise NoSnapshotError when `current` exists and is no link, because it cannot be switched."""
+    """Raise NoSnapshotError when `current` exists and is not a link, because it cannot be switched."""
     current = root / CURRENT
     if not current.is_symlink() and current.exists():
         raise NoSnapshotError(
-            f"{current} is no link, so it cannot be switched: move it away, then `python -m pipeline rollback --catalog {root} --to ID`"
+            f"{current} is not a link, so it cannot be switched: move it away, then `python -m pipeline rollback --catalog {root} --to ID`"
         )
 
 

@@ -70,7 +70,7 @@ class MissingTableError(CatalogError):
 
 
 class InvalidCursorError(CatalogError):
-    """A cursor was altered, belongs to another query or is no cursor at all."""
+    """A cursor was altered, belongs to another query or is not a cursor at all."""
 
     code = "invalid_cursor"
 

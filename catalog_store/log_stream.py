@@ -31,7 +31,7 @@ class TolerantStream(io.RawIOBase):
     """A byte stream to one descriptor. Lines that cannot be written now are dropped, never waited for."""
 
     def __init__(self, descriptor: int, format_lost: Callable[[int], str]) -> None:
-        """Open the descriptor. `format_lost` formats the line that reports so many lost ones, without its end."""
+        """Open the descriptor. `format_lost` formats the line that reports a number of lost lines, without its end."""
         super().__init__()
         self.lost_lines = 0
         """Lines dropped since the process began."""

@@ -2,7 +2,7 @@
 
 - taxonomy.yaml: the canonical tree: mains, subgenres, immutable ids, aliases
 - rules/*.yaml: pattern rules, one file per main
-- drop.yaml: strings that are no genres; words.yaml: spellings, modifiers, negations
+- drop.yaml: strings that are not genres; words.yaml: spellings, modifiers, negations
 - ids.lock: every id of a node or rule ever issued, and its meaning
 
 load -> compile -> classify. `python -m genre_rules` lints, locks ids, explains strings and classifies files. See docs/design/genres.md.

@@ -285,7 +285,7 @@ class Classifier:
         """Return why it is a person, an instrument or everyday speech in spite of a genre's word; empty when it is not."""
         last = len(words) - 1
         if last and words[last] in self.book.bearers and not any(match.end > last > match.start for match in found):
-            return f"what ends in {words[last]!r} is no genre"
+            return f"what ends in {words[last]!r} is not a genre"
         heads = {" ".join(words[match.start : match.end]) for match in found if match.start and self._is_last(match, words)}
         is_homely = words[0] in self.book.homely_beside and not any(match.start == 0 for match in found)
         if is_homely and not heads.isdisjoint(self.book.homely_heads):

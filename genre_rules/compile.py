@@ -31,7 +31,7 @@ class Above:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CompiledRule:
-    """A rule in normal form. `emit` are node ids, empty for `this is no genre of the tree`; `is_name`: a node's own name.
+    """A rule in normal form. `emit` are node ids, empty for `this is not a genre of the tree`; `is_name`: a node's own name.
 
     Compared by identity: hashing nine fields for every string took a tenth of the total time.
     """
@@ -69,7 +69,7 @@ class CompiledBook:
     """The lookup tables of a classifier.
 
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
-    of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are no typing error of
+    of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are not typing errors of
     another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
     phrase.
     """

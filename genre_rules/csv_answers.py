@@ -68,7 +68,7 @@ def answer_csv(source: Path, target: Path, classifier: Classifier) -> CsvOutcome
 
 
 def _detect_layout(source: Path) -> _Layout:
-    """Detect encoding and delimiter. The whole file is read, because the only byte that is no UTF-8 may be its last."""
+    """Detect encoding and delimiter. The whole file is read, because the only byte that is not UTF-8 may be its last."""
     with source.open("rb") as file:
         head = file.read(_BLOCK)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

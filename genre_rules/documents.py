@@ -48,7 +48,7 @@ def read_strings(value: Any, place: str, field: str) -> tuple[str, ...]:  # noqa
     items = value if isinstance(value, list) else [] if value is None else [value]
     for item in items:
         if not isinstance(item, str):
-            raise RuleError(f"{place}: {field} holds {format_value(item)}, which is no string; write it in quotes, in one flat list")
+            raise RuleError(f"{place}: {field} holds {format_value(item)}, which is not a string; write it in quotes, in one flat list")
     return tuple(items)
 
 

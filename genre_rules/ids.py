@@ -38,7 +38,7 @@ def read_lock(folder: Path) -> dict[str, str]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.exists() else (), start=1):
         name, tab, meaning = line.partition("\t")
         if not tab or name in locked:
-            raise RuleError(f"{LOCK}:{number}: {line!r} is no `id<tab>meaning` or occurs twice; restore the committed file")
+            raise RuleError(f"{LOCK}:{number}: {line!r} is not an `id<tab>meaning` or occurs twice; restore the committed file")
         locked[name] = meaning
     return locked
 

@@ -130,7 +130,7 @@ def _read_words(file: Path) -> Words:
     marks = read_mapping(written.get("path_marks", {}), place, "path_marks")
     for platform in (*curated, *marks):
         if platform not in PLATFORMS:
-            raise RuleError(f"{place}: names {platform!r}, which is no platform; one of {', '.join(PLATFORMS)}")
+            raise RuleError(f"{place}: names {platform!r}, which is not a platform; one of {', '.join(PLATFORMS)}")
 
     def read_groups(key: str) -> tuple[str, ...]:
         return tuple(
@@ -185,7 +185,7 @@ def _read_taxonomy(file: Path) -> Taxonomy:
         for main in node.yields_to:
             if main not in names:
                 raise RuleError(
-                    f"{file.name}:{node.line}: node {node.name}: yields_to {main!r} is no main; one of {', '.join(sorted(names))}"
+                    f"{file.name}:{node.line}: node {node.name}: yields_to {main!r} is not a main; one of {', '.join(sorted(names))}"
                 )
     return Taxonomy(nodes)
 
@@ -202,7 +202,7 @@ def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node
         raise RuleError(f"{place}: needs id and name, has {sorted(fields)}")
     # Scalars arrive as strings (documents.py), so numbers and flags are checked here.
     if not str(fields["id"]).isdecimal() or not int(fields["id"]):
-        raise RuleError(f"{place}: id {format_value(fields['id'])} is no number above 0; take the next that ids.lock does not know")
+        raise RuleError(f"{place}: id {format_value(fields['id'])} is not a number above 0; take the next that ids.lock does not know")
     if len(above) > DEEPEST_LEVEL:
         raise RuleError(f"{place}: is too deep; the tree has at most three levels")
     if fields.get("phrase", "true") not in ("true", "false"):
@@ -238,7 +238,7 @@ def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
     for number, written in enumerate(document, start=1):
         if not isinstance(written, dict):
             raise RuleError(
-                f"{file.name}: entry {number}: {format_value(written)} is no rule; a rule is a mapping that starts with `- id:`"
+                f"{file.name}: entry {number}: {format_value(written)} is not a rule; a rule is a mapping that starts with `- id:`"
             )
         place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
         rule = _read_rule(read_mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
@@ -308,4 +308,4 @@ def _find_regex_troubles(patterns: tuple[str, ...]) -> Iterator[str]:
         try:
             re.compile(pattern)
         except re.error as error:
-            yield f"{pattern!r} is no regular expression: {error}; correct it, or write plain strings with kind phrase"
+            yield f"{pattern!r} is not a regular expression: {error}; correct it, or write plain strings with kind phrase"

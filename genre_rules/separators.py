@@ -22,7 +22,7 @@ _SIGN = re.compile("[;|\n\r_,/>\u2192\u00bb\u203a]")
 
 
 class Cut(NamedTuple):
-    """A string cut into a list: its parts (one if it is no list), and whether such separators never occur inside a name."""
+    """A string cut into a list: its parts (one if it is not a list), and whether such separators never occur inside a name."""
 
     parts: list[str]
     is_certain: bool
@@ -47,7 +47,7 @@ def split_names(string: str) -> list[str]:
 
 
 def split_path(string: str) -> list[str]:
-    """Return the steps of a path, broadest first; one step when the string is no path."""
+    """Return the steps of a path, broadest first; one step when the string is not a path."""
     if not _SIGN.search(string):
         return [string.strip()] if string.strip() else []
     return [step.strip() for step in _ARROWS.split(string) if step.strip()]

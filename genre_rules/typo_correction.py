@@ -25,7 +25,7 @@ class TypoCorrector:
     def __init__(self, words: Iterable[str], names: Iterable[str] = (), places: Iterable[str] = ()) -> None:
         """Index `words`: single words in normal form; those that are too short are ignored.
 
-        `names`: the words that a shorter single word may become; `places`: those that it never becomes (`appalachia` is no error of its
+        `names`: the words that a shorter single word may become; `places`: those that it never becomes (`appalachia` is not an error of its
         adjective).
         """
         self._names = frozenset(names)

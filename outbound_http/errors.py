@@ -10,7 +10,7 @@ class OutboundError(Exception):
 
 
 class InvalidAddressError(OutboundError):
-    """The text is no address in a spelling that we accept."""
+    """The text is not an address in a spelling that we accept."""
 
     code = "invalid_value"
 

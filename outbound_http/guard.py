@@ -61,7 +61,7 @@ class Outbound:
     def check(self, url: str, *, https_only: bool = False) -> ResolvedTarget:
         """Resolve and check an address. Blocks on the name server.
 
-        InvalidAddressError: the text is no address. RefusedAddressError: it is not public and not allowed, or names http
+        InvalidAddressError: the text is not an address. RefusedAddressError: it is not public and not allowed, or names http
         on a machine that the operator does not allow while `https_only`. UnreachableError: the name does not resolve now.
         """
         target = parse_target(url)

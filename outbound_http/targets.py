@@ -90,11 +90,11 @@ def _parse_host(text: str) -> str:
         try:
             return IPv6Address(text[1:-1]).compressed
         except AddressValueError:
-            raise InvalidAddressError(f"{text} is no IPv6 address") from None
+            raise InvalidAddressError(f"{text} is not an IPv6 address") from None
     # `example.org.` is the same host as `example.org`, so it must have the same spelling in rules and messages.
     name = text.removesuffix(".")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise InvalidAddressError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")
+        raise InvalidAddressError(f"{text[:60]!a} is not a host name; names in other letters are written xn--...")
     # Browsers do the same: a name that ends in a number is an IPv4 address or invalid.
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("pipeline")
 
 # Libraries install their own signal handlers and turn KeyboardInterrupt into other errors. Python's wakeup file descriptor gets each signal
-# all the same, so the exit code can tell an interrupted command from a failed one.
+# nevertheless, so the exit code can tell an interrupted command from a failed one.
 _SIGNALS = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 """Pipe to which Python writes the number of each signal."""
 
@@ -290,7 +290,7 @@ def _require_catalog(options: argparse.Namespace) -> None:
     catalog: Path | None = getattr(options, "catalog", None)
     if catalog is None or options.run in (build, restore_state) or catalog.is_dir():
         return
-    why = "it is no folder" if catalog.exists() else "there is no such folder"
+    why = "it is not a folder" if catalog.exists() else "there is no such folder"
     raise FileNotFoundError(f"no catalog at {catalog}: {why}; --catalog takes the folder that `build` was given")
 
 

@@ -53,7 +53,7 @@ class BuildPaths:
                     with TemporaryFile(dir=folder):
                         pass
             except OSError as error:
-                reason = "it is no folder" if folder.exists() and not folder.is_dir() else error.strerror
+                reason = "it is not a folder" if folder.exists() and not folder.is_dir() else error.strerror
                 raise OSError(
                     f"the catalog folder {folder} cannot be written ({reason}): name another, or let the user of the build write there"
                 ) from error

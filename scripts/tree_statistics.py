@@ -87,7 +87,7 @@ def find_docstrings(module: Module) -> Iterator[tuple[str, int]]:
 
 
 def count_comments(modules: Iterable[Module]) -> tuple[int, int]:
-    """Count the lines with a comment, and the lines of code. Directives to tools are no comments; docstrings and empty lines no code."""
+    """Count the lines with a comment, and the lines of code. Directives to tools are not comments; docstrings and empty lines no code."""
     comments = code = 0
     for module in modules:
         tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)

@@ -1,6 +1,6 @@
 """catalog_b as two archives of PostgreSQL COPY text: recordings, releases, artists, works and the relations between them.
 
-A recording is one row however many releases hold it; few carry ISRCs; addresses on other platforms, merged ids and videos stand in
+A recording is one row, on any number of releases; few carry ISRCs; addresses on other platforms, merged ids and videos stand in
 tables of their own. Table columns are those of schema 31.
 """
 
@@ -169,7 +169,7 @@ def _build_recording_tables(settings: SimulationSettings, source: PlatformRows, 
             pl.when("is_video").then(pl.lit("t")).otherwise(pl.lit("f")).alias("video"),
         )
     )
-    # A row with too few columns, or with a byte that is no UTF-8.
+    # A row with too few columns, or with a byte that is not UTF-8.
     broken = b""
     for number in range(draw_malformed_count(settings, source.rng, len(entities))):
         row = first + len(entities) + 2 + number

@@ -95,7 +95,7 @@ def build_links(
     first = find_first_number(settings, block) + 1
     groups = {"recording": recording_urls, "release": pages, "artist": _list_artist_pages(settings, block)}
     both = pl.concat([rows.with_columns(kind=pl.lit(kind)) for kind, rows in groups.items()])
-    # An address is one row, however many entities name it.
+    # An address is one row, named by any number of entities.
     urls = both.select("url").unique(maintain_order=True).with_columns(row=pl.int_range(pl.len()) + first)
     both = both.join(urls, on="url", how="left", maintain_order="left").with_columns(n=pl.int_range(pl.len()) + first)
     zero, stamp, order, blank = (

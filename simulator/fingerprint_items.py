@@ -37,6 +37,6 @@ def copy_items(items: npt.NDArray[np.uint32], rng: np.random.Generator) -> npt.N
 
 
 def count_items(seconds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of items of so many seconds of audio, of the first 120 at most."""
+    """Return the number of items of audio of this many seconds, of the first 120 at most."""
     counts: npt.NDArray[np.int64] = np.clip((seconds * 11_025 - 4_096) // 1_365 - 18, FEWEST_ITEMS, MOST_ITEMS)
     return counts

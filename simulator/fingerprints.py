@@ -31,7 +31,7 @@ FIRST_DAY = date(2024, 12, 3)
 LAST_ESCAPED_DAY = date(2024, 12, 4)
 FIRST_DAYS = 4
 LATE, LATE_DAYS = 0.08, 10
-"""Share of tracks that come on one of so many days behind the first ones."""
+"""Share of tracks that come late, and their largest delay behind the first days."""
 ROWS_PER_RECORDING = 8
 """Bound on the rows of a stream per recording of a block: spaces the ids of the blocks."""
 SECOND, THIRD = 0.35, 0.1

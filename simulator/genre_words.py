@@ -273,4 +273,4 @@ CATALOG_B: dict[str, tuple[str, ...]] = {
     "Gospel": ("gospel", "southern gospel", "contemporary gospel", "contemporary christian"),
 }
 NO_GENRES = ("seen live", "favorites", "2008", "female vocalists", "british", "owned", "00s", "instrumental version", "purchased")
-"""Tags that users give and that are no genres."""
+"""Tags that users give and that are not genres."""

@@ -169,7 +169,7 @@ def _make_missing(rng: Random, song: Song) -> _Names | None:
 
 
 def _change_one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
-    """Apply `change` to the words of artist or title, whichever has several; the title without its version note."""
+    """Apply `change` to the words of artist or title, if it has several words; the title without its version note."""
     artist, title = _make_exact(rng, song)
     base = build_title_keys(song.title)
     fields = [artist.split(), title.split()]

@@ -99,7 +99,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     releases = world.laid.releases.with_row_index("release").with_columns(pl.col("release").cast(pl.Int64))
     placements = world.laid.placements
     sizes = np.bincount(placements["release"].to_numpy(), minlength=len(releases))
-    if platform == CATALOG_B:  # one row a recording there, however many releases it stands on
+    if platform == CATALOG_B:  # one row a recording there, on any number of releases
         sizes = np.bincount(placements.filter("is_home")["release"].to_numpy(), minlength=len(releases))
     # Releases are drawn and not rows, so a platform carries albums as a whole.
     weights = _weigh_releases(platform, releases, cast.is_dance(releases["main"].to_numpy()))
@@ -148,7 +148,7 @@ def build_platform_rows(settings: SimulationSettings, platform: str, block: int)
     dates = corrupt_dates(releases.select("year", "month", "day"), rng, settings)
     releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=corrupt_gtins(releases["gtin"], rng, settings))
     if settings.is_harsh:
-        # The half without codes carries none, whatever single errors put there.
+        # The half without codes carries none, not even those that single errors put there.
         rows = rows.with_columns(isrc=pl.when("has_codes").then("isrc"))
         rows = spoil_lengths(spoil_codes(rows, regime, harsh), regime, harsh)
         releases = spoil_releases(releases, regime, harsh)

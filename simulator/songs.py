@@ -110,7 +110,7 @@ def _number_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Serie
 
 
 def _share_twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twins: npt.NDArray[np.int64]) -> pl.Series:
-    """Give the first songs of twins one title, whatever blocks they lie in."""
+    """Give the first songs of twins one title, across blocks."""
     shared = np.unique(twins[twins != NOBODY])
     drawn = [draw_titles(make_generator(settings.seed, "twin titles", int(twin)), settings.seed, cast.scripts[[twin]]) for twin in shared]
     known = pl.DataFrame({"twin": shared, "twin_title": pl.concat(drawn) if drawn else pl.Series([], dtype=pl.String)})
@@ -188,7 +188,7 @@ def _build_song_columns(settings: SimulationSettings, block: int, cast: Cast, ar
     # Even numbers for the first code of a work, odd ones for the second.
     iswc = codes.build_iswcs(all_works.to_numpy() * 2)
     second_iswc = codes.build_iswcs(all_works.to_numpy() * 2 + 1)
-    # A work has its codes whoever sings it, so the coins fall per work, not per song.
+    # A work has the same codes for every singer, so the draw is per work, not per song.
     missing = draw_flags(rng, count, settings.missing_iswc)[covered]
     doubled = draw_flags(rng, count, settings.second_iswc)[covered] & ~missing
     return pl.DataFrame(

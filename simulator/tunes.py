@@ -1,4 +1,4 @@
-"""Made-up audio, as WAV files: chords that change three times a second. It is no music, but its fingerprints resemble those of music."""
+"""Made-up audio, as WAV files: chords that change three times a second. It is not music, but its fingerprints resemble those of music."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def add_typo(rng: Random, text: str) -> str:
         if not (text[place].isalnum() or text[place] == " "):
             continue
         edited = _apply_edit(rng, text, place, rng.choice(_EDITS))
-        # An edit that folding removes (case, an accent) is no typing error for a search.
+        # An edit that folding removes (case, an accent) is not a typing error for a search.
         if edited.strip() and _fold_text(edited) != key:
             return edited
     return text

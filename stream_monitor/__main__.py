@@ -99,7 +99,7 @@ def _build_parser() -> argparse.ArgumentParser:
         help="the core it stays on, counted from 0 and round (default: by chance)",
     )
     parser.add_argument(
-        "--lease-seconds", metavar="S", type=float, default=LEASE_SECONDS, help="another takes over after so long (default %(default)s)"
+        "--lease-seconds", metavar="S", type=float, default=LEASE_SECONDS, help="another takes over after this time (default %(default)s)"
     )
     metrics = os.environ.get(METRICS_VARIABLE)
     parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
@@ -110,7 +110,7 @@ def _build_parser() -> argparse.ArgumentParser:
 def _parse_count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of streams; name at least 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of streams; name at least 1")
     return number
 
 

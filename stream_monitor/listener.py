@@ -53,12 +53,12 @@ FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 LASTING_WAIT_SECONDS = 300.0
 """Wait after an error that time alone does not mend."""
 STEADY_SECONDS = 30.0
-"""After a connection that ran so long, waits start from the first again."""
+"""Length of a connection after which waits start from the first again."""
 FAILED_AFTER_SECONDS = 300.0
 SHORTEST_GAP_MS = 3000
 """Servers repeat some seconds after a reconnect: shorter gaps do not count."""
 MOST_AHEAD_SECONDS = 60.0
-"""A server that sends faster than real time (a file, not a stream) is read so far ahead at most."""
+"""A server that sends faster than real time (a file, not a stream) is read ahead by this time at most."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Listener:
                 self._shared.meters.airings.inc()
         except (MatcherUnavailableError, MatcherFailedError, NoSnapshotError) as error:
             self._shared.meters.questions.labels("failed").inc()
-            # One gap for the whole outage, however many questions fail in it.
+            # One gap covers the whole outage, with any number of failed questions.
             if self._unmatched_ms is None:
                 self._unmatched_ms = self._tracker.listened_ms
                 self._queue.post(_build_gap_write(MONITOR, self._unmatched_ms, "recognition did not answer"))

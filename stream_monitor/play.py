@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stream_monitor.references import Place, Reference
 
 LONGEST_FADE_MS = 7_000
-"""Two tracks overlap for so long at most while one fades into the next."""
+"""Longest overlap of two tracks while one fades into the next."""
 
 
 @dataclass(eq=False)

@@ -44,13 +44,13 @@ VERY_GOOD_ITEMS = 55
 CONFIRMED = 0.22
 """Bit error rate of the seconds that confirm a match, and of those that find a play again in another connection."""
 LINGER_MS = 30_000
-"""A play that is not heard any more ends after so long, or at its end. It continues if it comes back later."""
+"""Time without a match after which a play ends, if its end comes no sooner. It continues if it comes back later."""
 _FRESH_ITEMS = round(4 * ITEMS_PER_SECOND)
-"""A track that was heard so recently still plays."""
+"""Age of its last match up to which a track still plays."""
 _SNAP_MS = 2_000
-"""A track first heard so near to its beginning was played from its beginning."""
+"""Distance from its beginning within which a track counts as played from its beginning."""
 _END_SNAP_ITEMS = round(2 * ITEMS_PER_SECOND)
-"""A track heard so near to the end of its fingerprint is presumed to play on."""
+"""Distance from the end of its fingerprint within which a track is presumed to play on."""
 _UNDETECTED_MS = 15_000
 """A track that played for less before or after a gap may not have been detected."""
 _SHORT_OUTAGE_MS = 30_000

@@ -34,7 +34,7 @@ AT_ONCE = 64
 POLL_SECONDS = 0.5
 """Delay until an event is noticed, at most."""
 TURN_SECONDS = 20.0
-"""An endpoint with many deliveries makes room for others after so long."""
+"""Time after which an endpoint with many deliveries makes room for others."""
 REST_AFTER_TROUBLE = timedelta(minutes=1)
 """Rest of an endpoint after a fault of ours."""
 UNAVAILABLE_SECONDS = 5.0
@@ -111,7 +111,7 @@ class Deliverer:
         except Exception:
             log.exception("a webhook's turn ends", endpoint=endpoint_id)
             rest = REST_AFTER_TROUBLE
-        # The lease expires by itself when the database does not answer.
+        # The lease expires when the database does not answer.
         with suppress(AccountError):
             await asyncio.to_thread(self._queue.release, self._owner, endpoint_id, rest=rest)
 

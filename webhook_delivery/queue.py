@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from account_store.accounts import Accounts
 
 LEASE = timedelta(seconds=60)
-"""Far longer than an attempt may take. An endpoint of a dead deliverer waits so long for another."""
+"""Time that an endpoint of a dead deliverer waits for another; far longer than an attempt may take."""
 RETENTION = timedelta(days=14)
-"""Deliveries are kept, and can be replayed, for so long."""
+"""Time for which deliveries are kept and can be replayed."""
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that it is short. One each half minute makes fourteen million a day."""
 
@@ -63,7 +63,7 @@ class Outcome:
     """Why it failed; None when it was delivered."""
     response_excerpt: str | None = None
     is_gone: bool = False
-    """The receiver answered 410: it wants nothing more, ever."""
+    """The receiver answered 410: it wants no more deliveries."""
     requested_rest: timedelta = timedelta(0)
     """The pause that the receiver asked for (`Retry-After`)."""
 
@@ -106,7 +106,7 @@ class DeliveryQueue:
         waits_since = due.scalar_subquery()
         found = select(webhook_endpoint.c.endpoint_id).where(_is_free(now), waits_since.is_not(None)).order_by(waits_since).limit(most)
         with connect_for_reads(self._engine) as connection:
-            # Read without locks, because several deliverers look at once. `_lease` decides about each candidate by itself.
+            # Read without locks, because several deliverers look at once. `_lease` decides about each candidate separately.
             candidates = connection.scalars(found).all()
         return [endpoint_id for endpoint_id in candidates if self._lease(owner, endpoint_id, now)]
 

@@ -1,7 +1,7 @@
 """Retries of deliveries and rests of failing endpoints.
 
 A delivery has ten attempts within a day, at the offsets of Standard Webhooks 1.0 from the first. After each failure an endpoint
-rests, twice as long as before. So an endpoint that is down costs an attempt every few minutes, however much waits for it, and waiting
+rests, twice as long as before. So an endpoint that is down costs an attempt every few minutes for any number of deliveries, and waiting
 deliveries keep their attempts until it is up. What must not live here: the database.
 """
 
@@ -20,7 +20,7 @@ LONGEST_REST = timedelta(minutes=5)
 LONGEST_REQUESTED_REST = timedelta(days=1)
 """Longest pause that a receiver gets by asking for it."""
 FAILING_FOR = timedelta(days=5)
-"""An endpoint that fails for so long, without a success, is disabled."""
+"""Time of failures without a success after which an endpoint is disabled."""
 _RANDOM = secrets.SystemRandom()
 
 
@@ -32,6 +32,6 @@ def compute_wait(tries: int) -> timedelta | None:
 
 
 def compute_rest(failures: int) -> timedelta:
-    """Return the rest of an endpoint after so many consecutive failures (from 1)."""
+    """Return the rest of an endpoint after a number of consecutive failures (from 1)."""
     # The bound of 30 keeps the power small: timedelta overflows from 2**47 s on.
     return min(LONGEST_REST, timedelta(seconds=2 ** min(failures - 1, 30)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 15.0
 """From the name look-up to the end of the answer (Standard Webhooks: 15 to 30)."""
 MOST_READ = 65_536
-"""Bytes read of an answer's body. A longer answer counts all the same."""
+"""Bytes read of an answer's body. A longer answer still counts."""
 EXCERPT_CHARACTERS = 500
 LONGEST_ERROR = 300
 _THROTTLING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)

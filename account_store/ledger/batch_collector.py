@@ -32,7 +32,7 @@ log = logging.getLogger("account_store")
 QUIET_ROUNDS = 3
 """Rounds of the loop without a new operation after which the loop counts as idle: a request that has arrived needs two."""
 LONGEST_SECONDS = 0.004
-"""A batch is submitted after so long even though the loop is busy."""
+"""Time after which a batch is submitted although the loop is busy."""
 
 
 class BatchCollector:

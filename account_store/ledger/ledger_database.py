@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 IDEMPOTENCY_SECONDS = 24 * 60 * 60
-"""An idempotency key is remembered for so long (contract D4)."""
+"""Time for which an idempotency key is remembered (contract D4)."""
 
 Month = tuple[int, str]
 """Account id and month: one row of `credit_month`, the unit of locking."""
@@ -169,7 +169,7 @@ class LedgerDatabase(ABC):
             allowed[month] = operation.allowed
             place = (operation.account_id, operation.day, operation.key_id)
             credits_by_day[place] += amount
-            # A refund takes back the request of its charge. A charge of 0 only asks for the balance and is no request.
+            # A refund takes back the request of its charge. A charge of 0 only asks for the balance and is not a request.
             requests_by_day[place] += (amount > 0) - (amount < 0)
         if not sums:
             return [None] * len(operations)
@@ -258,7 +258,7 @@ class LedgerDatabase(ABC):
 
     def _settle(self, operation: Operation, balance: _Balance, unix: int) -> Charge | Exception:
         held = self.execute("DELETE FROM credit_reservation WHERE reservation_id = :id RETURNING credits", {"id": operation.reservation_id})
-        # An expired reservation was given back already. Its work was done all the same and is charged.
+        # An expired reservation was given back already. Its work was done nevertheless and is charged.
         balance.used -= int(held[0][0]) if held else 0
         if operation.idempotency_key is not None and operation.credits:
             # The same request may have been settled while this one was worked on: it is charged once.

@@ -41,7 +41,7 @@ LARGEST_BATCH = 1000
 """Operations in one transaction: bounds how long the others wait for it."""
 SWEEP_SECONDS = 300.0
 RETRY_SECONDS = 1.0
-"""Pending refunds and commits in doubt are tried again so often."""
+"""Interval at which pending refunds and commits in doubt are tried again."""
 
 
 class Writer:
@@ -100,7 +100,7 @@ class Writer:
     def _run(self) -> None:
         try:
             self._commit_until_closed()
-        except BaseException as error:  # whatever it is, no caller may wait for ever
+        except BaseException as error:  # no error may leave a caller waiting for ever
             log.critical("the credit writer ended; the next charge starts it again", exc_info=error)
             self._fail_all(UnavailableError(f"the credit writer ended: {error!r}"))
 
@@ -212,7 +212,7 @@ class Writer:
         """Wait at most `seconds` for a submission, then take everything that waits; return whether the writer stays open."""
         count = 0
         try:
-            # Only the first get waits: whatever has come meanwhile joins the batch, and nothing delays it.
+            # Only the first get waits: operations that have come meanwhile join the batch, and nothing delays it.
             submission = self._queue.get(timeout=seconds)
             while submission is not None:
                 self._batch.append(submission)

@@ -1,4 +1,4 @@
-"""Writes airings: one row for one play of one recording, however often and by however many workers it was heard.
+"""Writes airings: one row for one play of one recording, although several workers may hear it several times.
 
     start ... extend ... extend ... close        one airing of a stream is open at a time (an index of the database holds it)
 
@@ -29,7 +29,7 @@ SAME_AIRING_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class PlayedTrack:
-    """The catalog's names of a recording at the time of its airing. They stay, whatever becomes of the recording."""
+    """The catalog's names of a recording at the time of its airing. They stay when the recording changes or goes."""
 
     recording_id: int
     title: str

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DAY_SECONDS = 86_400
 _DAYS_AT_ONCE = 14
-"""PostgreSQL holds the columns of so many days in memory until it sends them."""
+"""Days whose columns PostgreSQL holds in memory until it sends them."""
 _STARTED = (airing.c.started_ms + 500) // 1000
 """`started_at` as a number, which is faster to read."""
 

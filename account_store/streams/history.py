@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 STILL_HEARD_SECONDS = 30
-"""An airing that was heard so recently is on air. Windows of 12 s are matched every 5 s, so two may find nothing in between."""
+"""An airing is on air until this time after it was heard. Windows of 12 s are matched every 5 s, so two may find nothing in between."""
 
 
 @dataclass(frozen=True, slots=True)

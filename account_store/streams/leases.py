@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 LEASE_SECONDS = 10.0
-"""The streams of a dead worker are free after so long. Renew at a fifth of it."""
+"""Time after which the streams of a dead worker are free. Renew leases at a fifth of it."""
 
 
 class LeaseLostError(AccountError):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 SETTLED_AFTER = timedelta(days=1)
-"""A day is settled so long after its end: its airings are written then. One that comes even later unpacks its day (airings.py)."""
+"""Time after its end at which a day is settled: its airings are written then. A later airing unpacks its day (airings.py)."""
 _BYTES = 16
 """Bytes of one airing in `airplay_day`."""
 _MOST_VALUES = 500

@@ -130,7 +130,7 @@ class Deliveries:
             return _build_delivery(row, None)
 
     def replay(self, account_id: int, endpoint_id: str, delivery_id: int) -> Delivery:
-        """Queue a delivery again for now, whatever its status. DisabledError."""
+        """Queue a delivery of any status again for now. DisabledError."""
         with self._engine.begin() as connection:
             _lock_enabled(connection, account_id, endpoint_id)
             _find_delivery(connection, endpoint_id, delivery_id)

@@ -41,7 +41,7 @@ MOST_ENDPOINTS = 20
 """Endpoints of one account."""
 LONGEST_DESCRIPTION = 500
 OVERLAP = timedelta(hours=24)
-"""By default the old secret also signs for so long after a rotation."""
+"""Default time after a rotation in which the old secret also signs."""
 LONGEST_OVERLAP = timedelta(days=7)
 BY_OWNER, GONE, FAILING = DISABLED_REASONS = ("owner", "gone", "failing")
 """Why an endpoint is disabled: by its owner; it answered 410; it failed for days."""

@@ -17,7 +17,7 @@ SUGGESTION_DECIDED = "suggestion.decided"
 EVENT_TYPES = (TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED, CATALOG_PUBLISHED, SUGGESTION_DECIDED)
 """The types that an endpoint can ask for (contract G8)."""
 PING = "webhook.ping"
-"""Sent on request only, to one endpoint, whatever types it asks for."""
+"""Sent on request only, to one endpoint, subscribed or not."""
 
 
 def encode_event(event_type: str, occurred_at: datetime, payload: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def write_event(
     occurred_at: datetime,
     endpoints: Sequence[Row[Any]],
 ) -> str:
-    """Write an event with a delivery for each of `endpoints`, whatever they ask for; return its id."""
+    """Write an event with a delivery for each of `endpoints`, subscribed or not; return its id."""
     event_id = _MESSAGE_LABEL + uuid.uuid4().hex
     facts = {"event_id": event_id, "account_id": account_id, "event_type": event_type, "occurred_at": occurred_at}
     body = encode_event(event_type, occurred_at, payload)

@@ -92,4 +92,4 @@ webhook_announcement = Table(
     Column("occasion", String(200), primary_key=True),
     Column("announced_at", UtcDateTime, nullable=False),
 )
-"""Occasions that all accounts hear of once, whichever process notices: `catalog.published <snapshot>`."""
+"""Occasions that all accounts hear of once, although several processes notice: `catalog.published <snapshot>`."""

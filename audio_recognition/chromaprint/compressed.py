@@ -48,7 +48,7 @@ def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
 def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.uint32]]:
     """Return the algorithm that the text names and its `uint32[n]` items.
 
-    ValueError if the text is no compressed fingerprint or claims more than `most_items`.
+    ValueError if the text is not a compressed fingerprint or claims more than `most_items`.
     """
     data = _decode_base64(text)
     if len(data) < _HEADER_BYTES:

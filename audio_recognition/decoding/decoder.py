@@ -144,7 +144,7 @@ class AudioFile:
                 hide_tail(self._file) if self.format == "wav" else self._file,
                 mode="r",
                 format=DEMUXERS[self.format],
-                # Tags in an unknown encoding are no reason to refuse the sound.
+                # Tags in an unknown encoding are not a reason to refuse the sound.
                 metadata_errors="ignore",
                 container_options={"codec_whitelist": ",".join(CODECS)},
             )

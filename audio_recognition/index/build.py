@@ -30,6 +30,6 @@ def build_index(batches: Iterable[FingerprintBatch], folder: Path, *, partitions
 
 
 def write_index_file(folder: Path, segments: Sequence[str]) -> None:
-    """List the segments of an index, oldest first. Write it last: a folder without it is no index."""
+    """List the segments of an index, oldest first. Write it last: a folder without it is not an index."""
     content = {"format": FORMAT, "format_version": FORMAT_VERSION, "segments": list(segments)}
     (folder / INDEX_FILE).write_text(json.dumps(content) + "\n")

@@ -108,7 +108,7 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path) -> Index:
-        """Open an index; IndexInvalidError, naming the file, when it is no whole index of this format."""
+        """Open an index; IndexInvalidError, naming the file, when it is not a whole index of this format."""
         try:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

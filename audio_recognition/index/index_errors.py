@@ -12,6 +12,6 @@ class IndexInvalidError(Exception):
 
 
 class FingerprintsInvalidError(ValueError):
-    """The values to index are no fingerprints."""
+    """The values to index are not fingerprints."""
 
     code: ClassVar[str] = "fingerprints_invalid"

@@ -98,16 +98,16 @@ SILENCE_CODE = hash_items(np.array([SILENCE_ITEM], dtype=np.uint32))[0]
 
 
 def count_ordinal_bits(fingerprints: int) -> int:
-    """Return O for a segment of so many fingerprints."""
+    """Return O for a segment of this many fingerprints."""
     return max(1, (max(1, fingerprints) - 1).bit_length())
 
 
 def count_bucket_bits(items: int, bits_of_ordinals: int) -> int:
-    """Return B for a segment of so many items.
+    """Return B for a segment of this many items.
 
     A bucket has at most POSTINGS_PER_BUCKET postings on average, and tags fit beside ordinals.
     """
     postings = items >> SAMPLE_BITS
     wanted = (postings // POSTINGS_PER_BUCKET).bit_length()
-    # A word holds tag and ordinal: what the ordinal leaves of its 32 bits bounds the tag, and so the number of buckets.
+    # A word holds tag and ordinal: the bits beside the ordinal bound the tag, and so the number of buckets.
     return min(ADDRESS_BITS, max(wanted, bits_of_ordinals + ADDRESS_BITS - WORD_BITS, 1))

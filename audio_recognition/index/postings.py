@@ -192,6 +192,6 @@ def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tupl
 def count_part_bits(items: int, bits_of_buckets: int) -> int:
     """Return the number of parts as a power of two: POSTINGS_PER_PART on average, sorted by radix, with a bucket inside one part."""
     postings = items >> SAMPLE_BITS
-    # At least so many parts that the rest of an address has the 16 bits of a radix sort.
+    # Enough parts for the rest of an address to have the 16 bits of a radix sort.
     wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), ADDRESS_BITS - _RADIX_BITS)
     return min(bits_of_buckets, wanted)

@@ -74,7 +74,7 @@ class Spool:
         return order[~is_repeat]
 
     def iterate_blocks(self, items: int, fingerprints: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
-        """Yield (first ordinal, lengths, items one after the other) of runs of fingerprints with about so many items together.
+        """Yield (first ordinal, lengths, items one after the other) of runs of fingerprints with about this many items together.
 
         Each has at most `fingerprints`. Blocks are deleted from disk when they were read, so this works once.
         """

@@ -67,7 +67,7 @@ class MatcherClient:
                 try:
                     return _read_answer(await (await self._connect()).ask(question))
                 except (OSError, FrameError) as error:
-                    # A new connection that fails is no sign of a restart, so a second try is of no use.
+                    # A new connection that fails is not a sign of a restart, so a second try is of no use.
                     if is_fresh:
                         raise _build_down_error(self._path, error) from error
                 # The matcher was restarted since the last question, or died of this one. Matching is repeatable.

@@ -47,7 +47,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     patience_seconds: float
 
     def decode_fingerprints(self) -> list[NDArray[np.uint32]]:
-        """Return the fingerprints, uint32, one per phase. ValueError when the bytes are no whole items."""
+        """Return the fingerprints, uint32, one per phase. ValueError when the bytes are not whole items."""
         return [np.frombuffer(one, _ITEM) for one in self.fingerprints]
 
 
@@ -61,7 +61,7 @@ class MatcherReply(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FrameError(Exception):
-    """The received bytes are no frame of ours: the connection is unusable."""
+    """The received bytes are not one of our frames: the connection is unusable."""
 
 
 def pack_fingerprints(fingerprints: Sequence[NDArray[np.uint32]]) -> tuple[bytes, ...]:
@@ -76,7 +76,7 @@ def frame_message(message: Question | MatcherReply) -> bytes:
 
 
 def read_length(head: bytes) -> int:
-    """Return the length of the body that follows; FrameError when none of our senders sends so many bytes."""
+    """Return the length of the body that follows; FrameError when the length exceeds that of every message of ours."""
     length = int.from_bytes(head, "little")
     # Checked before a buffer of this size is allocated.
     if length > LONGEST_FRAME:

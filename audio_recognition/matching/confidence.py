@@ -27,7 +27,7 @@ def compute_distance(bit_error_rate: float, chance: float) -> float:
 
 
 def find_gate(items: int) -> float:
-    """Return the largest accepted distance for overlaps of so many items."""
+    """Return the largest accepted distance for overlaps of this many items."""
     return float(np.interp(items, _GATE_ITEMS, _GATES))
 
 

@@ -22,7 +22,7 @@ MOST_SHIFT = 80
 LEAST_OVERLAP = 160
 """Items, twenty seconds. With fewer, pieces that share an intro or a jingle would count as one."""
 _PROBED = 4
-"""The search for the best shift looks at one item in so many: neighbours share 15 of their 16 rows of chroma."""
+"""Step of the search for the best shift, in items: neighbours share 15 of their 16 rows of chroma."""
 _SHIFTS = np.arange(-MOST_SHIFT, MOST_SHIFT + 1)
 
 

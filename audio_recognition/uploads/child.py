@@ -50,7 +50,7 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
     # RLIMIT_AS makes an allocation fail; the process itself is sound and can still answer.
     except MemoryError:
         channel.send(pack_message(Refusal(is_unsupported=False, message="the file takes more memory than decoding may have")))
-    except Exception as error:  # noqa: BLE001 - whatever error a crafted file causes in a decoder, the server gets an answer
+    except Exception as error:  # noqa: BLE001 - a crafted file may cause any error in a decoder, and the server needs an answer
         channel.send(pack_message(Refusal(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
 
 

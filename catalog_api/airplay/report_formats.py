@@ -56,7 +56,7 @@ def _parse_range(part: str) -> tuple[str, float]:
     try:
         return media_type, min(max(float(weights[0]), 0.0), 1.0) if weights else 1.0
     except ValueError:
-        # A weight that is no number accepts nothing.
+        # A weight that is not a number accepts nothing.
         return media_type, 0.0
 
 

@@ -32,7 +32,7 @@ async def show_sign_in_form(visit: CurrentVisit) -> Response[Any]:
 
 @post("/sign-in", status_code=200)
 async def sign_in(visit: CurrentVisit) -> Response[Any]:
-    """Start a new session, whatever session the browser held before."""
+    """Start a new session in place of any session that the browser held."""
     users = visit.service.accounts.users
     email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
     try:

@@ -159,11 +159,11 @@ CurrentVisit = NamedDependency[Visit]
 
 
 async def open_visit(request: Request[Any, Any, State]) -> Visit:
-    """Open the visit of a request and check its form. PermissionDeniedException: the form is not from a page of ours in this browser."""
+    """Open the visit of a request and check its form. PermissionDeniedException: the form is not from one of our pages in this browser."""
     context: DashboardContext = request.app.state.context
     is_secure = _is_secure(request, context.service.settings.dashboard_origin)
     token = request.cookies.get(choose_cookie_name(is_secure=is_secure), "")
-    # No token of ours is so long, so the look-up in the store is spared.
+    # Our tokens are shorter, so the look-up in the store is spared.
     if len(token) > LONGEST_TOKEN or not token.isascii():
         token = ""
     form: dict[str, str] = {}
@@ -204,7 +204,7 @@ def _read_host(request: Request[Any, Any, State]) -> str:
 
 
 def _check_origin(request: Request[Any, Any, State], own: str) -> None:
-    """Check the origin that browsers send with a form. Other programs may omit it; they need the token all the same."""
+    """Check the origin that browsers send with a form. Other programs may omit it, but they need the token."""
     origin = request.headers.get("origin")
     if origin is None:
         return

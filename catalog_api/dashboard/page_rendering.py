@@ -20,7 +20,7 @@ from markupsafe import Markup
 _HERE = Path(__file__).parent
 HTML = "text/html"
 POLICY = {
-    # No script at all, nothing from elsewhere, shown in nobody's frame, forms to this site only.
+    # Pages run no script, load nothing from other sites, appear in no frame and send forms to this site only.
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),

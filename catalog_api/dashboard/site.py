@@ -104,9 +104,9 @@ class SiteRouter:
         self._pages = pages
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Route the request. It is no coroutine: a request to /v1 costs one comparison."""
+        """Route the request. It is not a coroutine: a request to /v1 costs one comparison."""
         path = scope.get("path", "")
-        # A slice instead of an index: it is empty at the end of the path. /dashboards is no page of ours.
+        # A slice instead of an index: it is empty at the end of the path. /dashboards is not one of our pages.
         if path.startswith(HOME) and path[len(HOME) :][:1] in {"", "/"}:
             return self._answer_page(scope, receive, send)
         if path == "/":

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 # One search a round costs a fifth more CPU than slices of 5 ms, in small transactions of the ledger.
 SLICE_SECONDS = 0.005
-"""Long work runs for so long at a time. The rounds for the rest last no longer either."""
+"""Longest slice of long work. The rounds for other requests between two slices last no longer."""
 # One round is too short for the rest: libuv accepts one connection a round, so the last of fifty new clients waited for a quarter of a
 # second.
 QUIET_ROUNDS = 4

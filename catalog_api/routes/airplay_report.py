@@ -19,7 +19,7 @@ from catalog_api.wire.stream_types import AirplayReport
 
 
 def find_window_problems(values: ParameterValues) -> list[ParameterProblem]:
-    """Find the problems of the two days together. Other code reports a day that is wrong by itself."""
+    """Find the problems of the two days together. Other code reports an invalid day."""
     first: date | None = values[FROM]
     last: date | None = values[UNTIL]
     if first is None or last is None:

@@ -241,7 +241,7 @@ def _hide_unknown() -> Iterator[None]:
 
 
 _BITS = 53
-"""Floats of a place represent whole numbers of so many bits exactly."""
+"""Largest size, in bits, of whole numbers that a float represents exactly."""
 _REST = 128 - 2 * _BITS
 
 

@@ -134,7 +134,7 @@ def track_by_id(values: ParameterValues) -> Question:
     failures=("not_found", "provenance_unavailable"),
 )
 def track_by_isrc(values: ParameterValues) -> Question:
-    """Return the track that carries the code, whichever of its codes it is; `matched_isrc` is the requested code."""
+    """Return the track with this code among its codes; `matched_isrc` is the requested code."""
     code, wanted = values[ISRC], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:

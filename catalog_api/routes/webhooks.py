@@ -138,7 +138,7 @@ def rotate_webhook_secret(values: ParameterValues, members: Members) -> Question
     "/v1/webhooks/{id:str}/ping", WebhookDelivery, summary="Send a test event", **{**_ONE, "failures": ("not_found", "webhook_disabled")}
 )
 def ping_webhook(values: ParameterValues) -> Question:
-    """Send `webhook.ping`, whatever events the webhook receives. Its delivery shows the outcome a moment later."""
+    """Send `webhook.ping`, which needs no subscription. Its delivery shows the outcome a moment later."""
     return _ask_accounts(lambda accounts, me: accounts.deliveries.ping(me, values[WEBHOOK_ID]), _build_delivery)
 
 
@@ -196,7 +196,7 @@ def webhook_delivery(values: ParameterValues) -> Question:
     **_DELIVERY,
 )
 def replay_webhook_delivery(values: ParameterValues) -> Question:
-    """Send it again, whatever its outcome was, with the same `webhook-id`."""
+    """Send it again with the same `webhook-id`, after any outcome."""
     return _ask_accounts(lambda accounts, me: accounts.deliveries.replay(me, values[WEBHOOK_ID], values[DELIVERY_ID]), _build_delivery)
 
 

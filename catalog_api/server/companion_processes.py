@@ -159,7 +159,7 @@ class Companions:
         for process in self._processes:
             try:
                 process.check(now)
-            except OSError as error:  # the system gives no process; the others must be checked all the same
+            except OSError as error:  # the system gives no process; the others must still be checked
                 process.record_failure(error, now)
 
     def stop(self) -> None:

@@ -48,13 +48,13 @@ class Limits:
     head_bytes: int = 64 * 1024
     head_fields: int = 100
     body_seconds: float = 10.0
-    """After so long a body must have arrived, or have kept `bytes_per_second` since."""
+    """Time within which a body must arrive. A later one must keep `bytes_per_second`."""
     read_seconds: float = 20.0
-    """After so long a client must have read `bytes_per_second` of the answer that waits for it."""
+    """Time after which a client must have read `bytes_per_second` of the waiting answer."""
     bytes_per_second: int = 4 * 1024
     """The minimum rate, in both directions."""
     linger_seconds: float = 5.0
-    """For so long the rest of a body is discarded after its request was answered, so that the client gets to read the answer."""
+    """Time for which the rest of a body is discarded after its request was answered, so that the client can read the answer."""
     idle_seconds: float = 65.0
     """Load balancers keep connections for 60 seconds. A server that keeps them longer never closes one that a request is under way to."""
     connections: int = 4096

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from catalog_api.server.request_statistics import WorkerReport
 
 SILENT_AFTER_SECONDS = 10.0
-"""A worker that wrote no report for so long has ended or hangs. Its counts stay in the metrics, its state does not."""
+"""Time without a report after which a worker has ended or hangs. Its counts stay in the metrics, its state does not."""
 
 
 class WorkerMetrics(Collector):

@@ -36,7 +36,7 @@ from catalog_store.log import log_json
 log = structlog.get_logger("catalog_api")
 
 _SILENT_SECONDS = 30
-"""A worker that does not answer the supervisor for so long is replaced. No question takes as long: its deadline is 5 s."""
+"""Time without an answer to the supervisor after which a worker is replaced. A question takes less: its deadline is 5 s."""
 
 _WEBHOOKS_STOP_SECONDS = 20.0
 """A delivery under way may take fifteen."""

@@ -9,7 +9,7 @@ FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 30.0
 """The delay before the second restart in a row, and the bound up to which it doubles."""
 STEADY_SECONDS = 10.0
-"""A process that ran so long died of something new. One that cannot work at all dies within its imports, which take seconds."""
+"""Time after which the death of a process counts as a new fault. A process that cannot work dies in its imports, within seconds."""
 
 
 class RestartBackoff:

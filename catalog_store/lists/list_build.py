@@ -123,7 +123,7 @@ def _write_order(folder: Path, kind: str, ids: NDArray[np.integer], stamps: NDAr
 
 def _read_genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
     parents = dict(read_table(TABLES["genre"], tables["genre"]).select("genre_id", "parent_id").iter_rows())
-    # Id 0 is no genre, so it marks the end of the climb.
+    # Id 0 is not a genre, so it marks the end of the climb.
     above = np.array([parents.get(genre) or 0 for genre in range(max(parents, default=0) + 1)], dtype=np.int64)
     for recordings, genres in _read_batches(tables, "recording_genre", "recording_id", "genre_id"):
         ranks, nodes = track_ranks[recordings], genres

@@ -35,7 +35,7 @@ ACCOMPANIMENT = (
     r"^(?:(?:his|her|their)(?:[a-z]*)(?:orch|orchestra|band|boys|girls|trio|quartet|quintet|sextet|combo|ensemble|chorus|choir|friends|musicians|group|stars)"
     r"|(?:all)?(?:friends|guests|others|company|co|more|orch|orchestra|chorus|choir|band|orchester|orquesta|orchestre|the))$"
 )
-"""Behind a separator these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Matched against keys without spaces."""
+"""Behind a separator these are not artists: `Glenn Miller & His Orchestra`, `A & Friends`. Matched against keys without spaces."""
 
 _SEPARATOR_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring", "starring"})
 """A field without signs and without one of these words has no separator."""

@@ -55,7 +55,7 @@ _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
 
 SHORTEST_STEM = 4
-"""In letters, of a song behind a leading bracket: `(Can't) Go` is no `Go`."""
+"""In letters, of a song behind a leading bracket: `(Can't) Go` is not `Go`."""
 
 
 class TitleKeys(NamedTuple):

@@ -1,7 +1,7 @@
 """The tags of a version note: `tiesto extended remix` -> extended, remix:tiesto; `2011 remaster` -> the note =remaster:2011.
 
 A note is read from left to right in phrases of `version_words`. Other words are a name before a version word, or a place behind one. If
-they are neither, the text is no version note and the result is None. The words themselves belong in `version_words`, brackets in
+they are neither, the text is not a version note and the result is None. The words themselves belong in `version_words`, brackets in
 `segments`.
 """
 

@@ -2,7 +2,7 @@
 
 It comes from the Parquet tables of a snapshot, not from the serving files: a question for people, a second or so at a million recordings. A
 snapshot without the tables of linkage answers with what it has. Text for readers belongs in pipeline/explain.py. The original values of
-dumps are not available: staging is no part of a snapshot.
+dumps are not available: staging is not part of a snapshot.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def find_recording(tables: Path, key: str) -> Found | None:
         return _find_by_external_id(tables, platform, external_id)
     isrc = normalise_isrc(key)
     if isrc is None:
-        raise ValueError(f"{key!r} is no track id, no ISRC and no <platform>:<id> with one of {', '.join(LINK_SOURCES)}")
+        raise ValueError(f"{key!r} is not a track id, an ISRC or <platform>:<id> with one of {', '.join(LINK_SOURCES)}")
     found = _read_rows(tables, "recording_isrc", pl.col("isrc") == isrc)
     return Found(found["recording_id"].item()) if found.height else None
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = "place_numbers"
 DISC_BITS, TRACK_BITS = 6, 10
-"""Bits of a spot. No real release has more discs or tracks; a release that claims more is no evidence."""
+"""Bits of a spot. No real release has more discs or tracks; a release that claims more is not evidence."""
 _CODE = b"".join(Path(module).read_bytes() for module in (__file__, numbers.__file__))
 _MADE_BY = blake2b(pl.__version__.encode() + _CODE, digest_size=4).hexdigest()
 

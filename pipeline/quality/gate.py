@@ -151,7 +151,7 @@ def _iterate_falls(topic: str, now: Figures, before: Figures, limits: Limits, fl
     # Another night of a small world may lie three standard errors lower by chance. The golden pairs are fixed, so they get no such slack.
     for name, floor in zip(("precision", "recall"), floors, strict=True):
         value, was = now[topic, name], before.get((topic, name), 0.0)
-        # Three standard errors of a share `was` over so many pairs (binomial distribution).
+        # Three standard errors of a share `was` over this many pairs (binomial distribution).
         chance = 3 * sqrt(was * (1 - was) / before[topic, "true_pairs"]) if before.get((topic, "true_pairs")) else 0.0
         if value < floor - ROUNDING:
             yield f"{topic} {name} {value:.4f} is below {floor:.4f}"
@@ -196,7 +196,7 @@ def _judge_twice(now: Figures, limits: Limits) -> Verdict:
         passed=False,
         message=f"{found:,.0f} recordings hold two tracks of one release without a common code, at most {limits.twice:.2%} may. Linkage "
         "parts such tracks: undo the change of its rules (pipeline/linkage/release_mates.py), or confirm the pairs in the overrides; to "
-        "publish all the same, build once with CATALOG_LARGEST_TWICE=1",
+        "publish anyway, build once with CATALOG_LARGEST_TWICE=1",
     )
 
 

@@ -69,5 +69,5 @@ def decode_message(packet: bytes) -> _Answer:
     # The decoder checks tags, lengths and patterns: it raises before any of the content is used.
     message = _DECODER.decode(packet)
     if isinstance(message, Samples) and len(message.samples) % 2:
-        raise ValueError(f"{len(message.samples)} bytes are no whole samples of two bytes")
+        raise ValueError(f"{len(message.samples)} bytes are not whole samples of two bytes")
     return message

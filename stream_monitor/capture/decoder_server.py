@@ -107,7 +107,7 @@ def warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * 3))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs, suppress(CaptureError):  # the rest at the end is no whole link
+    with ours, theirs, suppress(CaptureError):  # the rest at the end is not a whole link
         for piece in decode_sound(_FixedBytes(file.getvalue())):
             _send(ours, Samples(piece[:MOST_SAMPLES].astype("<i2").tobytes()))
             theirs.recv(LONGEST_MESSAGE)

@@ -51,7 +51,7 @@ log = structlog.get_logger("stream_monitor")
 LIMITS: Final = Limits(cpu_seconds=3600, memory_bytes=128 * MEGABYTE)
 """Limits of one stream's process. A second of sound takes 2 ms: an hour of CPU lasts three weeks, then the stream reconnects."""
 SLOWEST_SECONDS: Final = 20.0
-"""A process may be busy so much longer than its sound lasts. On a full core it falls behind a little, on a crafted stream for good."""
+"""Seconds by which the work of a process may exceed the length of its sound. A full core delays it a little, a crafted stream for good."""
 MOST_SILENT_BYTES: Final = 4 * MEGABYTE
 """Bytes for a process without sound: more than feed.py ever tries."""
 _TRIES: Final = 3

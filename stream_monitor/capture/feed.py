@@ -122,7 +122,7 @@ def _detect_adts(head: bytes) -> str | None:
             if length <= 7:  # noqa: PLR2004 -- no longer than its header
                 break
             place, frames = place + length, frames + 1
-        if frames == 3:  # noqa: PLR2004 -- three in a row are no chance
+        if frames == 3:  # noqa: PLR2004 -- three in a row are not chance
             return "aac"
         at = head.find(b"\xff", at + 1)
     return None
@@ -137,4 +137,4 @@ def _explain_format(head: bytes) -> str:
         return "this is Flash video (FLV), not an audio stream"
     if head[:1] == b"G" and head[188:189] == b"G":
         return "this is an MPEG transport stream; give the address of an MP3, AAC, Ogg, Opus or FLAC stream instead"
-    return f"this is no MP3, AAC, Ogg, Opus, FLAC or WAV stream; it begins with {head[:24]!r}"
+    return f"this is not an MP3, AAC, Ogg, Opus, FLAC or WAV stream; it begins with {head[:24]!r}"

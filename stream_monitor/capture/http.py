@@ -187,7 +187,7 @@ def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
     lines = received[: end[0]].splitlines()
     status = _STATUS.match(lines[0]) if lines else None
     if status is None:
-        raise LastingCaptureError(f"{authority} is no radio or web server: it answered {received[:40]!r}")
+        raise LastingCaptureError(f"{authority} is not a radio or web server: it answered {received[:40]!r}")
     fields = (line.decode("latin-1").partition(":") for line in lines[1:])
     headers = {name.strip().lower(): value.strip() for name, _, value in fields}
     return Head(int(status[1]), (status[2] or b"").decode("latin-1").strip(), headers), received[end[1] :]

@@ -63,7 +63,7 @@ def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(ac
 
 @pytest.mark.parametrize(
     ("address", "message"),
-    [("not a url", "no database URL"), ("sqlite://", "in memory"), ("sqlite:///:memory:", "in memory"), ("mysql://h/d", "'mysql'")],
+    [("not a url", "not a database URL"), ("sqlite://", "in memory"), ("sqlite:///:memory:", "in memory"), ("mysql://h/d", "'mysql'")],
 )
 def test_addresses_that_cannot_hold_accounts_are_refused(address: str, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):

@@ -186,7 +186,7 @@ def test_a_current_that_is_a_folder_is_refused_before_anything_is_written(small:
     (root / "current").unlink()
     shutil.copytree(root / "snapshots" / "c", root / "current")
     for act in (lambda: prune(root, 1), lambda: publish_next(small, root), lambda: rollback(root, "a")):
-        with pytest.raises(NoSnapshotError, match="is no link, so it cannot be switched: move it away"):
+        with pytest.raises(NoSnapshotError, match="is not a link, so it cannot be switched: move it away"):
             act()
     assert folders(root) == ["a", "b", "c"]
 

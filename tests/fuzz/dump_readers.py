@@ -39,7 +39,7 @@ class FuzzedFile:
     others: dict[str, bytes] = field(default_factory=dict)
 
     def stage(self, content: bytes) -> None:
-        """Stage the dump; what is no fault of the dump is raised as the error that it was."""
+        """Stage the dump; what is not a fault of the dump is raised as the error that it was."""
         place = Path(tempfile.mkdtemp(dir=_SCRATCH if _SCRATCH.is_dir() else None))
         try:
             for name, data in {**self.others, self.name: content}.items():

@@ -138,7 +138,7 @@ def judge(answer: Answer, operation: Route | None, *also: int) -> None:
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     if answer.status >= 400:
         if media_type != PROBLEM_TYPE:
-            raise FaultError(f"a refusal that is no problem document: {answer}")
+            raise FaultError(f"a refusal that is not a problem document: {answer}")
         problem = msgspec.json.decode(answer.body, type=Problem)
         if answer.status >= 500 and problem.code not in _TIMELY:
             raise FaultError(f"the service failed: {answer}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 DANCE = {"House", "Techno", "Trance", "DnB", "Dubstep", "Breakbeat", "Garage", "Hardstyle", "Hardcore"}
 MIXED_PARENTS: dict[str, set[str]] = {"Folk, World, & Country": {"Folk", "World", "Country"}, "Non-Music": set()}
-"""Parents of the closed lists that are no genre of the tree themselves."""
+"""Parents of the closed lists that are not genres of the tree themselves."""
 
 
 class Asked(NamedTuple):

@@ -65,4 +65,4 @@ def test_the_command_appends_to_the_list_of_its_folder(tmp_path: Path, capsys: p
     assert "zork\tRock\n" in (tmp_path / LOCK).read_text(encoding="utf-8")
     (tmp_path / LOCK).write_text("broken line\n", encoding="utf-8")
     assert main(["--rules", str(tmp_path), "lock"]) == 1
-    assert "ids.lock:1: 'broken line' is no `id<tab>meaning`" in capsys.readouterr().err
+    assert "ids.lock:1: 'broken line' is not an `id<tab>meaning`" in capsys.readouterr().err

@@ -19,8 +19,8 @@ NO_NAMES = [
 ]
 REFUSED = {
     "four decimal numbers": [f"http://{host}/" for host in NUMBERS],
-    "no host name": [f"http://{host}/" for host in NO_NAMES],
-    "no IPv6": [f"http://{host}/" for host in ("[::ffff:127.0.0.1.1]", "[1:2]", "[:::]", "[12345::]", "[127.0.0.1]")],
+    "not a host name": [f"http://{host}/" for host in NO_NAMES],
+    "not an IPv6": [f"http://{host}/" for host in ("[::ffff:127.0.0.1.1]", "[1:2]", "[:::]", "[12345::]", "[127.0.0.1]")],
     "user name": [
         *("http://u@h/", "http://u:p@h/", "http://@h/", "http://good.example@127.0.0.1/", "http://good.example:80@127.0.0.1/"),
         "http://good.example\\@127.0.0.1/",

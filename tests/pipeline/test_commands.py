@@ -40,7 +40,7 @@ def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
     told = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
-    assert told.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is no folder): name another")
+    assert told.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is not a folder): name another")
     assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
 
 
@@ -60,7 +60,7 @@ def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
 )
 def test_catalog_that_is_no_folder_is_named_with_what_is_expected(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "file").write_text("")
-    expected = f"error: no catalog at {tmp_path / 'file'}: it is no folder; --catalog takes the folder that `build` was given\n"
+    expected = f"error: no catalog at {tmp_path / 'file'}: it is not a folder; --catalog takes the folder that `build` was given\n"
     assert refused(*command, "--catalog", tmp_path / "file") == expected
 
 

@@ -39,7 +39,7 @@ def xml_releases(path: Path) -> Iterator[etree._Element]:
 
 
 def real_tracks(release: etree._Element) -> int:
-    """Return the tracks that are no headings and no suites: those with a position or a duration and no tracks below."""
+    """Return the tracks that are neither headings nor suites: those with a position or a duration and no tracks below."""
     return sum(
         1
         for track in release.iter("track")

@@ -244,6 +244,6 @@ def test_writer_writes_each_stream_under_its_lease_and_loses_no_others(accounts:
 def test_command_prints_the_error(tmp_path: Path) -> None:
     arguments = ("stream_monitor", "--catalog", tmp_path, "--matcher-socket", tmp_path / "socket", "--accounts")
     wrong = run_module(*arguments, "mysql://host/name", check=False)
-    assert (wrong.returncode, "no database for accounts" in wrong.stderr) == (1, True)
+    assert (wrong.returncode, "not a database for accounts" in wrong.stderr) == (1, True)
     away = run_module(*arguments, f"postgresql://nobody@/none?host={tmp_path}", check=False)
     assert (away.returncode, "does not answer" in away.stderr) == (3, True)

@@ -210,7 +210,7 @@ def test_endpoint_of_a_dead_deliverer_is_claimed_when_its_lease_ends(accounts: A
         deliver(accounts)
         assert receiver.received == []
         clock.now += LEASE + timedelta(seconds=1)
-        assert queue.find_next("dies", endpoint_id) is None, "a lease that ended is no licence"
+        assert queue.find_next("dies", endpoint_id) is None, "a lease that ended is not a licence"
         deliver(accounts)
     [one] = receiver.received
     assert one.event_id == lost.event_id

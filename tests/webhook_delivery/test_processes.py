@@ -155,7 +155,7 @@ def test_deliverer_run_once_sends_due_messages_and_ends(on_sqlite: Accounts, tmp
 @pytest.mark.parametrize(
     ("url", "variable", "value", "code", "said"),
     [
-        ("mysql://x", ALLOW_VARIABLE, "", 1, "'mysql' is no database"),
+        ("mysql://x", ALLOW_VARIABLE, "", 1, "'mysql' is not a database"),
         ("sqlite:///", ALLOW_VARIABLE, "10.0.0.0/8", 1, "'10.0.0.0/8'"),
         ("sqlite:///", KEYS_VARIABLE, "hush", 1, KEYS_VARIABLE),
         ("postgresql://me@127.0.0.1:1/accounts", ALLOW_VARIABLE, "", 3, "does not answer"),

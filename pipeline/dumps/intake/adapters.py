@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAY_BE_EMPTY = (SUGGESTIONS, FINGERPRINTS)
-"""Platforms whose dump may have no rows: a day without suggestions or fingerprints is no fault."""
+"""Platforms whose dump may have no rows: a day without suggestions or fingerprints is not a fault."""
 
 
 MAIN_TABLES = {**dict.fromkeys(CATALOG_PLATFORMS, "source_recording"), WORKS: "source_work"}

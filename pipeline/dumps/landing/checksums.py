@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 8 * 1024 * 1024
 LARGEST_LIST_BYTES = 16 * 1024 * 1024
-"""About 200,000 lines. A larger file of such a name is no list of checksums."""
+"""About 200,000 lines. A larger file of such a name is not a list of checksums."""
 
 _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 _KIND = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"

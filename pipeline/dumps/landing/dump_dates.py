@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[-T_]?\d{2}[-:]?\d{2}[-
 
 _NUMBER = re.compile(r"\d+")
 _FIRST_YEAR = "2000"
-"""Earliest year of a dump. Digits that read as an earlier date are no date."""
+"""Earliest year of a dump. Digits that read as an earlier date are not a date."""
 
 
 def find_date(name: str) -> str | None:
@@ -29,7 +29,7 @@ def _find_last_date(name: str) -> tuple[re.Match[str], str] | None:
     for match in reversed(list(_TOKEN.finditer(name))):
         try:
             return match, date(int(match[1]), int(match[2]), int(match[3])).isoformat()
-        # Eight digits that are no date, such as a sender id or a release number.
+        # Eight digits that are not a date, such as a sender id or a release number.
         except ValueError:
             continue
     return None
@@ -51,7 +51,7 @@ def find_superseded(names: Iterable[str]) -> list[str]:
         if place is None:
             continue
         match, day = _find_last_date(parts[place]) or (None, "")
-        # Without its date the name is the same for all versions. Part numbers go only from files, because a folder `disc2` is no part.
+        # Without its date the name is the same for all versions. Part numbers go only from files, because a folder `disc2` is not a part.
         called = parts[place][: match.start()] + "*" + parts[place][match.end() :] if match else parts[place]
         series = "/".join([*parts[:place], _NUMBER.sub("", called) if place == len(parts) - 1 else called + "/"])
         dated[name] = series, day

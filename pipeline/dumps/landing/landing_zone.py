@@ -190,7 +190,7 @@ def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Pa
         folder for folder in list_landed_dumps(zone)[:-keep] if folder != good and (through is None or read_landed_date(folder) <= through)
     ]
     for folder in doomed:
-        # The note goes first: without it a half deleted folder is no landed dump, and the next landing removes it.
+        # The note goes first: without it a half deleted folder is not a landed dump, and the next landing removes it.
         _name_note(folder, "landed").unlink()
         _name_note(folder, "broken").unlink(missing_ok=True)
         flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
@@ -224,7 +224,7 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     if dump.strays:
         report(
             f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: "
-            f"{_list_names(dump.strays)}; put them into the folder of their date, or say `dated: true` if they are no part of it, "
+            f"{_list_names(dump.strays)}; put them into the folder of their date, or say `dated: true` if they are not part of it, "
             "`dated: false` if they are it"
         )
     return landing

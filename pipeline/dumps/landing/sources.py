@@ -120,7 +120,9 @@ def find_sources_below(dumps: Path) -> dict[str, Source]:
     # Linked and not copied: the folder is on this machine, and a copy would need its room again.
     found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
     if not dumps.is_dir():
-        raise SourcesError(f"{dumps}: {'it is no folder' if dumps.exists() else 'there is no such folder'}; name one with dumps below it")
+        raise SourcesError(
+            f"{dumps}: {'it is not a folder' if dumps.exists() else 'there is no such folder'}; name one with dumps below it"
+        )
     if not found:
         raise SourcesError(f"{dumps}: no folder named after a platform ({', '.join(INPUTS)}) below it")
     return found

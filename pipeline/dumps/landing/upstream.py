@@ -229,13 +229,13 @@ def require_folder(path: str) -> None:
     except OSError as error:
         raise DumpError(f"{path}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
     if not stat.S_ISDIR(found.st_mode):
-        raise DumpError("nothing there: it is no folder")
+        raise DumpError("nothing there: it is not a folder")
     for _ in os.walk(path, onerror=_refuse_folder):
         pass  # fsspec passes over folders that it cannot list
 
 
 def _refuse_folder(error: OSError) -> None:
-    """Raise DumpError for a folder that cannot be read, because it may hold the newest dump. One that has vanished is no error."""
+    """Raise DumpError for a folder that cannot be read, because it may hold the newest dump. One that has vanished is not an error."""
     if isinstance(error, FileNotFoundError):
         return
     raise DumpError(f"{error.filename}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
@@ -308,7 +308,7 @@ def _build_local_file(name: str, path: str, checksums: Mapping[str, str], lines:
     except OSError as error:
         raise DumpError(f"{path}: cannot be read ({error.strerror}); is it a link that leads nowhere?") from error
     if not stat.S_ISREG(found.st_mode):
-        raise DumpError(f"{path}: is no regular file; take it out of the folder, or choose others with `files:`")
+        raise DumpError(f"{path}: is not a regular file; take it out of the folder, or choose others with `files:`")
     if not os.access(path, os.R_OK, effective_ids=True):
         raise DumpError(f"{path}: cannot be read (Permission denied): give the user that builds the right to read it")
     validators = (f"mtime_ns={found.st_mtime_ns}", f"inode={found.st_ino}")

@@ -136,7 +136,7 @@ def detect_packing(path: Path) -> str:
     """
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
-    # A tar begins with names and zeros, which are no text: its magic is at byte 257.
+    # A tar begins with names and zeros, which are not text: its magic is at byte 257.
     found = next((packing for packing, beginning in _BEGINNINGS.items() if beginning.match(head)), None)
     return found or ("plain" if _is_text(head) or head[_TAR] == b"ustar" else _FORMATS.get(path.suffix.lower(), "plain"))
 

@@ -37,8 +37,8 @@ def read_copy_text(
     """Yield the rows of one table in file order.
 
     `columns` names all columns of the file in order with their types (integers, String, Boolean); only `wanted` ones are parsed. A line
-    with another number of cells, with bytes that are no UTF-8 or with a cell that does not fit its type is left out and stands in `faults`.
-    DumpError naming `source` when the stream is no table at all. Memory is bounded by `block_bytes`, not by the file.
+    with another number of cells, with bytes that are not UTF-8 or with a cell that does not fit its type goes to `faults`.
+    DumpError naming `source` when the stream is not a table at all. Memory is bounded by `block_bytes`, not by the file.
     """
     # COPY ends every row with a line feed, so a last line without one is a cut.
     for block in read_rows(stream, len(columns), source, is_ended=True, block_bytes=block_bytes):
@@ -53,7 +53,7 @@ def _parse(block: RowBlock, columns: Mapping[str, pl.DataType], wanted: Sequence
         frame = _read_frame(block, {name: pl.String() if dtype == pl.Boolean else dtype for name, dtype in columns.items()}, wanted)
         faults = block.faults
     except pl.exceptions.ComputeError:
-        # A cell that is no number: read as text, cast leniently, and leave out the rows where that lost something.
+        # A cell that is not a number: read as text, cast leniently, and leave out the rows where that lost something.
         frame, unfit = _cast(_read_frame(block, dict.fromkeys(columns, pl.String()), wanted), columns)
         faults = pl.concat([block.faults, unfit]).sort("line")
     texts = [name for name in wanted if columns[name] == pl.String]

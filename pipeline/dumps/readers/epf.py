@@ -6,7 +6,7 @@ A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#expo
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
 and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few
 are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number. A byte order mark, and `\r` before the `\n`
-behind a record, are no part of the data: `\x02` stands nowhere else, so nothing is guessed.
+behind a record, are not part of the data: `\x02` stands nowhere else, so nothing is guessed.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def split_document(document: bytes | memoryview, members: Sequence[str] = ()) ->
 
 
 def _select_deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> list[str]:
-    """Return `members` without those of which a deeper one exists: with `tracks.items`, the envelope in `tracks` is no record."""
+    """Return `members` without those of which a deeper one exists: with `tracks.items`, the envelope in `tracks` is not a record."""
     there = [member for member in members if next(_find_values(fields, member.split(".")), None) is not None]
     return [member for member in there if not any(other.startswith(f"{member}.") for other in there)]
 

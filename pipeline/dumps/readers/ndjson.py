@@ -85,7 +85,7 @@ def read_json_blocks(
     """Yield the JSON records of a file in order, with `columns` (name -> DuckDB type; scalars VARCHAR, polymorphic fields JSON).
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
-    `json_documents`), `census` counts the members of records. Absent fields are null. A record that is no JSON object is in `broken`; a
+    `json_documents`), `census` counts the members of records. Absent fields are null. A record that is not a JSON object is in `broken`; a
     list, object or text that stands where another should is left out of its record and is in `misfits`. DumpError when the file is
     missing, empty, cut off inside its compression, or holds no records at all.
     """
@@ -267,7 +267,7 @@ class _Reader:
             found = split_document(raw, self.layout.members)
             records = [to_one_line(raw)] if found is None else found
         except msgspec.DecodeError as error:
-            raise DumpError(f"{self.path}: is no JSON document ({error}); fetch the file again and compare its checksum") from error
+            raise DumpError(f"{self.path}: is not a JSON document ({error}); fetch the file again and compare its checksum") from error
         self.of_document = records[:SAMPLED_LINES]
         named = Records([(f"record {number}", record) for number, record in enumerate(records, start=1)])
         with closing(BlockReader(self.layout, self.source_file)) as reader:

@@ -136,7 +136,7 @@ class BlockReader:
         return BlockContent(empty, pl.DataFrame(broken, schema=BROKEN_SCHEMA, orient="row"))
 
     def read_again(self, records: Records) -> BlockContent:
-        """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
+        """Read records of which at least one may be broken; DumpError when the share of misfits shows that the layout is another one."""
         texts = [text for _, text in records.named]
         # DuckDB without strictness skips nothing: it makes rows of nulls, so rows and records stay aligned.
         lenient = self._parse(b"\n".join(texts), strict=False)

@@ -150,7 +150,7 @@ def _find_line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[N
 
 
 def _find_first_text(buffer: bytearray, start: int, end: int) -> bytes:
-    """Return the first byte from `start` on that is no blank: a line end for a blank line, nothing when the step ends before."""
+    """Return the first byte from `start` on that is not blank: a line end for a blank line, nothing when the step ends before."""
     for length in (64, end):
         text = bytes(buffer[start : min(start + length, end)]).lstrip(b" \t\r")
         if text:

@@ -66,7 +66,7 @@ class Shape:
         return True
 
     def mend(self, text: str) -> Mended | None:
-        """Return the record without fields that do not fit; None when the line is no JSON object or names a field twice.
+        """Return the record without fields that do not fit; None when the line is not a JSON object or names a field twice.
 
         A single value where a list is expected becomes a list of one, and a list of one becomes its value where one is expected. Raw
         control characters, which JSON forbids in texts, are kept; lone surrogates become U+FFFD.

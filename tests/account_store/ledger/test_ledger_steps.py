@@ -337,7 +337,7 @@ def test_closed_queue_ends_the_writer_after_what_came_before(subject: Writer) ->
     subject._queue.put(None)
     assert subject._fill_batch(0) is False
     assert [len(operations) for operations, _ in subject._batch] == [3]
-    assert subject._fill_batch(0) is True, "an empty queue is no closed one"
+    assert subject._fill_batch(0) is True, "an empty queue is not a closed one"
 
 
 def test_results_are_delivered_to_each_submission_in_order(caplog: pytest.LogCaptureFixture, subject: Writer) -> None:

@@ -30,7 +30,7 @@ def test_endpoint_keeps_the_values_of_its_creation(accounts: Accounts, clock: Ha
     assert (one.created_at, one.is_enabled, one.disabled_reason, one.failing_since) == (clock.now, True, None, None)
     secret = base64.b64decode(made.secret.removeprefix("whsec_"), validate=True)
     assert len(secret) == 32
-    assert made.secret not in repr(made), "what is printed by mistake is no secret"
+    assert made.secret not in repr(made), "what is printed by mistake is not a secret"
 
 
 def test_every_secret_differs(accounts: Accounts) -> None:

@@ -261,7 +261,7 @@ def test_no_worker_outlives_a_killed_server_and_a_quiet_server_logs_no_requests(
         (["--catalog", "nowhere"], "no published catalog"),
         (["--settings", "nowhere.toml"], "cannot be read"),
         (["--workers", "0"], "workers"),
-        (["--accounts", "mysql://x/y"], "no database for accounts"),
+        (["--accounts", "mysql://x/y"], "not a database for accounts"),
     ],
 )
 def test_start_that_fails_prints_one_line(place: Path, arguments: list[str], said: str) -> None:

@@ -137,7 +137,7 @@ def test_unknown_key_is_not_found(handmade: Path, key: str) -> None:
 
 @pytest.mark.parametrize("key", ["", "song", "myspace:1"])
 def test_text_that_is_no_key_is_refused(handmade: Path, key: str) -> None:
-    with pytest.raises(ValueError, match="no track id"):
+    with pytest.raises(ValueError, match="not a track id"):
         find_recording(handmade, key)
 
 

@@ -102,7 +102,7 @@ OTHER = {
     "web page": b"\n<!DOCTYPE html><html><body>Listen live!</body></html>" * 50,
     "Flash video": b"FLV\x01" + bytes(5000),
     "transport stream": (b"G" + bytes(187)) * 100,
-    "no MP3, AAC": np.random.default_rng(1).bytes(100_000),
+    "not an MP3, AAC": np.random.default_rng(1).bytes(100_000),
 }
 
 

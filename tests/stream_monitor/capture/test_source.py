@@ -118,7 +118,7 @@ REFUSALS = {
     "asks for a password": (b"HTTP/1.0 401 Unauthorized\r\n\r\n", True),
     "answered 503 Busy": (b"HTTP/1.0 503 Busy\r\n\r\n", False),
     "redirects": (b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n", True),
-    "no radio or web server": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", True),
+    "not a radio or web server": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", True),
     "hung up": (b"HTTP/1.0 200 OK\r\nContent-", False),
     "HLS playlist": (ok("application/vnd.apple.mpegurl") + b"#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:6,\nseg1.aac\n", True),
     "names no address": (ok("audio/x-scpls") + b"[playlist]\nNumberOfEntries=0\n", True),

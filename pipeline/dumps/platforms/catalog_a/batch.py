@@ -58,7 +58,7 @@ def select_sound_records(
 ) -> pl.DataFrame:
     """Return the records that can be staged, with `owner` (number in the block) and `place`. Rejects the others and counts all.
 
-    A record must have an id (once in the block) and a name; a no-break space is no name.
+    A record must have an id (once in the block) and a name; a no-break space is not a name.
     """
     batch.read[entity] = frame.height + len(extraction.broken)
     record_id = pl.col(id_column).str.strip_chars()

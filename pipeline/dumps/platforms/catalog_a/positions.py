@@ -53,7 +53,7 @@ def is_video_position(position: pl.Expr) -> pl.Expr:
 
 
 def resolve_positions(text: str, positions: Mapping[str, int]) -> tuple[list[int], list[str]]:
-    """Return the numbers of the positions in a list such as `A1 to A3, B2`, and the parts that are no position.
+    """Return the numbers of the positions in a list such as `A1 to A3, B2`, and the parts that are not positions.
 
     `positions`: lower-case position -> number, in document order.
     """

@@ -111,7 +111,7 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
 def _has_lost_date_part() -> pl.Expr:
     """Return whether `parse_date` could not take a delivered year, month or day. Zeros mean unknown."""
     raw, precision = pl.col("released").str.strip_chars(), pl.col("release_date_precision")
-    # `1999-00-00` says that month and day are unknown, which is no fault. `1999-13-00` has a month that no year has.
+    # `1999-00-00` says that month and day are unknown, which is not a fault. `1999-13-00` has a month that no year has.
     no_year = precision.is_null() & ~raw.str.contains(r"^[0\-]*$")
     no_month = (precision == "year") & raw.str.contains(r"^\d{4}\D0*[1-9]")
     no_day = precision.is_in(["year", "month"]) & raw.str.contains(r"^\d{4}\D\d{1,2}\D0*[1-9]")

@@ -61,7 +61,7 @@ def _select_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
 
     The heading of a sub track is the title of its index row, which names the work. That of any other track is the last heading above it.
     """
-    # The dump does not mark headings. A sub track may lack position and duration and is a track all the same.
+    # The dump does not mark headings. A sub track may lack position and duration, and is still a track.
     is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
     what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
     rows = rows.with_columns(pl.col("position", "duration").str.strip_chars()).with_columns(what=what)

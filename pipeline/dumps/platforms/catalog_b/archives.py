@@ -74,7 +74,7 @@ class Metadata:
         """Raise DumpError when a metadata file is missing: without it archives of two exports look alike."""
         missing = [name for name in self.known if name not in self.values]
         if missing:
-            raise DumpError(f"{self.source}: {' and '.join(missing)} missing; this is no complete export, fetch it again")
+            raise DumpError(f"{self.source}: {' and '.join(missing)} missing; this is not a complete export, fetch it again")
 
 
 def find_delivery(dump: Path) -> Delivery | None:

@@ -1,7 +1,7 @@
 """URLs of platform pages: platform key, id and kind of thing, by a list of rules per site.
 
 The canonical forms that the source writes today and the older ones that it still holds are read. Add a form when one is met; a URL that no
-rule knows (playlists, users, charts, short links, other sites) is no error and parses to nulls.
+rule knows (playlists, users, charts, short links, other sites) is not an error and parses to nulls.
 """
 
 from __future__ import annotations

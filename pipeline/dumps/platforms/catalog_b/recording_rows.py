@@ -102,7 +102,7 @@ def _read_isrcs(relations: Relations) -> pl.DataFrame:
         ORDER BY i.line
     """)
     rows = pl.concat([rows, read_isrc_lists(rows["value"])], how="horizontal")
-    # A code that several recordings share is no fault here: the source allows it, and linkage judges it.
+    # A code that several recordings share is not a fault here: the source allows it, and linkage judges it.
     bad = rows.filter(pl.col("_no_isrc").is_not_null() | (pl.col("_isrcs").list.len() == 0)).select("record_id", "value", line="isrc_line")
     relations.reject_rows(ENTITY, "isrc", "isrc", Reason.INVALID_ISRC, bad)
     return _build_sorted_lists(rows.explode("_isrcs", empty_as_null=False).rename({"_isrcs": "isrc"}), "isrc", "isrcs")

@@ -75,7 +75,7 @@ def _build_links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     return (
         rows.hstack(parse_urls(rows["url"]))
         .with_columns(entity_kind=pl.lit(kind))
-        # A link to the platform itself is no cross-link.
+        # A link to the platform itself is not a cross-link.
         .filter(pl.col("target_kind").is_in(kinds) & (pl.col("target_platform") != CATALOG_B))
         .select("line", "entity_kind", "entity_id", "target_platform", "target_id", "target_kind", "url")
     )

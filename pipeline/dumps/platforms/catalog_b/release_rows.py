@@ -110,7 +110,7 @@ def _stage_block(relations: Relations) -> None:
             LEFT JOIN track_total n ON n.release = r.id LEFT JOIN unofficial u ON r.status = u.id
         ORDER BY r.line
     """).with_columns(gtin=normalise_gtin_expr(pl.col("barcode")))
-    # An empty barcode says that the release has none; that is no fault.
+    # An empty barcode says that the release has none; that is not a fault.
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
     relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))
     relations.write(ENTITY, "release", _conform(records))

@@ -35,7 +35,7 @@ def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> No
         out.report(f"{source}: {done[table]:,} rows")
     out.use(*delivery.files)
     out.expect_tables("tables", done, MEMBERS)
-    # The exporter leaves out tables without rows, so an absent table is no error by itself.
+    # The exporter leaves out tables without rows, so an absent table alone is not an error.
     empty = [table for table in REQUIRED if not done.get(table)]
     if empty:
         raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; every export has rows there: fetch it again")

@@ -65,7 +65,7 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         out.count_read(stream.table, block.rows)
         out.write_rejects(block.build_rejects(stream.table))
         rows = stream.values(block.frame)
-        # Within the day only: across days a later row of an id replaces the earlier one, which is no fault.
+        # Within the day only: across days a later row of an id replaces the earlier one, which is not a fault.
         rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
         kept, rejected = split_rows(rows, stream.table, "id", stream.build_rules())
         out.write_rejects(rejected)

@@ -51,7 +51,7 @@ def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add releases. Those with no more than a name (items of a list) are parts."""
     kind = pl.col("type").struct.field("name").str.to_lowercase()
     artists = pl.col("artists").list.len()
-    # An EP of two tracks with six remixers is no compilation, so the tracks must be as many.
+    # An EP of two tracks with six remixers is not a compilation, so the tracks must be as many.
     many = (artists >= COMPILATION_ARTISTS) & (pl.col("track_count").cast(pl.Int64, strict=False).fill_null(artists) >= COMPILATION_ARTISTS)
     has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "label", "upc", "type", "track_count"))
     store.add(

@@ -118,7 +118,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
     """Stage the tracks of playlists. DumpError when a file lacks ids, titles or artists, or cannot be read.
 
     Rows that are shifted (a text where a number or a date belongs: an unquoted separator) are rejected. Each track is read once: an entry
-    that names it again is no record.
+    that names it again is not a record.
     """
     entries = scratch / "entries"
     entries.mkdir()

@@ -92,7 +92,7 @@ _ENTITIES = {
     "track_files": "source_recording",
 }
 _NO_TEXT = re.compile(r"^(STRUCT|MAP|UNION|BLOB|VARIANT|BIT)|\]$")
-"""Types of DuckDB whose cast to text is no text of the dump."""
+"""Types of DuckDB whose cast to text is not the text of the dump."""
 _SHOWN_CHARACTERS = 100
 _IGNORED = split_names("""
     rowid row_id fetched_at followers_total available_markets_rowid available_markets_row_id available_markets external_id_amgid
@@ -133,7 +133,7 @@ def list_expected_columns(table: str) -> Expected:
 
 
 def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out: StagingWriter) -> None:
-    """Stage the relational dump; DumpError when a required table or column is missing or a file is no Parquet file."""
+    """Stage the relational dump; DumpError when a required table or column is missing or a file is not a Parquet file."""
     missing = [name for name in REQUIRED_TABLES if name not in tables]
     if missing:
         raise DumpError(

@@ -151,7 +151,7 @@ def _write(database: Path, block: _Block) -> Path:
         try:
             rows = _fetch(connection.execute(sql, (block.first, block.last)), database, block)
         except sqlite3.OperationalError as error:
-            # A text that is no UTF-8. The second reading replaces its bytes, and `track_conforming` reports such a name.
+            # A text that is not UTF-8. The second reading replaces its bytes, and `track_conforming` reports such a name.
             if "decode" not in str(error):
                 raise
             connection.text_factory = lambda raw: raw.decode(errors="replace")

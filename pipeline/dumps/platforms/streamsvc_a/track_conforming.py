@@ -53,7 +53,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     """Stage one block of tracks, which the caller has counted as read; returns those that were not rejected."""
     entity = "source_recording"
     block = mark_later(block, duplicates)
-    # Local files come before missing ids: they have none, and that is no fault of the platform.
+    # Local files come before missing ids: they have none, and that is not a fault of the platform.
     local = RowRule(Reason.LOCAL_FILE, _is_true(pl.col("is_local")))
     block, rejects = split_rows(block, entity, "id", [local, *_build_identity_rules()])
     out.write_rejects(rejects)

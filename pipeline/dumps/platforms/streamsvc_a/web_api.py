@@ -251,7 +251,7 @@ def _stage_redirects(connection: duckdb.DuckDBPyConnection, redirects: pl.DataFr
     connection.register(
         "redirects", redirects.filter(nullify_blank("old_id").is_not_null()).unique("old_id", keep="first", maintain_order=True).to_arrow()
     )
-    # An id that has a track of its own in the dump is no redirect: the platform answered with a substitute for one market.
+    # An id that has a track of its own in the dump is not a redirect: the platform answered with a substitute for one market.
     alive = read_frame(connection, "SELECT old_id FROM redirects SEMI JOIN tracks ON tracks.id = redirects.old_id")
     connection.unregister("redirects")
     lasting = (

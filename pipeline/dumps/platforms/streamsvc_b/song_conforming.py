@@ -44,7 +44,7 @@ TEXTS = pl.List(pl.String)
 LONGEST_MS = 2**31 - 1
 LARGEST_SMALLINT = 2**15 - 1
 ROOT_GENRE = "Music"
-"""Root of the platform's genres, which is no genre itself."""
+"""Root of the platform's genres, which is not a genre itself."""
 SONG, ARTIST, MUSIC = "song", "artist", "music"
 TYPE_SUFFIX = r" - (Single|EP)$"
 """Suffixes that the platform's pages add to titles of singles and EPs."""
@@ -192,7 +192,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
 
 
 def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
-    """Stage genre words. The root and blank ones are left out, and the root is no parent."""
+    """Stage genre words. The root and blank ones are left out, and the root is not a parent."""
     word = nullify_blank("genre")
     out.write(
         "source_genre",

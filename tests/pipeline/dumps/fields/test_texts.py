@@ -16,7 +16,7 @@ SHOWN = [
     ("two\r\nlines\tand tabs \n", "two lines and tabs"),
     ("x\x7f", "x"),
     ("\x00", "\x00"),
-    (" spaces are no controls ", " spaces are no controls "),
+    (" spaces are not controls ", " spaces are not controls "),
     ("joined\u200dup, \u05d0\u200f", "joined\u200dup, \u05d0\u200f"),
     ("", ""),
     (None, None),

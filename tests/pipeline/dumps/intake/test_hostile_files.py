@@ -1,4 +1,4 @@
-"""Tests of dump folders with entries that are no files: pipes, devices, links to them.
+"""Tests of dump folders with entries that are not files: pipes, devices, links to them.
 
 Fetching and reading come to an end, and the night goes on.
 """

@@ -231,7 +231,7 @@ def test_link_to_a_folder_is_no_dump_file_and_a_pipe_is_reported(tmp_path: Path,
     (tmp_path / "up" / "latest").symlink_to("2026-09-01")
     assert local(tmp_path / "up", zone).folder == zone / "2026-09-01"
     os.mkfifo(folder / "pipe.csv")
-    assert "pipe.csv: is no regular file" in str(local(tmp_path / "up", zone).problem)
+    assert "pipe.csv: is not a regular file" in str(local(tmp_path / "up", zone).problem)
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ def test_missing_local_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path, told in (
         ("gone", "nothing there: there is no such folder"),
-        ("file", "nothing there: it is no folder"),
+        ("file", "nothing there: it is not a folder"),
         ("file/below", r"file/below: cannot be read \(Not a directory\): give the user"),
     ):
         with pytest.raises(DumpError, match=told):

@@ -70,7 +70,7 @@ def test_a_day_is_staged_with_unsigned_items_and_absent_keys_as_nulls(tmp_path: 
 
 @pytest.mark.parametrize(("day", "doubled"), [("2024-12-04", True), ("2024-12-05", False)])
 def test_titles_of_both_escapings_come_out_the_same(tmp_path: Path, day: str, doubled: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    titles = ['7" Edit \\ Live', "tab\there", 'ends in "', "\\\\server", "\\n is no line", "サマー"]
+    titles = ['7" Edit \\ Live', "tab\there", 'ends in "', "\\\\server", "\\n is not a line", "サマー"]
     rows: list[Row | str] = [{"id": number, "track": title} for number, title in enumerate(titles, start=1)]
     found = staged(write_day(tmp_path / "d", day, {"meta": rows}, doubled=doubled), tmp_path / "s")
     shown = [title.replace("\t", " ") for title in titles]

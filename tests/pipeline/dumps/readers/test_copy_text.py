@@ -47,7 +47,7 @@ def test_quotes_commas_and_control_bytes_are_letters() -> None:
     assert [row[2:4] for row in rows] == [('"', '7" Edit, "x'), ("'q", "#\x01")]
 
 
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)  # a busy machine is not a failure
 @given(
     st.lists(st.tuples(st.integers(0, 2**31 - 1), st.none() | st.text(), st.none() | st.text(), st.booleans()), max_size=12),
     st.integers(1, 90),

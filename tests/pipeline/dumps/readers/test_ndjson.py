@@ -248,7 +248,7 @@ def test_records_of_a_document_that_are_no_objects_are_broken(dump: Callable[...
 
 
 def test_a_broken_document_is_an_error_that_names_file_and_place(dump: Callable[..., list[Block]]) -> None:
-    with pytest.raises(DumpError, match=r"a.json: is no JSON document \(.*\)"):
+    with pytest.raises(DumpError, match=r"a.json: is not a JSON document \(.*\)"):
         dump(b'{\n "data": [{"id": 1},\n', "a.json", members=("data",))
 
 
