@@ -9,7 +9,16 @@ import re
 
 import polars as pl
 
-from catalog_store.name_keys.folding import compact, compact_expr, extract_words, extract_words_expr, fold, fold_expr
+from catalog_store.name_keys.folding import (
+    change_where,
+    compact,
+    compact_expr,
+    extract_words,
+    extract_words_expr,
+    fold,
+    fold_series,
+    map_texts,
+)
 
 _SUFFIX = r"(?:[ *]*\([0-9]{1,4}\))+[ *]*$|[ *]+$"
 _SINGER = r" ?[(\[]c\.?v\.?[:.][^)\]]*[)\]]?"
@@ -51,25 +60,18 @@ def build_folded_name_key(folded: str) -> str:
 
 
 def build_name_key_expr(name: pl.Expr) -> pl.Expr:
-    """Return the column form of `build_name_key`."""
-    folded = fold_expr(name)
-    return _select_first_filled(_build_key(folded), extract_words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
+    """Return the column form of `build_name_key`; nulls stay."""
+    return map_texts(name, lambda names: build_name_key_series(names, fold_series(names)))
 
 
 def build_name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
-    """Return the keys of a column without nulls from its `fold_series`, in a third of the time of the expression."""
-    found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_build_key(pl.col("folded")))
-    if not (found["key"] == "").any():
-        return found["key"]
-    # Names of symbols only are rare, so only they take the full expression.
-    rest = found.with_row_index("place").filter(pl.col("key") == "")
-    rest = rest.select("place", other=build_name_key_expr(pl.col("name")))
-    return (
-        found.with_row_index("place")
-        .join(rest, on="place", how="left", maintain_order="left")
-        .select(pl.coalesce("other", "key"))
-        .to_series()
-    )
+    """Return the keys of a column without nulls from its `fold_series`."""
+    text = pl.col("folded")
+    found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_build_key(text))
+    is_empty = found["key"] == ""
+    # Names of symbols only are rare, so they alone take the other forms.
+    other = _select_first_filled(extract_words_expr(text), compact_expr(text), pl.col("name").str.strip_chars(" "))
+    return change_where(found["key"], is_empty.to_numpy(), lambda _: found.filter(is_empty).select(other).to_series())
 
 
 def _build_key(folded: pl.Expr) -> pl.Expr:

@@ -1,8 +1,8 @@
 r"""Folding of characters: removes the differences between spellings of one name.
 
 There are two steps. `fold` keeps the structure (brackets, dashes, quotes, slashes) that the title grammar reads. `extract_words` then keeps
-letters, digits and single spaces. Every step exists as a Polars expression and as a plain function over the same table or pattern. Patterns
-use only syntax that Rust and Python read alike: no look-around, and no `\w`, `\s`, `\b`, whose Unicode tables differ.
+letters, digits and single spaces. Every step exists for a column and for one text, over the same table or pattern. Patterns use only syntax
+that Rust and Python read alike: no look-around, and no `\w`, `\s`, `\b`, whose Unicode tables differ.
 
 Combining marks are stripped by range: accents, Hebrew points, Arabic vowel signs. Marks with meaning (kana voicing, Indic and Thai vowels)
 stay, because different words would become equal without them. Chinese characters take one form (`character_variants`).
@@ -113,16 +113,20 @@ def _fold_letters(text: str) -> str:
 
 
 def fold_expr(text: pl.Expr) -> pl.Expr:
-    """Return the column form of `fold`."""
-    # Apostrophes go before NFKD (U+00B4 becomes a space and a mark) and after it (full-width ones become plain).
-    text = text.str.replace_all(_INVISIBLE, "").str.replace_all(_APOSTROPHES, "").str.normalize("NFKD")
-    text = text.str.replace_all(_APOSTROPHES, "").str.to_lowercase().str.replace_all(_MARKS, "")
-    text = text.str.replace_many(list(_REPLACED), list(_REPLACED.values()))
-    text = text.str.replace_all(_DASHES, "-").str.replace_all(_WAVES, "~").str.replace_all(_QUOTES, '"')
-    text = text.str.replace_all(_AMPERSANDS, "&")
-    for pattern, into in _STYLED:
-        text = text.str.replace_all(pattern, into)
-    return text.str.replace_all(_SPACES, " ").str.strip_chars(" ")
+    """Return the column form of `fold`; nulls stay."""
+    return map_texts(text, fold_series)
+
+
+def map_texts(text: pl.Expr, change: Callable[[pl.Series], pl.Series]) -> pl.Expr:
+    """Return `change` of a column, which gets no nulls. Each text must change by itself, whatever stands beside it. Nulls stay."""
+
+    def change_filled(texts: pl.Series) -> pl.Series:
+        if not texts.null_count():
+            return change(texts)
+        changed = change(texts.fill_null(""))
+        return pl.select(pl.when(texts.is_not_null()).then(changed)).to_series()
+
+    return text.map_batches(change_filled, return_dtype=pl.String, is_elementwise=True)
 
 
 _CHARACTERS = CharacterTable(_fold_letters, f"[{_ODD_SPACES}]", f"[{_SIGNS}]|{_AND}")
@@ -140,12 +144,12 @@ def fold_with_flags(texts: pl.Series) -> tuple[pl.Series, Flags]:
     """
     folded, flags = _CHARACTERS.fold_texts(texts)
     hard, styled = (flags & HARD) != 0, (flags & STYLED) != 0
-    folded = _change_where(folded, ~hard & styled, _replace_styled)
-    folded = _change_where(folded, ~hard & (styled | ((flags & SPACED) != 0)), _normalize_spaces)
+    folded = change_where(folded, ~hard & styled, _replace_styled)
+    folded = change_where(folded, ~hard & (styled | ((flags & SPACED) != 0)), _normalize_spaces)
     if hard.any():
         original = texts.filter(pl.Series(hard))
-        # One by one costs the same 2 us a text as `fold_expr`, without its 4 ms a chunk for the search of all variant characters.
-        folded = _change_where(folded, hard, lambda _: pl.Series([fold(text) for text in original], dtype=pl.String))
+        # One by one costs the 2 us a text of ten Polars patterns, without 4 ms a chunk for the search of all variant characters.
+        folded = change_where(folded, hard, lambda _: pl.Series([fold(text) for text in original], dtype=pl.String))
     return folded, flags
 
 
@@ -160,7 +164,7 @@ def _normalize_spaces(texts: pl.Series) -> pl.Series:
     return texts.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
-def _change_where(texts: pl.Series, selected: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+def change_where(texts: pl.Series, selected: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """Apply `change` to the values that `selected` marks, in place."""
     if not selected.any():
         return texts

@@ -159,6 +159,8 @@ def _pair_rows(rows: pl.DataFrame, gone: pl.Series | None) -> pl.DataFrame:
     has_free, has_new = (np.logical_or.reduceat(held, starts) for held in (marks & _FREE > 0, is_new))
     # A block that was searched and still is differs for pairs with a new atom only, one that is no longer searched for pairs without.
     differs = has_free & (sizes > 1) & ((is_searched ^ was_searched) | (is_searched & has_new))
+    if not differs.any():
+        return PAIR_SCHEMA.to_frame()
     kept = np.repeat(differs, sizes) & ~(np.repeat(~is_searched, sizes) & is_new)
     change = np.repeat(is_searched.astype(np.int32) - was_searched, sizes)[kept]
     blocks, ids, is_free, is_new = blocks[kept], ids[kept], (marks & _FREE > 0)[kept], is_new[kept]

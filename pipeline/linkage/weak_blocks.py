@@ -6,6 +6,7 @@ the comparison rejects. What must not live here: what a pair is worth (match_wei
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -75,4 +76,9 @@ def list_reading_blocks(readings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number(numbers: pl.DataFrame, kind: str, parts: tuple[str, ...]) -> pl.DataFrame:
-    return numbers.select("atom_id", "mark", block=hash_columns((pl.lit(kind), *parts)))
+    return numbers.select("atom_id", "mark", block=_hash_block(kind, parts))
+
+
+@cache  # three dozen expressions, each built once instead of once for each piece of a table
+def _hash_block(kind: str, parts: tuple[str, ...]) -> pl.Expr:
+    return hash_columns((pl.lit(kind), *parts))

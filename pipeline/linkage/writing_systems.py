@@ -48,12 +48,15 @@ def mark_unlike_scripts(one: pl.Series, other: pl.Series) -> pl.Series:
         pl.col("one").str.len_chars() + pl.col("other").str.len_chars()
     )
     is_candidate = pairs.select(has_other_letters).to_series()
-    few = pairs.filter(is_candidate)
+    places = is_candidate.arg_true()
+    marks = pl.repeat(value=False, n=pairs.height, dtype=pl.Boolean, eager=True)
+    if places.is_empty():
+        return marks
+    few = pairs[places]
     ones, others = ([few[name].str.contains(f"[{letters}]") for letters in SCRIPTS] for name in ("one", "other"))
     shared = pl.select(pl.any_horizontal(a & b for a, b in zip(ones, others, strict=True))).to_series()
     lettered = pl.select(pl.any_horizontal(ones) & pl.any_horizontal(others)).to_series()
-    places = is_candidate.arg_true()
-    return pl.repeat(value=False, n=pairs.height, dtype=pl.Boolean, eager=True).scatter(places, lettered & ~shared)
+    return marks.scatter(places, lettered & ~shared)
 
 
 def mark_alike_sounds(one: pl.Series, other: pl.Series, unlike: pl.Series, least: float) -> pl.Series:

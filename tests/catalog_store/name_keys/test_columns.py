@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +22,9 @@ from catalog_store.name_keys import (
     split_title_segments_expr,
 )
 from catalog_store.name_keys.folding import extract_words, extract_words_expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PIECES = [
     *(
@@ -105,6 +111,13 @@ def test_keys_are_never_empty_and_are_their_own_keys(text: str) -> None:
     assert build_name_key(name) == name
     if extract_words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
         assert build_title_keys(keys.core) == (keys.core, keys.core, "", "", "")
+
+
+@pytest.mark.parametrize("key", [fold_expr, build_name_key_expr])
+def test_expressions_keep_nulls_and_the_name_of_the_column(key: Callable[[pl.Expr], pl.Expr]) -> None:
+    names = pl.LazyFrame({"t": [None, "Sigur Rós", "!!!", ""], "kept": [1, 2, 3, 4]}).with_columns(key(pl.col("t")))
+    assert names.collect().to_dict(as_series=False) == {"t": [None, "sigur ros", "!!!", ""], "kept": [1, 2, 3, 4]}
+    assert names.filter(pl.col("kept") > 4).collect().height == 0
 
 
 def test_nulls_and_no_titles_are_let_through() -> None:
