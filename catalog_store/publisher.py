@@ -179,9 +179,9 @@ def _build(
     serving = folder / SERVING_FOLDER
     serving.mkdir()
     report("building the serving file")
-    build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous)
+    build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous, run=run)
     report("building the search index")
-    build_search(published, serving / SEARCH_FOLDER)
+    build_search(published, serving / SEARCH_FOLDER, run)
     if recognition is not None:
         for path in [path for path in list_tree(recognition) if path.is_file()]:
             link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))

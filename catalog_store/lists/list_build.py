@@ -18,10 +18,10 @@ from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unheard_expr
 from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.posting_lists import write_lists
-from catalog_store.ranked_ids import sort_ids
+from catalog_store.ranked_ids import sort_blocks
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, scan_table
+from catalog_store.tables.files import count_rows, parts, read_table, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
     lengths = {}
 
     def write(name: str, pairs: partial[Pairs]) -> None:
-        owners = _find_largest_id(tables, name.partition("_")[0]) + 1
+        owners = find_largest_id(tables, name.partition("_")[0]) + 1
         with ArrayWriter(folder / f"{name}.npy", np.uint32) as writer:
             lengths[name] = write_lists(pairs, owners, writer, scratch)
 
@@ -68,25 +68,32 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
 
 def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all tracks. Return the rank of each recording id."""
+    return _write_order(folder, "track", *_sort_tracks(tables))
+
+
+def _sort_tracks(tables: Tables) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+    """Return the recording ids, the newest first, and their stamps."""
+    shown, found = _find_earliest_stamps(tables), parts(tables["recording"])
+    return sort_blocks(lambda: (_read_stamps(part, shown) for part in found), count_rows(tables["recording"]))
+
+
+def _read_stamps(part: Path, shown: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return (recording ids, their stamps) of a part; `shown` are the earliest stamps of their releases, by id."""
     # Part by part: the dates of all recordings as texts would take 40 bytes each.
-    read = [
-        pl.read_parquet(part, columns=["recording_id", *_DATED]).select("recording_id", stamp=encode_stamp_expr(*_DATED))
-        for part in parts(tables["recording"])
-    ]
-    ids, own = (np.concatenate([rows[name].to_numpy() for rows in read]) for name in ("recording_id", "stamp"))
-    del read
+    rows = pl.read_parquet(part, columns=["recording_id", *_DATED]).select("recording_id", stamp=encode_stamp_expr(*_DATED))
+    ids = rows["recording_id"].to_numpy()
     # A track shows its releases. A position by any date but the earliest of theirs looks wrong to a reader.
-    shown = _find_earliest_stamps(tables)[ids]
-    return _write_order(folder, "track", *sort_ids(ids, np.where(shown < _UNDATED, shown, own)))
+    return ids, np.where(shown[ids] < _UNDATED, shown[ids], rows["stamp"].to_numpy())
 
 
 def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
     """Return by recording id the earliest stamp of its releases, _UNDATED where none has a date."""
-    stamps = np.full(_find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
-    releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=encode_stamp_expr(*_DATED)).collect()
-    # Stamp 0 means no date. It would win every minimum, so it becomes the largest value.
-    stamps[releases["release_id"].to_numpy()] = releases["stamp"].replace(0, _UNDATED).to_numpy()
-    earliest = np.full(_find_largest_id(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
+    stamps = np.full(find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
+    for part in parts(tables["release"]):
+        rows = pl.read_parquet(part, columns=["release_id", *_DATED]).select("release_id", stamp=encode_stamp_expr(*_DATED))
+        # Stamp 0 means no date. It would win every minimum, so it becomes the largest value.
+        stamps[rows["release_id"].to_numpy()] = rows["stamp"].replace(0, _UNDATED).to_numpy()
+    earliest = np.full(find_largest_id(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
     for recordings, on in _read_batches(tables, "recording_release", "recording_id", "release_id"):
         # `minimum.at` takes each pair in turn; a plain assignment by index would keep only one of several releases of a recording.
         np.minimum.at(earliest, recordings, stamps[on])
@@ -152,16 +159,17 @@ def _read_release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.ui
 
 def _read_release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
     """Return an id column of `release` by release id, 0 for none."""
-    values = np.zeros(_find_largest_id(tables, "release") + 1, dtype=np.uint32)
-    rows = scan_table(TABLES["release"], tables["release"]).select("release_id", pl.col(column).fill_null(0)).collect()
-    values[rows["release_id"].to_numpy()] = rows[column].to_numpy()
+    values = np.zeros(find_largest_id(tables, "release") + 1, dtype=np.uint32)
+    for part in parts(tables["release"]):
+        rows = pl.read_parquet(part, columns=["release_id", column]).with_columns(pl.col(column).fill_null(0))
+        values[rows["release_id"].to_numpy()] = rows[column].to_numpy()
     return values
 
 
-def _find_largest_id(tables: Tables, entity: str) -> int:
+def find_largest_id(tables: Tables, entity: str) -> int:
     """Return the largest id of a table; 0 when it is empty."""
-    found: int | None = scan_table(TABLES[entity], tables[entity]).select(pl.col(f"{entity}_id").max()).collect().item()
-    return found or 0
+    largest = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series().max() for part in parts(tables[entity]))
+    return max((found for found in largest if isinstance(found, int)), default=0)
 
 
 def _read_batches(tables: Tables, table: str, *columns: str) -> Iterator[tuple[NDArray[np.int64], ...]]:

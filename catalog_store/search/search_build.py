@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.folder_listing import list_folder
+from catalog_store.job_runner import run_in_turn
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from catalog_store.job_runner import JobRunner
+
 DOCUMENTS_PER_BLOCK = 200_000
 """Documents whose names are keyed and paired at once: about 300 MB."""
 PAIRS_PER_PARTITION = 8_000_000
@@ -59,12 +63,12 @@ _PAIRS_PER_DOCUMENT = 5
 """An estimate, which sizes partitions before the pairs are counted."""
 
 
-def build_search(tables: Mapping[str, Path], folder: Path) -> None:
-    """Write all files of the index into the new folder `folder`."""
+def build_search(tables: Mapping[str, Path], folder: Path, run: JobRunner = run_in_turn) -> None:
+    """Write all files of the index into the new folder `folder`. `run` builds the keys of blocks of names."""
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
-    documents = _number_documents(tables, folder, work)
+    documents = _number_documents(tables, folder, work, run)
     # Division rounded up. At least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
     # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
@@ -83,7 +87,7 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path) -> int:
+def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path, run: JobRunner) -> int:
     """Steps 1 and 2: write ids.npy and popularity.npy, and the names of all documents into `work`; return the number of documents."""
     ids, popularity = rank_by_popularity(tables)
     write_array(folder / "ids.npy", ids.astype(choose_unsigned(int(ids.max(initial=0))), copy=False))
@@ -92,19 +96,38 @@ def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path) -> i
     numbers = number_ids(ids)
     # In place: the order by popularity is on disk now.
     ids.sort()
-    _partition_names(tables, ids, numbers, work)
+    _partition_names(tables, ids, numbers, work, run)
     return len(ids)
 
 
-def _partition_names(tables: Mapping[str, Path], ids: NDArray[np.unsignedinteger], numbers: NDArray[np.uint32], work: Path) -> None:
+def _partition_names(
+    tables: Mapping[str, Path], ids: NDArray[np.unsignedinteger], numbers: NDArray[np.uint32], work: Path, run: JobRunner
+) -> None:
     """Write names-<range>-<block>.arrow with [document, artists, title]. `ids` ascend; `numbers` are documents by id."""
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
-    for block, first in enumerate(range(0, len(ids), DOCUMENTS_PER_BLOCK)):
-        chosen = ids[first : first + DOCUMENTS_PER_BLOCK]
-        found = read_names(tables, int(chosen[0]), int(chosen[-1]))
-        names = found.select(pl.Series("document", numbers[found["recording_id"].to_numpy()]), "artists", "title")
-        for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
-            rows.write_ipc(work / f"names-{part:06d}-{block:06d}.arrow")
+    bounds = (
+        (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
+    )
+    blocks = (_Block(number, first, last, numbers[first : last + 1]) for number, (first, last) in enumerate(bounds))
+    for _ in run(partial(_partition_block, tables, work), blocks):
+        pass
+
+
+class _Block(NamedTuple):
+    """The recordings of a range of ids, and their documents, by id from `first` on."""
+
+    number: int
+    first: int
+    last: int
+    documents: NDArray[np.uint32]
+
+
+def _partition_block(tables: Mapping[str, Path], work: Path, block: _Block) -> None:
+    found = read_names(tables, block.first, block.last)
+    documents = block.documents[found["recording_id"].to_numpy() - block.first]
+    names = found.select(pl.Series("document", documents), "artists", "title")
+    for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
+        rows.write_ipc(work / f"names-{part:06d}-{block.number:06d}.arrow")
 
 
 def _read_names(work: Path, part: int) -> pl.DataFrame:

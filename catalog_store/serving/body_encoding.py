@@ -141,7 +141,8 @@ def _encode_array(columns: Sequence[str]) -> pl.Expr:
 
 
 def _join_lines(rows: pl.DataFrame, *columns: str) -> list[bytes]:
-    return [text.encode() for text in rows.select(pl.concat_str(*columns, separator="\n")).to_series()]
+    lines: list[bytes] = rows.select(pl.concat_str(*columns, separator="\n").cast(pl.Binary)).to_series().to_list()
+    return lines
 
 
 def train_dictionary(samples: Sequence[bytes]) -> bytes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,8 +18,10 @@ import numpy as np
 import polars as pl
 
 from catalog_store.changes import read_changes, read_history
+from catalog_store.folder_listing import list_folder
+from catalog_store.job_runner import run_in_turn
 from catalog_store.lists.dates import render_unheard_sql
-from catalog_store.lists.list_build import build_lists
+from catalog_store.lists.list_build import build_lists, find_largest_id
 from catalog_store.memory_budget import get_budget
 from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
@@ -36,7 +40,7 @@ from catalog_store.serving.schema import (
     WORK_ID_BITS,
 )
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import render_sql_source, scan_table
+from catalog_store.tables.files import count_rows, parts, render_sql_source, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,11 +48,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from catalog_store.job_runner import JobRunner
+
     Tables = Mapping[str, Path]
     Lengths = Mapping[str, NDArray[np.uint32]]
 
 ROWS_PER_BLOCK = 120_000
 """Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
+NAMES_PER_BUCKET = 1_000_000
+"""Names sorted at once: some 150 MB."""
+_NAME_HASH_BITS = 63
+_LARGEST_NARROW = (1 << 32) - 1
 # Bytes of one packed recording: a uint64.
 _PACKED_BYTES = 8
 _SORTED_TABLES = {
@@ -64,10 +74,12 @@ FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) US
 """
 
 
-def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previous: Path | None = None) -> None:
+def build_serving(
+    tables: Tables, folder: Path, *, snapshot_id: str = "", previous: Path | None = None, run: JobRunner = run_in_turn
+) -> None:
     """Write everything but the search index from the catalog tables `tables` into the existing `folder`.
 
-    `previous` is the folder of the live snapshot. Table `change` records what became of its ids.
+    `previous` is the folder of the live snapshot. Table `change` records what became of its ids. `run` encodes blocks of bodies.
     """
     build_keys(tables, folder / KEYS_FOLDER)
     lengths = build_lists(tables, folder / LISTS_FOLDER)
@@ -88,9 +100,9 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
             bodies = folder / BODIES_FOLDER
             bodies.mkdir()
-            _write_bodies(bodies, "track", _read_ids(tables, "recording"), lambda chosen: _encode_tracks(tables, scratch, chosen))
-            _write_bodies(bodies, "release", _read_ids(tables, "release"), lambda chosen: _encode_releases(tables, scratch, chosen))
-            _write_named(file, tables, lengths)
+            _write_bodies(bodies, "track", _read_ids(tables, "recording"), partial(_encode_tracks, tables, scratch), run)
+            _write_bodies(bodies, "release", _read_ids(tables, "release"), partial(_encode_releases, tables, scratch), run)
+            _write_named(file, tables, lengths, scratch)
             _write_works(file, sorter)
             for table, query in _list_redirect_queries():
                 for rows in _read_blocks(sorter, query):
@@ -105,19 +117,26 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
         file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _write_bodies(folder: Path, name: str, ids: pl.Series, encode: Callable[[pl.Expr], list[bytes]]) -> None:
+def _write_bodies(folder: Path, name: str, ids: pl.Series, encode: Callable[[pl.Expr], list[bytes]], run: JobRunner) -> None:
     """Write tracks or releases; `ids` ascend, `encode` takes a condition on the id and returns the lines of those rows."""
-    identifier = pl.col(ids.name)
     # Evenly spread over the ids and not random, so the same tables train the same dictionary.
     sample = ids.gather_every(max(1, len(ids) // SAMPLES))
-    dictionary = train_dictionary(encode(identifier.is_in(sample.implode())))
-    chunks = (ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK))
-    blocks = ((chunk.to_numpy(), compress(encode(identifier.is_between(chunk[0], chunk[-1])), dictionary)) for chunk in chunks)
-    write_bodies(folder, name, dictionary, blocks)
+    dictionary = train_dictionary(encode(pl.col(ids.name).is_in(sample.implode())))
+    chunks = [ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK)]
+    frames = run(partial(_encode_block, encode, ids.name, dictionary), ((chunk[0], chunk[-1]) for chunk in chunks))
+    write_bodies(folder, name, dictionary, zip((chunk.cast(pl.Int64).to_numpy() for chunk in chunks), frames, strict=True))
+
+
+def _encode_block(encode: Callable[[pl.Expr], list[bytes]], column: str, dictionary: bytes, bounds: tuple[int, int]) -> list[bytes]:
+    return compress(encode(pl.col(column).is_between(*bounds)), dictionary)
 
 
 def _read_ids(tables: Tables, entity: str) -> pl.Series:
-    return scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id").collect().to_series()
+    """Return the ids of a table, in half the bytes of the table's type where they fit."""
+    largest = find_largest_id(tables, entity)
+    narrow = pl.UInt32 if largest <= _LARGEST_NARROW else pl.Int64
+    ids = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series() for part in parts(tables[entity]))
+    return pl.concat([found.cast(narrow) for found in ids])
 
 
 def _read_rows(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
@@ -134,11 +153,11 @@ def _encode_releases(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[byt
     return encode_releases(_read_rows(tables, "release", chosen), pl.scan_parquet(scratch / "placements.parquet").filter(chosen).collect())
 
 
-def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:
+def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scratch: Path) -> None:
     """Fill `artist`, `label`, `genre` and `name`."""
     for entity in ("artist", "label"):
         extents = [extent for content in ("tracks", "releases") for extent in _locate_lists(lengths[f"{entity}_{content}"])]
-        for block in _split_blocks(scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id", "name").collect()):
+        for block in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
             ids = block[f"{entity}_id"].to_numpy()
             columns = (extent[ids].tolist() for extent in extents)
             _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
@@ -149,32 +168,29 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> 
         node = row["genre_id"]
         _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
     for kind, entity in enumerate(NAME_KINDS):
-        named = scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name", other_name=pl.lit("")).collect()
-        _insert_names(file, kind, _add_aliases(tables, pl.concat([named, _read_other_names(tables)])) if entity == "artist" else named)
+        names = [_read_own_names(tables, entity), *([_read_other_names(tables), _read_aliases(tables)] if entity == "artist" else [])]
+        _insert_names(file, kind, chain.from_iterable(names), scratch, count_rows(tables[entity]))
 
 
-def _read_other_names(tables: Tables) -> pl.DataFrame:
-    """Return [id, name, other_name] of the artists that a recording or release credits under another name."""
-    credited = {"recording_artist": "credited_as", "release": "artist_credited_as"}
-    found = [
-        scan_table(TABLES[table], tables[table]).select(id="artist_id", name=column, other_name=column).drop_nulls().unique()
-        for table, column in credited.items()
-    ]
-    return pl.concat(found).unique().sort("id", "name").collect()
+def _read_own_names(tables: Tables, entity: str) -> Iterator[pl.DataFrame]:
+    """Yield [id, name, other_name, is_alias] of an entity's own names."""
+    for rows in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
+        yield rows.select(id=f"{entity}_id", name="name", other_name=pl.lit(""), is_alias=False)
 
 
-def _add_aliases(tables: Tables, named: pl.DataFrame) -> pl.DataFrame:
-    """Return [id, name, other_name] with the names that platforms list, where nobody is shown or credited by a name of that key."""
-    if "artist_alias" not in tables:
-        return named
-    kinds = pl.col("kind").is_in(("name", "alias", "sort_name"))
-    aliases = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(kinds)
-    listed = aliases.select(id="artist_id", name="alias", other_name="alias").unique().sort("id", "name").collect()
-    if listed.is_empty():
-        return named
-    key = build_name_key_expr(pl.col("name"))
-    # A name belongs to those who bear it. An alias answers only where a search would find nobody.
-    return pl.concat([named, listed.filter(~listed.select(key).to_series().is_in(named.select(key).to_series().implode()))])
+def _read_other_names(tables: Tables) -> Iterator[pl.DataFrame]:
+    """Yield the same of the artists that a recording or release credits under another name."""
+    for table, column in (("recording_artist", "credited_as"), ("release", "artist_credited_as")):
+        for rows in _read_blocks_of_table(tables[table], "artist_id", column):
+            yield rows.drop_nulls().unique().select(id="artist_id", name=column, other_name=column, is_alias=False)
+
+
+def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
+    """Yield the same of the names that platforms list."""
+    if "artist_alias" in tables:
+        for rows in _read_blocks_of_table(tables["artist_alias"], "artist_id", "alias", "kind"):
+            listed = rows.filter(pl.col("kind").is_in(("name", "alias", "sort_name"))).drop("kind").unique()
+            yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True)
 
 
 def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -183,13 +199,25 @@ def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArr
     return np.cumsum(lengths, dtype=np.int64) - lengths, lengths
 
 
-def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
-    blocks = [block.select(key=build_name_key_expr(pl.col("name")))["key"] for block in _split_blocks(named)]
-    # Hashes are sorted all at once, because their order is that of the table's key: SQLite then appends to full pages.
-    hashes = np.fromiter((hash_name(kind, key) for keys in blocks for key in keys), np.int64, named.height)
-    keyed = named.select(pl.Series("hash", hashes), "id", "other_name").sort("hash", "id", "other_name")
-    for block in _split_blocks(keyed):
-        _insert(file, "name", [(kind, *row) for row in block.iter_rows()])
+def _insert_names(file: sqlite3.Connection, kind: int, names: Iterable[pl.DataFrame], scratch: Path, rows: int) -> None:
+    """Fill `name` with one kind. `names` are [id, name, other_name, is_alias], about `rows` in all."""
+    bits = (rows // NAMES_PER_BUCKET).bit_length()
+    for number, block in enumerate(names):
+        keys = block.select(build_name_key_expr(pl.col("name"))).to_series()
+        hashes = np.fromiter((hash_name(kind, key) for key in keys), np.int64, len(keys))
+        buckets = pl.Series("bucket", hashes >> np.int64(_NAME_HASH_BITS - bits))
+        keyed = block.select(pl.Series("hash", hashes), "id", "other_name", "is_alias", buckets)
+        for (bucket,), alike in keyed.partition_by("bucket", as_dict=True, include_key=False).items():
+            alike.write_ipc(scratch / f"names-{kind}-{bucket:05d}-{number:06d}.arrow")
+    # Buckets divide the hashes by their top bits. Their order is that of the table's key: SQLite then appends to full pages.
+    for bucket in range(1 << bits):
+        files = list_folder(scratch, f"names-{kind}-{bucket:05d}-*.arrow")
+        if files:
+            keyed = pl.concat([pl.read_ipc(path) for path in files]).unique().sort("hash", "id", "other_name")
+            # A name belongs to those who bear it. An alias answers only where a search would find nobody.
+            borne = keyed.filter(~pl.col("is_alias"))["hash"].implode()
+            for chosen in _split_blocks(keyed.filter(~pl.col("is_alias") | ~pl.col("hash").is_in(borne)).drop("is_alias")):
+                _insert(file, "name", [(kind, *row) for row in chosen.iter_rows()])
 
 
 def _write_works(file: sqlite3.Connection, sorter: duckdb.DuckDBPyConnection) -> None:
@@ -212,6 +240,11 @@ def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     starts = [0, *ends[:-1]]
     recordings = [packed[start:end] for start, end in zip(starts, ends, strict=True)]
     return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
+
+
+def _read_blocks_of_table(folder: Path, *columns: str) -> Iterator[pl.DataFrame]:
+    for part in parts(folder):
+        yield from _split_blocks(pl.read_parquet(part, columns=list(columns)))
 
 
 def _split_blocks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ import dagster as dg
 import duckdb
 
 from catalog_store.publisher import find_unused_id, prune, publish, read_live_snapshot
+from catalog_store.serving.serving_build import ROWS_PER_BLOCK
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
-from catalog_store.tables.files import measure_bytes
+from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_usage_metadata, table_key
+from pipeline.engine.local import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -74,15 +77,19 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
         measure_usage(paths.list_spill_folders) as usage,
     ):
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
-        snapshot = publish(
-            tables,
-            root,
-            snapshot_id=snapshot_id,
-            next_ids=read_next_ids(paths),
-            recognition=paths.recognition,
-            attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: running_step.write_attachment()},
-            report=catalog.report,
-        )
+        # A small catalog has nothing to divide, and the imports of two workers cost more than its publish.
+        workers = None if count_rows(tables["recording"]) > ROWS_PER_BLOCK else 1
+        with start_workers(workers) as pool:
+            snapshot = publish(
+                tables,
+                root,
+                snapshot_id=snapshot_id,
+                next_ids=read_next_ids(paths),
+                recognition=paths.recognition,
+                attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: running_step.write_attachment()},
+                report=catalog.report,
+                run=partial(map_ordered, pool=pool),
+            )
         # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)

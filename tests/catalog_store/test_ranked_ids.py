@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.ranked_ids import number_ids, rank_by_popularity, sort_ids
+from catalog_store.ranked_ids import number_ids, rank_by_popularity, sort_blocks
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 ROWS = st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 3) | st.integers(0, 2**32 - 1)), unique_by=lambda row: row[0])
 
@@ -22,21 +24,28 @@ def split(rows: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
     return [one for one, _ in rows], [key for _, key in rows]
 
 
+def sort_rows(ids: NDArray[np.int64], keys: list[int]) -> tuple[list[int], list[int]]:
+    """Sort by blocks of three rows."""
+    every = np.array(keys, dtype=np.uint32)
+    blocks = [(ids[first : first + 3], every[first : first + 3]) for first in range(0, len(ids), 3)]
+    found, sorted_keys = sort_blocks(lambda: iter(blocks), len(ids))
+    return found.tolist(), sorted_keys.tolist()
+
+
 @given(ROWS)
 def test_ids_stand_by_key_descending_then_by_id(rows: list[tuple[int, int]]) -> None:
     ids, keys = split(rows)
-    found, sorted_keys = sort_ids(np.array(ids, dtype=np.int64), np.array(keys, dtype=np.uint32))
-    expected = sorted(rows, key=lambda row: (-row[1], row[0]))
-    assert list(zip(found.tolist(), sorted_keys.tolist(), strict=True)) == expected
+    found, sorted_keys = sort_rows(np.array(ids, dtype=np.int64), keys)
+    assert list(zip(found, sorted_keys, strict=True)) == sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
 @given(ROWS, st.integers(2**32, 2**40))
 def test_ids_beyond_32_bits_stand_in_the_same_order(rows: list[tuple[int, int]], more: int) -> None:
     ids, keys = split(rows)
-    small, small_keys = sort_ids(np.array(ids, dtype=np.int64), np.array(keys, dtype=np.uint32))
-    large, large_keys = sort_ids(np.array(ids, dtype=np.int64) + more, np.array(keys, dtype=np.uint32))
-    assert (large - np.uint64(more)).tolist() == small.tolist()
-    assert large_keys.tolist() == small_keys.tolist()
+    small, small_keys = sort_rows(np.array(ids, dtype=np.int64), keys)
+    large, large_keys = sort_rows(np.array(ids, dtype=np.int64) + more, keys)
+    assert [one - more for one in large] == small
+    assert large_keys == small_keys
 
 
 def test_number_of_an_id_is_its_place() -> None:

@@ -14,6 +14,7 @@ from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
+from tests.catalog_store.pickled_jobs import run_pickled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,13 +107,13 @@ def _others(tables: dict[str, Path]) -> pl.DataFrame:
     return read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("recording_id") > 1)
 
 
-def test_small_blocks_and_many_partitions_give_the_same_bytes(
+def test_small_blocks_many_partitions_and_another_runner_give_the_same_bytes(
     tables: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_search(tables, tmp_path / "whole")
     monkeypatch.setattr(search_build, "DOCUMENTS_PER_BLOCK", 17)
     monkeypatch.setattr(search_build, "PAIRS_PER_PARTITION", 100)
-    build_search(tables, tmp_path / "split")
+    build_search(tables, tmp_path / "split", run_pickled)
     for path in sorted((tmp_path / "whole").iterdir()):
         assert path.read_bytes() == (tmp_path / "split" / path.name).read_bytes(), path.name
     assert not (tmp_path / "split" / ".parts").exists()

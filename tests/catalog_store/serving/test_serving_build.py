@@ -7,6 +7,7 @@ import pytest
 
 from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, SnapshotInvalidError
+from catalog_store.job_runner import run_in_turn
 from catalog_store.lists import list_build, posting_lists
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries import tracks
@@ -16,10 +17,13 @@ from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 from catalog_store.serving.stored_body import read_companion, read_release_rest
 from tests.catalog_store.catalog_tables import make_frames, write_frames
+from tests.catalog_store.pickled_jobs import run_pickled
 from tests.catalog_store.plain_lists import mixed_frames
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from catalog_store.job_runner import JobRunner
 
 NASTY = (
     '","releases":[{"id":', "\x01\x02\x1f\x7f", "a\nb\tc\\", '"', '],"isrc":"',  "\u2028 \U0001f600",
@@ -28,9 +32,9 @@ NASTY = (
 )  # fmt: skip
 
 
-def built(rows: dict[str, list[dict[str, object]]], root: Path) -> ServingStore:
+def built(rows: dict[str, list[dict[str, object]]], root: Path, run: JobRunner = run_in_turn) -> ServingStore:
     (root / "serving").mkdir(parents=True)
-    build_serving(write_frames(root / "tables", rows), root / "serving")
+    build_serving(write_frames(root / "tables", rows), root / "serving", run=run)
     return ServingStore(root / "serving", 5.0)
 
 
@@ -64,11 +68,15 @@ def test_texts_of_any_kind_are_read_back(tmp_path: Path) -> None:
     assert all(link[1] in LINK_SOURCES for link in told)
 
 
-def test_block_spill_and_batch_sizes_do_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_spill_and_batch_sizes_and_the_runner_do_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = mixed_frames(150, 9)
+    artists = [row["artist_id"] for row in rows["artist"][:30]]
+    aliases = [(one, name) for one in artists for name in (f"Alias {one}", "Shared Alias", rows["artist"][0]["name"])]
+    rows["artist_alias"] += [{"artist_id": one, "alias": name, "kind": "alias", "platform": "catalog_b"} for one, name in aliases]
     built(rows, tmp_path / "whole")
     for module, name, size in (
         (serving_build, "ROWS_PER_BLOCK", 17),
+        (serving_build, "NAMES_PER_BUCKET", 5),
         (key_index, "ROWS_PER_SPILL", 40),
         (key_index, "_ROWS_PER_BATCH", 23),
         (list_build, "ROWS_PER_BATCH", 19),
@@ -77,7 +85,7 @@ def test_block_spill_and_batch_sizes_do_not_change_the_bytes(tmp_path: Path, mon
         monkeypatch.setattr(module, name, size)
     for table in ("recording_isrc", "platform_link"):
         rows[table] = rows[table][::-1]
-    built(rows, tmp_path / "pieces")
+    built(rows, tmp_path / "pieces", run_pickled)
     whole, pieces = content(tmp_path / "whole" / "serving"), content(tmp_path / "pieces" / "serving")
     assert [name for name in whole if whole[name] != pieces.get(name)] == []
     assert whole.keys() == pieces.keys()
