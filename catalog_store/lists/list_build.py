@@ -21,7 +21,7 @@ from catalog_store.lists.posting_lists import write_lists
 from catalog_store.ranked_ids import sort_blocks
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, read_table, scan_table
+from catalog_store.tables.files import count_rows, parts, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,17 +102,26 @@ def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
 
 def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all releases. Return the rank of each release id."""
-    artists = scan_table(TABLES["artist"], tables["artist"]).select("artist_id", unheard=encode_unheard_expr("popularity")).collect()
-    releases = (
-        scan_table(TABLES["release"], tables["release"])
-        .select("artist_id", id="release_id", stamp=encode_stamp_expr(*_DATED))
-        .collect()
-        .join(artists, on="artist_id", how="left", maintain_order="left")
-        .select("id", "stamp", pl.col("unheard").fill_null(LEAST_HEARD))
-        .sort("stamp", "unheard", "id", descending=[True, False, False])
-    )
-    write_array(folder / "release_unheard.npy", releases["unheard"].to_numpy())
-    return _write_order(folder, "release", releases["id"].to_numpy(), releases["stamp"].to_numpy())
+    # The last entry is no artist's: it stands for the artists that the table lacks, which the invariants report.
+    unheard_by_artist = np.full(find_largest_id(tables, "artist") + 2, LEAST_HEARD, dtype=np.uint32)
+    for part in parts(tables["artist"]):
+        artists = pl.read_parquet(part, columns=["artist_id", "popularity"]).select("artist_id", unheard=encode_unheard_expr("popularity"))
+        unheard_by_artist[artists["artist_id"].to_numpy()] = artists["unheard"].to_numpy()
+    rows = count_rows(tables["release"])
+    ids, keys, filled = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64), 0
+    for part in parts(tables["release"]):
+        read = pl.read_parquet(part, columns=["release_id", "artist_id", *_DATED])
+        block = slice(filled, filled := filled + read.height)
+        ids[block] = read["release_id"].to_numpy()
+        # One number sorts by stamp descending, then by `unheard` ascending.
+        keys[block] = ~read.select(encode_stamp_expr(*_DATED)).to_series().to_numpy()
+        keys[block] <<= np.uint64(32)
+        keys[block] |= unheard_by_artist.take(read["artist_id"].to_numpy(), mode="clip")
+    order = np.lexsort((ids, keys))
+    ids, keys = ids[order], keys[order]
+    write_array(folder / "release_unheard.npy", keys.astype(np.uint32))
+    keys >>= np.uint64(32)
+    return _write_order(folder, "release", ids, ~keys.astype(np.uint32))
 
 
 def _write_order(folder: Path, kind: str, ids: NDArray[np.integer], stamps: NDArray[np.uint32]) -> NDArray[np.uint32]:
