@@ -9,9 +9,7 @@ import argparse
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 import time
 import uuid
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING
 from catalog_store.log_stream import guard_standard_error
 from pipeline.build.catalog_claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
 from pipeline.dumps.landing.sources import SourcesError, find_sources
+from pipeline.engine.interruption import find_caught_signal, watch_signals
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -30,26 +29,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("pipeline")
 
-# Libraries install their own signal handlers and turn KeyboardInterrupt into other errors. Python's wakeup file descriptor gets each signal
-# nevertheless, so the exit code can tell an interrupted command from a failed one.
-_SIGNALS = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-"""Pipe to which Python writes the number of each signal."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     options = _build_parser().parse_args(arguments)
     _log_progress()
-    if threading.current_thread() is threading.main_thread():  # elsewhere set_wakeup_fd raises ValueError
-        signal.set_wakeup_fd(_SIGNALS[1], warn_on_full_buffer=False)
-    try:
-        _require_catalog(options)
-        exit_code: int = options.run(options)
-    except KeyboardInterrupt:
-        return _fail("")
-    except (CatalogBusyError, ValueError, OSError) as error:
-        return _fail(str(error))
-    return exit_code
+    with watch_signals():
+        try:
+            _require_catalog(options)
+            exit_code: int = options.run(options)
+        except KeyboardInterrupt:
+            return _fail("")
+        except (CatalogBusyError, ValueError, OSError) as error:
+            return _fail(str(error))
+        if exit_code == 0 and (caught := find_caught_signal()):
+            # A script that calls this command has to stop, too.
+            print("interrupted, but too late: the command has done its work", file=sys.stderr)
+            return 128 + caught
+        return exit_code
 
 
 def build(options: argparse.Namespace) -> int:
@@ -179,7 +176,7 @@ def roll_back(options: argparse.Namespace) -> int:
 
     try:
         with _claim_catalog(options.catalog, "rollback"):
-            live = rollback(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
+            live = rollback(options.catalog, options.to, role=options.role, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
     print(json.dumps(live.describe()))
@@ -296,22 +293,12 @@ def _require_catalog(options: argparse.Namespace) -> None:
 
 def _fail(message: str) -> int:
     """Print why the command failed and return the exit code; after Ctrl-C 128 + SIGINT, as in shells."""
-    if caught := _read_caught_signal():
+    if caught := find_caught_signal():
         # The error of a library that was interrupted says nothing useful, so `message` is dropped.
         print("interrupted", file=sys.stderr)
         return 128 + caught
     print(f"error: {message}", file=sys.stderr)
     return 1
-
-
-def _read_caught_signal() -> int | None:
-    """Return SIGINT or SIGTERM, if one of them came."""
-    try:
-        received = os.read(_SIGNALS[0], 4096)
-    except BlockingIOError:
-        return None
-    # Every signal with a handler arrives here, also those of libraries.
-    return next((number for number in (signal.SIGINT, signal.SIGTERM) if number in received), None)
 
 
 def _log_progress() -> None:
@@ -411,6 +398,11 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
     command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
     command.add_argument(
         "--sizes-only", action="store_true", help="compare sizes only: takes no time, but does not find damage inside files"
+    )
+    command.add_argument(
+        "--role",
+        choices=["all", "serving", "analyst"],
+        help="files that this machine needs, as for `verify` (default: those that all its snapshots hold alone, else all)",
     )
     command.set_defaults(run=roll_back)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import signal
 from contextlib import redirect_stderr, redirect_stdout
 from subprocess import CompletedProcess
 from typing import TYPE_CHECKING
@@ -33,7 +32,6 @@ def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str)
         try:
             code = pipeline.main(words)
         finally:
-            signal.set_wakeup_fd(-1)
             pipeline.log.handlers[:] = handlers
             pipeline.log.setLevel(logging.NOTSET)
             pipeline.log.propagate = True

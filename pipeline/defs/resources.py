@@ -28,6 +28,7 @@ from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.engine.checkpoints import use_token
+from pipeline.engine.interruption import require_no_signal
 from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
@@ -180,8 +181,10 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
         With `can_resume` a whole build looks whether a build before it has finished the step: then the running step has its record.
-        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable.
+        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable. KeyboardInterrupt when the command
+        was interrupted and the step before went on.
         """
+        require_no_signal()
         try:
             holder = self._ensure_claim()
             state = WorkState(self.paths, holder.run_id)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -158,6 +159,49 @@ def test_an_interrupted_build_says_so_and_lets_go_of_the_catalog(built_world: Bu
     assert "error:" not in "".join(said)
     assert not (tmp_path / "catalog" / ".claim.json").exists()
     assert not (tmp_path / "catalog" / "current").exists()
+
+
+LOST_INTERRUPTION = """
+import io, logging, os, signal, sys
+from pipeline.__main__ import main
+
+class Member(io.RawIOBase):
+    def close(self):  # Python runs it while it collects the file, and drops its error: so lose members of an archive theirs
+        os.kill(os.getpid(), signal.SIGINT)
+        super().close()
+
+class Interruption(logging.Handler):
+    def emit(self, record):
+        if "audio: dump " in record.getMessage():
+            Member()
+
+logging.getLogger("pipeline").addHandler(Interruption())
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_build_whose_interruption_was_lost_ends_with_the_step_and_says_so(built_world: BuiltWorld, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOST_INTERRUPTION, "build", "--dumps", built_world.dumps, "--catalog", tmp_path / "catalog"]
+    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert build.returncode == 130, build.stderr
+    assert build.stderr.endswith("interrupted\n")
+    assert "error:" not in build.stderr
+    assert build.stdout == ""
+    assert not (tmp_path / "catalog" / ".claim.json").exists()
+    assert not (tmp_path / "catalog" / "current").exists()
+
+
+def test_command_that_was_interrupted_too_late_stops_the_script_that_called_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "snapshots").mkdir()
+
+    def list_interrupted(_root: Path) -> list[object]:
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    monkeypatch.setattr("catalog_store.publisher.list_snapshots", list_interrupted)
+    result = run_pipeline("snapshots", "--catalog", tmp_path, check=False)
+    assert (result.returncode, result.stderr) == (130, "interrupted, but too late: the command has done its work\n")
 
 
 def test_an_interrupted_simulation_says_so(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from lxml import etree
 
 from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError, UnblamedError
+from pipeline.engine.interruption import require_no_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,7 @@ def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]
         raise
     # A panic of Rust derives from BaseException. Ctrl-C must still pass.
     except (Exception, pl.exceptions.PanicException) as error:
+        require_no_signal()  # DuckDB turns Ctrl-C into an ordinary error; a dump is not to blame for it
         place = getattr(error, "filename", None) or dump
         description = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
         # Only what a library raises about its input is blamed on the dump; a KeyError is a bug of ours.

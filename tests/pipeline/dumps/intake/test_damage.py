@@ -9,10 +9,13 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import tarfile
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,7 @@ from pipeline.dumps.landing.landing_zone import forgive_broken, land, mark_broke
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms import works
 from pipeline.dumps.staging.staging_writer import StagingWriter, UnbalancedIntakeError
+from pipeline.engine.interruption import watch_signals
 from tests.pipeline.dumps.conftest import FORMS, Case
 
 if TYPE_CHECKING:
@@ -333,6 +337,19 @@ def test_trouble_of_the_machine_and_bugs_of_ours_are_not_blamed_on_the_dump(tmp_
         guard_reading("store_a", tmp_path, tmp_path / "staged"),
     ):
         raise trouble
+
+
+def test_interruption_that_a_library_turned_into_an_error_is_not_blamed_on_the_dump(tmp_path: Path) -> None:
+    def query(connection: duckdb.DuckDBPyConnection) -> None:
+        with guard_reading("store_a", tmp_path, tmp_path / "staged"):
+            connection.execute("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3").fetchall()
+
+    with duckdb.connect() as connection, watch_signals():
+        interruption = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        interruption.start()
+        with pytest.raises(KeyboardInterrupt):
+            query(connection)
+        interruption.join()
 
 
 @pytest.mark.parametrize("trouble", [*TROUBLE, AssertionError(), UnbalancedIntakeError("rows were lost")])
