@@ -60,6 +60,7 @@ from catalog_store.snapshot import (
     SNAPSHOTS,
     TABLES_FOLDER,
     Manifest,
+    Role,
     Snapshot,
     compute_schema_version,
     describe_file,
@@ -297,16 +298,24 @@ def _find_folder(root: Path, snapshot_id: str) -> Path:
     return folder
 
 
-def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Callable[[str], None] = _ignore_report) -> Snapshot:
+def rollback(
+    root: Path, snapshot_id: str, *, role: Role | None = None, contents: bool = True, report: Callable[[str], None] = _ignore_report
+) -> Snapshot:
     """Make an earlier (or later) snapshot the live one after reading all its files; without `contents` only their sizes are checked.
 
-    A folder that lacks the files of another role is checked for its own. `report` receives the progress. NoSnapshotError for an unknown id,
-    SnapshotInvalidError when the snapshot is damaged. After any error `current` is unchanged.
+    The files of `role` must be there; without one, `find_machine_role` says which. `report` receives the progress. NoSnapshotError for an
+    unknown id, SnapshotInvalidError when the snapshot is damaged. After any error `current` is unchanged.
     """
     with _lock_publisher(root):
         require_link(root)
         folder = _find_folder(root, snapshot_id)
-        role = find_role(folder, read_manifest(folder))
+        role = role or find_machine_role(root)
+        held = find_role(folder, read_manifest(folder))
+        if held not in (role, "all"):
+            raise SnapshotInvalidError(
+                f"snapshot {snapshot_id} at {folder} has lost all files that only the role {role!r} has: it holds those of {held!r}, and "
+                f"other snapshots of this machine hold more. Roll back to another one, or name what this machine needs: --role {held}"
+            )
         states = read_states(folder, role)
         manifest = verify(folder, role=role, contents=contents, report=report)
         if contents:
@@ -315,6 +324,13 @@ def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Cal
         clear_markers(root, folder)
         _switch(root, make_link(root, Path(SNAPSHOTS) / snapshot_id, ROLLBACK_LINK))
         return Snapshot(folder, manifest, is_current=True)
+
+
+def find_machine_role(root: Path) -> Role:
+    """Return the role of this machine: the one whose files all its snapshots hold alone, else `all`."""
+    # One snapshot does not tell: without its tables it may be a server's, or a build machine's that was damaged.
+    held = {find_role(snapshot.folder, snapshot.manifest) for snapshot in list_snapshots(root)}
+    return held.pop() if len(held) == 1 else "all"
 
 
 def prune(root: Path, keep: int, *, report: Callable[[str], None] = _ignore_report) -> list[str]:

@@ -117,7 +117,7 @@ def pull(
         if live != incoming.folder.resolve():
             report(f"switching to snapshot {name}")
             # The contents have been verified file by file, so only sizes are checked again.
-            rollback(root, name, contents=False)
+            rollback(root, name, role=role, contents=False)
         _remove(pulling, report)
         return Pull(
             snapshot=name,

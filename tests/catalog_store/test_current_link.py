@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from catalog_store import current_link, publisher
-from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
+from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.publisher import REQUIRED_TABLES, list_snapshots, prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, verify
@@ -66,6 +66,31 @@ def leave_as_killed_between_the_renames(root: Path, name: str, live: str | None)
 
 def publish_next(small: dict[str, Path], root: Path) -> str:
     return publish(small, root, snapshot_id="next", next_ids={}).id
+
+
+def lose_tables(root: Path, *names: str) -> None:
+    """Leave the snapshots as a server has them: without tables and the analysts' file."""
+    for name in names:
+        shutil.rmtree(root / "snapshots" / name / "tables")
+        (root / "snapshots" / name / "catalog.duckdb").unlink()
+
+
+@pytest.mark.parametrize("contents", [True, False])
+def test_rollback_refuses_a_snapshot_that_lost_all_tables_where_others_have_them(root: Path, *, contents: bool) -> None:
+    lose_tables(root, "a")
+    before = name_of_live(root)
+    with pytest.raises(SnapshotInvalidError, match=r"snapshot a at .* holds those of 'serving'.*--role serving"):
+        rollback(root, "a", contents=contents)
+    assert name_of_live(root) == before
+    assert rollback(root, "a", role="serving").id == "a"
+
+
+def test_rollback_accepts_a_server_snapshot_where_all_are_such(root: Path) -> None:
+    lose_tables(root, "a", "b", "c")
+    assert rollback(root, "a").id == "a"
+    with pytest.raises(SnapshotInvalidError, match="role 'all'"):
+        rollback(root, "b", role="all")
+    assert (root / "current").resolve().name == "a"
 
 
 @pytest.mark.parametrize("contents", [True, False])
