@@ -12,6 +12,7 @@ meaning of a file does not belong here.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -27,6 +28,8 @@ LARGEST_BYTES = 32 * 1024 * 1024
 """Enough for some 200,000 reviewed overrides; all other files are far smaller."""
 DEEPEST = 32
 """Levels of nested lists and mappings; our files need seven."""
+_LARGEST_NUMBER = Decimal(sys.float_info.max)
+"""Numbers above it are text."""
 _SHOWN = 60
 """Characters of a value in a message."""
 
@@ -96,6 +99,8 @@ class Node:
         """Return text as written."""
         if self.text is None or self.is_empty:
             self.refuse(f"expected text, got {self.shown()}")
+        if "\0" in self.text:  # no path, address or name may hold one, and whoever uses it would not name this place
+            self.refuse(f"expected text without zero bytes, got {self.shown()}")
         return self.text
 
     def flag(self) -> bool:
@@ -138,7 +143,8 @@ def _plain_scalar(text: str) -> bool | int | float | str | None:
         number = Decimal(text) if text[-1].isdigit() and "_" not in text else Decimal("NaN")
     except InvalidOperation:
         return text
-    if not number.is_finite():
+    # Python refuses to convert some thousand digits, and a float has no room for them.
+    if not number.is_finite() or abs(number) > _LARGEST_NUMBER:
         return text
     return int(text) if text.lstrip("+-").isdigit() else float(number)
 
@@ -150,7 +156,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = LARGEST_BYTES) -> Node:
-    """Read the document in `file`; an empty file is an empty value. DocumentError names the file as `shown_as`.
+    """Read the document in `file`; one with nothing but comments is an empty value. DocumentError names the file as `shown_as`.
 
     FileNotFoundError passes.
     """
@@ -164,6 +170,9 @@ def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = 
         raise DocumentError(name, None, "", f"cannot be read ({error.strerror})") from error
     if len(content) > largest_bytes:
         raise DocumentError(name, None, "", f"larger than {largest_bytes:,} bytes: is it the right file?")
+    if not content:
+        # A full disk leaves such a file. Taken as "nothing is decided", it would undo all decisions in it.
+        raise DocumentError(name, None, "", "holds 0 bytes: restore it; if nothing should stand in it, write a comment (`# nothing`)")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

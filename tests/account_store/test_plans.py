@@ -39,7 +39,7 @@ def test_free_plan_excludes_paid_features() -> None:
     [
         ("plans: [", "not readable as YAML"),
         ("plans: {}", "needs `yearly_discount:` and `paid_only:`"),
-        ("", "expected a mapping"),
+        ("", "holds 0 bytes"),
         ("yearly_discount: much\npaid_only: []\nplans: {}", "plans.yaml:1: yearly_discount: expected a number from 0 to 1, got 'much'"),
         ("yearly_discount: .nan\npaid_only: []\nplans: {}", "yearly_discount: expected a number from 0 to 1"),
         ("yearly_discount: 0\npaid_only: identify\nplans: {}", "plans.yaml:2: paid_only: expected a list, got 'identify'"),

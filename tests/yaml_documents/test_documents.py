@@ -45,6 +45,20 @@ def test_nothing_written_is_an_empty_value(text: str) -> None:
     assert parse_document(text, "f.yaml").is_empty
 
 
+def test_file_without_a_byte_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.yaml"
+    path.write_bytes(b"")
+    with pytest.raises(DocumentError, match=r"decisions\.yaml: holds 0 bytes"):
+        read_document(path)
+    path.write_text("# nothing is decided\n")
+    assert read_document(path).is_empty
+
+
+def test_numbers_that_nobody_can_hold_are_text() -> None:
+    assert parse_document("9" * 6000, "f.yaml").plain() == "9" * 6000
+    assert parse_document("-1e99999", "f.yaml").plain() == "-1e99999"
+
+
 def test_values_stay_text_until_they_are_asked_for() -> None:
     node = parse_document("[on, no, 1990, 007, 2026-03-01, 1_000, .nan, 0x1F, 'null', 1:30]", "f.yaml")
     assert [item.string() for item in node.list()] == ["on", "no", "1990", "007", "2026-03-01", "1_000", ".nan", "0x1F", "null", "1:30"]
@@ -64,6 +78,7 @@ def test_values_stay_text_until_they_are_asked_for() -> None:
         ("[x]", Node.mapping, r"expected a mapping, .*, got \['x'\]"),
         ("{x: y}", Node.string, "expected text, got {'x': 'y'}"),
         ("", Node.string, "expected text, got empty"),
+        ('"/srv/\\0x"', Node.string, "expected text without zero bytes"),
         (".nan", lambda node: node.number(0, 1), "expected a number from 0 to 1, got '.nan'"),
         ("nan", lambda node: node.number(0, 1), "expected a number from 0 to 1"),
         ("inf", lambda node: node.number(0, 1), "expected a number from 0 to 1"),

@@ -73,7 +73,12 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
         )
     # Relative to the file and not to the working folder: Dagster and cron start in folders of their own.
     if "://" not in location:
-        location = str((path.parent / Path(location).expanduser()).resolve())
+        try:
+            location = str((path.parent / Path(location).expanduser()).resolve())
+        except (RuntimeError, OSError) as error:  # no such user behind `~`; links in a circle
+            fields["location"].refuse(f"{location!r} leads nowhere ({error}): write the path out")
+    if "files" in fields and not fields["files"].list():
+        fields["files"].refuse("chooses no file: name some, or take `files` out, which means all")
     return Source(
         platform,
         location,
@@ -107,7 +112,10 @@ def _read_text(node: Node) -> str:
             node.refuse(f"${{{name}}} is not set in the environment")
         return os.environ[name]
 
-    return _ENVIRONMENT.sub(look_up, node.string())
+    text = node.string()
+    if "${" in _ENVIRONMENT.sub("", text):
+        node.refuse(f"{text!r} holds `${{` without a name of letters, digits and `_` and a `}}` behind it")
+    return _ENVIRONMENT.sub(look_up, text)
 
 
 def find_sources(dumps: Path | None, file: Path) -> dict[str, Source]:

@@ -67,7 +67,7 @@ def test_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: AN
     assert str(entry) == "streamsvc_c:0123 = catalog_b:a,b: one master, two stores (m, 2026-03-01)"
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "[]\n"])
+@pytest.mark.parametrize("text", ["# nothing yet\n", "[]\n"])
 def test_file_without_decisions_decides_nothing(load, text: str) -> None:  # noqa: ANN001
     overrides = load(text)
     assert overrides.entries == ()
@@ -204,7 +204,7 @@ def test_command_reports_absent_records_and_ignored_pairs_of_the_live_snapshot(t
 
 
 def test_checking_against_a_folder_without_a_catalog_names_the_folder(tmp_path: Path) -> None:
-    (tmp_path / "overrides.yaml").write_text("")
+    (tmp_path / "overrides.yaml").write_text("# nothing yet\n")
     (tmp_path / "none").mkdir()
     result = run_pipeline("overrides", "--check", tmp_path / "overrides.yaml", "--catalog", tmp_path / "none", check=False)
     assert result.returncode == 1

@@ -38,9 +38,15 @@ def test_relative_paths_count_from_the_file_that_names_them(tmp_path: Path) -> N
         ("sources: {works: {location: x, glob: y}}", "glob"),
         ("sources: {works: {location: x, files: y}}", "files"),
         ("sources: {works: {location: '${NOT_SET_ANYWHERE}'}}", "NOT_SET_ANYWHERE"),
+        ("sources: {works: {location: '${}'}}", "sources.works.location: '${}' holds `${` without a name"),
+        ("sources: {works: {location: x, options: {key: 'a${DUMP-KEY}'}}}", "sources.works.options.key: 'a${DUMP-KEY}' holds `${`"),
+        ("sources: {works: {location: ~no-such-user/x}}", "sources.works.location: '~no-such-user/x' leads nowhere"),
+        ("sources: {works: {location: circle/x}}", "sources.works.location: 'circle/x' leads nowhere"),
+        ("sources: {works: {location: x, files: []}}", "sources.works.files: chooses no file"),
         ("sources: [", "YAML"),
         ("{}", "sources:"),
-        ("", "sources:"),
+        ("", "holds 0 bytes"),
+        ("# nothing\n", "sources:"),
         ("[a]", "expected a mapping"),
         ("sources: [works]", "sources: expected a mapping"),
         ("sources: {works: {location: x, options: [a]}}", "sources.works.options: expected a mapping"),
@@ -63,6 +69,7 @@ def test_relative_paths_count_from_the_file_that_names_them(tmp_path: Path) -> N
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, named: str) -> None:
     path = written(tmp_path, text)
+    (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(SourcesError) as error:
         load_sources(path)
     assert named in str(error.value)
