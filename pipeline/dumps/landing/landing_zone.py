@@ -221,6 +221,11 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
         report(
             f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {_list_names(dump.older)}"
         )
+    if dump.ahead:
+        report(
+            f"warning: {source.platform}: the dates of {_list_names(dump.ahead)} in {source.location} lie far in the future, so these "
+            "files are not read; look at their names, and at the clock of this machine"
+        )
     if dump.strays:
         report(
             f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: "

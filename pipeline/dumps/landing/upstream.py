@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
@@ -34,6 +34,8 @@ _MODIFIED = ("Last-Modified", "LastModified", "last_modified", "mtime", "modifie
 _OTHER_VALIDATORS = ("Content-MD5", "Digest", "md5Hash", "md5", "sha", "generation", "VersionId", "version_id")
 """Names of the validators of fsspec's file systems: HTTP, S3, GCS, Azure, SFTP, FTP, WebDAV, Git. They change with the content."""
 
+LARGEST_LEAD = timedelta(days=3653)
+"""How far ahead of this machine's clock a dump may be dated: ten years, because the clock may be wrong by some years itself."""
 MOST_FOLDERS = 10_000
 """Most folders below an address. A server that links in circles has no end of them."""
 
@@ -100,6 +102,8 @@ class RemoteDump:
     """Files that are skipped because the same delivery holds newer ones."""
     strays: tuple[str, ...] = ()
     """Files that are skipped because they lie beside dated sub-folders, although no setting says that only these count."""
+    ahead: tuple[str, ...] = ()
+    """Files that are skipped because the date in their name lies far in the future."""
 
 
 def open_source(source: Source) -> tuple[Any, str]:
@@ -116,7 +120,15 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     The dated sub-folder of the newest date wins over files beside it. In a flat folder whose file names carry several dates, the files of
     the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
     """
-    shown = list_files(file_system, root)
+    listed = list_files(file_system, root)
+    # A `2062` for `2026` would win over all later dumps for decades, also after upstream has corrected the name.
+    latest = (datetime.now(UTC).date() + LARGEST_LEAD).isoformat()
+    ahead = {name for name in listed if (_find_name_date(name) or "") > latest}
+    shown = {name: info for name, info in listed.items() if name not in ahead}
+    if not shown:
+        raise DumpError(
+            f"all dates lie after {latest}: {', '.join(sorted(ahead)[:5])}; look at the names, and at the clock of this machine"
+        )
     folders = {name: date for name in shown if "/" in name and (date := find_date(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]
     # All folders of the newest date count: a feed may deliver `itunes20261008` and `match20261008` side by side.
@@ -133,7 +145,13 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     files = _choose_files(file_system, source, _select_dump(shown, date, folder))
     older = find_superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
     strays = beside if folder and source.dated is None else []
-    return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays))
+    return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays), tuple(sorted(ahead)))
+
+
+def _find_name_date(name: str) -> str | None:
+    """Return the date in the first folder of a path, else the one in its file name."""
+    parts = name.split("/")
+    return (find_date(parts[0]) if len(parts) > 1 else None) or find_date(parts[-1])
 
 
 def list_dump_files(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401

@@ -58,6 +58,16 @@ def test_stray_file_beside_dated_folders_is_named_and_not_read(tmp_path: Path, s
         assert f"are not read: {stray};" in warning
 
 
+def test_dump_dated_far_in_the_future_is_named_every_night(tmp_path: Path) -> None:
+    deliver(tmp_path / "up" / "2026-08-01", tracks__ndjson="right")
+    deliver(tmp_path / "up" / "2062-08-02", tracks__ndjson="a slip")
+    for status in ("new", "unchanged"):
+        said: list[str] = []
+        result = land(source(tmp_path / "up"), tmp_path / "zone", said.append)
+        assert (result.status, result.folder) == (status, tmp_path / "zone" / "2026-08-01")
+        assert any("2062-08-02/tracks.ndjson" in line and "far in the future" in line for line in said)
+
+
 def test_several_folders_of_the_newest_date_are_landed_together(tmp_path: Path) -> None:
     for folder in ("itunes20261001", "match20261001", "itunes20261008", "match20261008"):
         (tmp_path / "up" / folder).mkdir(parents=True)

@@ -108,6 +108,26 @@ def test_newest_of_several_dated_folders_is_the_dump(memory: MemoryFileSystem) -
     assert (dump.older, dump.strays) == ((), ())
 
 
+def test_date_far_in_the_future_hides_no_later_dump(memory: MemoryFileSystem) -> None:
+    put(memory, "2026-09-01/a.csv", "2062-08-01/b.csv", "2062-08-01/sub/c.csv")
+    dump = find_newest_dump(memory, "/up", source())
+    assert (dump.date, dump.folder, names(dump.files)) == ("2026-09-01", "2026-09-01", ["a.csv"])
+    assert dump.ahead == ("2062-08-01/b.csv", "2062-08-01/sub/c.csv")
+    assert (dump.older, dump.strays) == ((), ())
+
+
+def test_date_far_in_the_future_hides_no_later_file(memory: MemoryFileSystem) -> None:
+    put(memory, "tracks-20260901.csv", "tracks-99991231.csv")
+    dump = find_newest_dump(memory, "/up", source())
+    assert (dump.date, names(dump.files), dump.ahead) == ("2026-09-01", ["tracks-20260901.csv"], ("tracks-99991231.csv",))
+
+
+def test_dumps_that_are_all_dated_in_the_future_are_no_dump(memory: MemoryFileSystem) -> None:
+    put(memory, "2062-08-01/b.csv")
+    with pytest.raises(DumpError, match=r"all dates lie after .*: 2062-08-01/b\.csv; look at the names, and at the clock"):
+        find_newest_dump(memory, "/up", source())
+
+
 def test_folder_whose_name_only_begins_alike_is_another_dump(memory: MemoryFileSystem) -> None:
     put(memory, "2026-09-01/a.csv", "2026-09-01-old/b.csv")
     dump = find_newest_dump(memory, "/up", source(dated=True))
