@@ -18,11 +18,10 @@ from pipeline.build.artist_evidence import group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
+from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
 from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.id_registry import read_previous_registry, save_assignment
-from pipeline.linkage.id_rules import assign_ids
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -64,11 +63,8 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
         listed_keys = _cut_joined(bench, listed_keys)
         bench.load("name_key", listed_keys)
-        in_titles = _find_names_in_titles(bench)
-        unlisted = in_titles.select(pl.col("name").unique(maintain_order=True)).join(
-            listed_keys, on="name", how="anti", maintain_order="left"
-        )
-        bench.load("title_name", in_titles)
+        _find_names_in_titles(bench)
+        unlisted = bench.read_frame("SELECT DISTINCT name FROM title_name ANTI JOIN name_key USING (name)")
         bench.load("name_key", pl.concat([listed_keys, _add_keys(unlisted)]))
         bench.keep("title_credit", _TITLE_CREDIT)
         bench.keep("credit_by_title", _CREDIT_BY_TITLE)
@@ -78,20 +74,14 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         # `credit_node` holds these credits again, and held steps spill.
         for step in ("credit", "credit_by_title", "title_credit"):
             bench.drop(step)
-        groups = group_artists(bench)
-        groups = bench.read_frame(_NODE_IN_USE).join(groups, on="node")
-        registry, next_id = read_previous_registry(paths, "artist")
-        # An artist whom nobody credits gets no id and no row. Listed without works, it only supports the group that it joined.
-        used = groups.filter(pl.col("is_used").any().over("group"))
-        assignment = assign_ids(used.select("group", "source_key"), registry, next_id)
-        bench.load("node_artist", used.join(assignment.ids, on="group").select("node", artist_id="entity_id"))
-        facts = {
+        bench.load("node_group", group_artists(bench))
+        bench.keep("used_group", _USED_GROUP)
+        assign_node_ids(bench, "artist", _MEMBER)
+        return {
             "source_credits": bench.write("source_credit", _SOURCE_CREDIT),
             "artist_sources": bench.write("artist_source", _ARTIST_SOURCE),
             **write_artist_names(bench),
         }
-        save_assignment(paths, "artist", assignment)
-    return facts
 
 
 def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
@@ -151,9 +141,10 @@ WHERE version IS NOT NULL OR regexp_matches(
 """
 
 
-def _find_names_in_titles(bench: Workbench) -> pl.DataFrame:
-    """Return the names in titles: title, version, place, name, role, is_sure."""
-    return find_names_in_titles(bench.read_frame(_TITLE_THAT_MAY_NAME), bench.read_frame(_KNOWN))
+def _find_names_in_titles(bench: Workbench) -> None:
+    """Make `title_name`, the names in titles: title, version, place, name, role, is_sure."""
+    known = bench.read_frame(_KNOWN)
+    bench.derive("title_name", _TITLE_THAT_MAY_NAME, lambda titles: find_names_in_titles(titles, known))
 
 
 def _add_keys(names: pl.DataFrame) -> pl.DataFrame:
@@ -223,12 +214,17 @@ JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELS
 
 
 # A name that only stands beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
-_NODE_IN_USE = f"""
-SELECT node, platform || ':' || artist_id AS source_key, is_used AND (
+_USED_GROUP = f"""
+SELECT DISTINCT "group" FROM node JOIN node_group USING (node) WHERE is_used AND (
     platform <> '{NAME_ONLY}'
     OR node IN (SELECT c.node FROM credit_node c ANTI JOIN here USING (recording_id, key_no) WHERE c.is_bare)
     OR artist_id IN (SELECT k.key FROM release_credit r JOIN name_key k USING (name) WHERE r.artist_id IS NULL)
-) AS is_used FROM node
+)
+"""
+"""An artist whom nobody credits gets no id and no row. Listed without works, it only supports the group that it joined."""
+
+_MEMBER = """
+SELECT node, "group", platform || ':' || artist_id AS source_key FROM node JOIN node_group USING (node) SEMI JOIN used_group USING ("group")
 """
 
 

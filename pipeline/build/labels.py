@@ -13,10 +13,9 @@ import polars as pl
 from catalog_store.platforms import CATALOG_A
 from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
+from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import LABEL_NAME, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.id_registry import read_previous_registry, save_assignment
-from pipeline.linkage.id_rules import assign_ids
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -39,23 +38,19 @@ def build_labels(paths: BuildPaths) -> dict[str, int]:
     """Write label_source and label (counts still 0), and return row counts."""
     with open_workbench(paths, "labels") as bench:
         bench.keep("labelled", _LABELLED)
-        bench.load("name_key", _build_name_keys(bench))
+        bench.derive("name_key", _NAME, _build_name_keys)
         bench.keep("node", _NODE)
         bench.keep("release_node", _RELEASE_NODE)
-        groups = _group(bench)
-        registry, next_id = read_previous_registry(paths, "label")
-        assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
-        bench.load("node_label", groups.join(assignment.ids, on="group").select("node", label_id="entity_id"))
-        facts = {"label_sources": bench.write("label_source", _LABEL_SOURCE), "labels": bench.write("label", _LABEL)}
-        save_assignment(paths, "label", assignment)
-    return facts
+        bench.load("node_group", _group(bench))
+        assign_node_ids(bench, "label", _MEMBER)
+        return {"label_sources": bench.write("label_source", _LABEL_SOURCE), "labels": bench.write("label", _LABEL)}
 
 
-def _build_name_keys(bench: Workbench) -> pl.DataFrame:
+_NAME = "SELECT name FROM (SELECT label_name AS name FROM labelled UNION SELECT name FROM source_label) WHERE name IS NOT NULL"
+
+
+def _build_name_keys(names: pl.DataFrame) -> pl.DataFrame:
     # Names that mean `no label` get no key. The joins below then leave out their releases.
-    names = bench.read_frame(
-        "SELECT DISTINCT label_name AS name FROM labelled UNION SELECT name FROM source_label ORDER BY name"
-    ).drop_nulls()
     return names.with_columns(key=label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1).filter(
         ~pl.col("key").str.contains(NO_LABEL)
     )
@@ -112,8 +107,11 @@ FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_re
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
-    """Return node, group, source_key."""
-    nodes = bench.read_frame("SELECT *, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare FROM node ORDER BY node")
+    """Return node, group."""
+    nodes = bench.read_frame(
+        "SELECT node, platform, key, is_placeholder, is_numbered, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare "
+        "FROM node ORDER BY node"
+    )
     bench.keep("released", _RELEASED)
     ties = bench.read_frame(_TIES)
     firm = nodes.filter(~pl.col("is_loose"))
@@ -125,8 +123,10 @@ def _group(bench: Workbench) -> pl.DataFrame:
         odds = weigh_likeness(pairs, bench.read_frame(_FACTS), bench.read_frame(_OPEN_WORKS), find_shared_names(firm))
         # Ties are counts of common recordings; lifted above all likeness, they are joined first.
         clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), odds)
-    groups = attach(clusters, nodes, ties)
-    return nodes.join(groups, on="node").select("node", "group", source_key=pl.concat_str("platform", "external_id", separator=":"))
+    return attach(clusters, nodes, ties)
+
+
+_MEMBER = """SELECT node, "group", platform || ':' || external_id AS source_key FROM node JOIN node_group USING (node)"""
 
 
 _LABEL_SOURCE = "SELECT n.platform, n.external_id, l.label_id FROM node n JOIN node_label l USING (node)"

@@ -92,7 +92,7 @@ def _first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
     return ", ".join(f"arg_min({column}, {order}) FILTER (WHERE {is_chosen}) AS {field}_{name}" for name, column in columns)
 
 
-RELEASE_PROVENANCE = f"""
+_RELEASE_PROVENANCE = f"""
 SELECT r.release_id,
     {_first_edition_sql("title", RELEASE_TITLE, "true")},
     {_first_edition_sql("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
@@ -101,6 +101,14 @@ SELECT r.release_id,
     {_first_edition_sql("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
     {_first_edition_sql("release_date", DATE, "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision")},
     {_first_edition_sql("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
-FROM merged m JOIN release r ON r.release_id = m.id GROUP BY r.release_id
+FROM (FROM merged WHERE {{condition}}) m JOIN (FROM (SELECT *, release_id AS id FROM release) WHERE {{condition}}) r USING (id)
+GROUP BY r.release_id
 """
-"""Provenance of releases. Reads `release` and `merged` (the editions of each release, as build_releases keeps them)."""
+
+
+def render_release_provenance(condition: str) -> str:
+    """Return the query of the provenance of the releases for whose `id` the condition holds.
+
+    It reads `release` and `merged` (the editions of each release, as build_releases keeps them).
+    """
+    return _RELEASE_PROVENANCE.format(condition=condition)

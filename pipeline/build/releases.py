@@ -23,6 +23,7 @@ from pipeline.build.credited_names import OTHER_NAME, load_other_names
 from pipeline.build.identity import find_components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, edition_form, label_key, shown_name_sql
+from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import (
     RECORDING_POSITION,
@@ -34,11 +35,9 @@ from pipeline.build.priorities import (
     platform_count_sql,
     rank_sql,
 )
-from pipeline.build.provenance import RELEASE_PROVENANCE
+from pipeline.build.provenance import render_release_provenance
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.id_registry import read_previous_registry, save_assignment
-from pipeline.linkage.id_rules import assign_ids
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -67,36 +66,39 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
     """Write release_source, release and recording_release, fill the counts of label, and return row counts."""
     with open_workbench(paths, "releases") as bench:
         bench.keep("release_track", _RELEASE_TRACK)
-        bench.load("name_form", _build_name_forms(bench))
-        bench.load("title_form", _build_title_forms(bench))
+        bench.derive("name_form", _NAME, _build_name_forms)
+        bench.derive("title_form", _TITLE_AND_VERSION, _build_title_forms)
         bench.keep("remastered", _REMASTERED)
+        bench.keep("listed_release", _LISTED_RELEASE)
         bench.keep("edition", _EDITION)
         bench.keep("edition", _TRUSTED)  # reads the first `edition` and replaces it
-        groups = _group(bench)
-        registry, next_id = read_previous_registry(paths, "release")
-        assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
-        bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
+        bench.load("node_group", _group(bench))
+        assign_node_ids(bench, "release", _MEMBER)
         bench.keep("popularity", _POPULARITY)
-        bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node)")
+        bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node) ORDER BY id")
+        bench.drop("edition")
+        bench.keep("release_total", _RELEASE_TOTAL)
         load_other_names(bench, "SELECT artist_id, artist_name AS credited_as FROM merged")
         facts = {
             "release_sources": bench.write("release_source", "SELECT platform, release_id AS external_id, id AS release_id FROM merged"),
             "recording_releases": bench.write("recording_release", _RECORDING_RELEASE),
-            "releases": bench.write("release", _RELEASE),
+            "releases": bench.write_ranges("release", "merged", lambda condition: _RELEASE.format(condition=condition)),
         }
-        bench.write("release_provenance", RELEASE_PROVENANCE)
-        save_assignment(paths, "release", assignment)
+        bench.write_ranges("release_provenance", "merged", render_release_provenance)
     # The labels' stage ran before, because releases need its ids; so their releases can be counted only now.
     count_label_releases(paths)
     return facts
 
 
-def _build_name_forms(bench: Workbench) -> pl.DataFrame:
-    """Return text, artist_key, label_key of every distinct name of an artist or a label."""
-    texts = bench.read_frame(
-        "SELECT DISTINCT text FROM (SELECT label_name AS text FROM source_release UNION ALL SELECT artists[1].name FROM source_release) "
-        "WHERE text IS NOT NULL ORDER BY text"
-    )
+_NAME = """
+SELECT DISTINCT text FROM (SELECT label_name AS text FROM source_release UNION ALL SELECT artists[1].name FROM source_release)
+WHERE text IS NOT NULL
+"""
+_TITLE_AND_VERSION = "SELECT DISTINCT title, version FROM source_release"
+
+
+def _build_name_forms(texts: pl.DataFrame) -> pl.DataFrame:
+    """Return text, artist_key, label_key of distinct names of artists and labels."""
     text = pl.col("text")
     # `Various`, `VA` and their translations must meet under one key, as artists.py gives them one.
     various = artist_key(text).is_in(VARIOUS_KEYS)
@@ -107,9 +109,8 @@ def _build_name_forms(bench: Workbench) -> pl.DataFrame:
     )
 
 
-def _build_title_forms(bench: Workbench) -> pl.DataFrame:
-    """Return title, version, title_key, edition, is_remaster of every distinct pair."""
-    titles = bench.read_frame("SELECT DISTINCT title, version FROM source_release ORDER BY title, version")
+def _build_title_forms(titles: pl.DataFrame) -> pl.DataFrame:
+    """Return title, version, title_key, edition, is_remaster of distinct pairs."""
     return titles.with_columns(form=edition_form(pl.col("title"), pl.col("version"))).unnest("form")
 
 
@@ -131,14 +132,16 @@ WHERE c.position = 0 GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
 """
 
 # Only releases with a track of ours: the join with `t` leaves out the others.
+_LISTED_RELEASE = """
+SELECT (row_number() OVER (ORDER BY platform, release_id))::BIGINT AS node, * FROM (
+    SELECT platform, release_id, count(*) AS known_tracks FROM release_track GROUP BY ALL
+)
+"""
 _EDITION = f"""
 WITH named AS (
-    SELECT r.*, r.artists[1] AS first, t.track_count AS known_tracks
-    FROM source_release r
-    JOIN (SELECT platform, release_id, count(*) AS track_count FROM release_track GROUP BY ALL) t USING (platform, release_id)
+    SELECT t.node, t.known_tracks, r.*, r.artists[1] AS first FROM source_release r JOIN listed_release t USING (platform, release_id)
 )
-SELECT (row_number() OVER (ORDER BY r.platform, r.release_id))::BIGINT AS node,
-    r.platform, r.release_id, r.title, r.version, k.title_key, k.edition,
+SELECT r.node, r.platform, r.release_id, r.title, r.version, k.title_key, k.edition,
     k.is_remaster OR (r.platform, r.release_id) IN (FROM remastered) AS is_remaster,
     coalesce(s.artist_id, o.artist_id, v.artist_id) AS artist_id,
     CASE WHEN s.artist_id IS NOT NULL THEN {shown_name_sql("r.first.name", "r.platform")}
@@ -179,13 +182,16 @@ SELECT * REPLACE (CASE WHEN node NOT IN (SELECT node FROM doubted) OR node IN (F
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
-    """Return node, group, source_key."""
+    """Return node, group."""
     bench.keep("overlap", _OVERLAP)
     edges = bench.read_frame(f"({_SAME_PRODUCT}) UNION ({_SAME_BARCODE}) ORDER BY ALL")
-    nodes = bench.read_frame("SELECT node, gtin, platform || ':' || release_id AS source_key FROM edition ORDER BY node")
+    nodes = bench.read_frame("SELECT node, gtin FROM edition ORDER BY node")
     groups = nodes.join(find_components(nodes["node"], edges), on="node")
     partners = bench.read_frame(_BARCODE_PARTNER)
-    return separate_barcodes(groups, partners).select("node", "group", "source_key")
+    return separate_barcodes(groups, partners).select("node", "group")
+
+
+_MEMBER = """SELECT node, "group", platform || ':' || release_id AS source_key FROM edition JOIN node_group USING (node)"""
 
 
 # All pairs of releases would be quadratic. Without a barcode two releases are one only if they share recordings, so these select the pairs.
@@ -284,6 +290,11 @@ CASE WHEN trim(coalesce(version, '')) = '' OR contains(lower(title), lower(versi
     ELSE {_PLAIN_TITLE} || ' (' || version || ')' END
 """
 
+_RELEASE_TOTAL = """
+SELECT m.id, count(DISTINCT recording_id)::INT AS track_count, max(p.popularity) AS popularity
+FROM release_track t JOIN merged m USING (platform, release_id) JOIN popularity p USING (recording_id) GROUP BY m.id ORDER BY id
+"""
+
 # `told_gtin` is the barcode as a platform gave it. A distrusted barcode joins nothing, but a release without another one still shows it.
 _RELEASE = f"""
 WITH golden AS (
@@ -297,14 +308,12 @@ WITH golden AS (
         {_first_sql("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,
         {platform_count_sql()}::INT AS platform_count
-    FROM merged GROUP BY id
-), tracks AS (
-    SELECT m.id AS release_id, count(DISTINCT recording_id)::INT AS track_count, max(p.popularity) AS popularity
-    FROM release_track t JOIN merged m USING (platform, release_id) JOIN popularity p USING (recording_id) GROUP BY m.id
+    FROM merged WHERE {{condition}} GROUP BY id
 )
 SELECT g.release_id, g.title, g.artist.id AS artist_id, a.name AS artist_name, o.credited_as AS artist_credited_as, g.label_id,
     l.name AS label_name, g.catalog_number, g.gtin, g.date.d AS release_date, g.date.p AS release_date_precision, g.release_type,
     g.is_compilation, t.track_count, t.popularity, g.platform_count
-FROM golden g JOIN tracks t USING (release_id) JOIN artist a ON a.artist_id = g.artist.id LEFT JOIN label l USING (label_id)
+FROM golden g JOIN (FROM release_total WHERE {{condition}}) t ON t.id = g.release_id
+JOIN artist a ON a.artist_id = g.artist.id LEFT JOIN label l USING (label_id)
 LEFT JOIN {OTHER_NAME} o ON o.name = a.name AND o.credited_as = g.artist.name
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -20,13 +21,17 @@ from catalog_store.tables.files import parts, render_sql_source, write_table
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from catalog_store.tables.spec import Table
     from pipeline.paths import BuildPaths
 
 ROWS_PER_PART = 1_000_000
 """Rows of one part. Rows are narrow: a part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
+
+
+IDS_PER_RANGE = 100_000
+"""Ids that `write_ranges` works on at a time. DuckDB cannot spill the choices of a group: they take 1.5 KB for a release."""
 
 
 class QuerySteps:
@@ -53,6 +58,21 @@ class QuerySteps:
         self.connection.register("_loaded", rows.to_arrow())
         self.keep(name, "SELECT * FROM _loaded")
         self.connection.unregister("_loaded")
+
+    def load_blocks(self, name: str, blocks: Iterable[pl.DataFrame]) -> None:
+        """Make frames a named step of the stage, one after the other; there must be one at least, which may be empty."""
+        for number, rows in enumerate(blocks):
+            if number == 0:
+                self.load(name, rows)
+            else:
+                self.connection.register("_loaded", rows.to_arrow())
+                self.connection.execute(f'INSERT INTO "{name}" SELECT * FROM _loaded').fetchall()
+                self.connection.unregister("_loaded")
+
+    def derive(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        """Make a named step out of the rows of `sql`, each block through `function`: for texts that only Polars can read."""
+        empty = function(self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0"))
+        self.load_blocks(name, chain([empty], map(function, stream(self.connection, sql))))
 
     def show(self, name: str, rows: pl.DataFrame) -> None:
         """Make a frame a named step without a copy. It stays in memory, outside DuckDB's limit, until the connection closes."""
@@ -103,8 +123,21 @@ class Workbench(QuerySteps):
 
         The columns of `sql` must be those of the table (absent nullable ones become null).
         """
+        return self._write(name, [sql])
+
+    def write_ranges(self, name: str, step: str, render_sql: Callable[[str], str]) -> int:
+        """Write table `name` as `write` does, a range of the ids of `step` at a time, so that memory depends on the size of a range.
+
+        `step` has a column `id`, which the table's order begins with. `render_sql` returns the query for a condition on `id`. A step in
+        order of `id` is read once in all.
+        """
+        first, last = self.read_frame(f'SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM "{step}"').row(0)
+        conditions = [f"id BETWEEN {start} AND {start + IDS_PER_RANGE - 1}" for start in range(first, last + 1, IDS_PER_RANGE)]
+        return self._write(name, [render_sql(condition) for condition in conditions or ["false"]])
+
+    def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
-        frames = stream(self.connection, order_sql(table, sql), ROWS_PER_PART)
+        frames = chain.from_iterable(stream(self.connection, order_sql(table, sql), ROWS_PER_PART) for sql in queries)
         rows = write_table(table, self.paths.table(name), regroup_frames(frames, ROWS_PER_PART))
         self._show(table, render_sql_source(self.paths.table(name)))
         return rows

@@ -25,7 +25,7 @@ import polars as pl
 
 from pipeline.engine.local import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
-from pipeline.linkage.id_rules import FIRST_ID, count_votes, find_known_votes, move_links, settle
+from pipeline.linkage.id_rules import FIRST_ID, count_votes, find_known_votes, find_redirects, list_known_ids, move_links, settle
 from pipeline.linkage.number_sets import NumberOrder, NumberSet
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pipeline.engine.local import Pool
     from pipeline.linkage.id_registry import StoredRegistry
 
+VOTES_PER_BUCKET = 1_000_000
+"""Votes that one bucket of groups holds at most, on average: some 150 MB at the widest point."""
 _QUESTION = {"group": pl.Int64, "receiver": pl.UInt32}
 _CODE = {"group": pl.Int64, "code": pl.Int64}
 
@@ -48,6 +50,11 @@ class GroupIds(NamedTuple):
     first_new_id: int
     next_id: int
     in_use: NumberSet
+
+
+def count_group_buckets(members: int) -> int:
+    """Return the number of buckets of groups for this number of members: there are at most as many votes."""
+    return max(1, -(-members // VOTES_PER_BUCKET))
 
 
 def send_votes(folder: Path, buckets: int, receiver: int, tallied: pl.DataFrame) -> None:
@@ -89,6 +96,13 @@ def decide_ids(folder: Path, stored: StoredRegistry, range_rows: Sequence[int], 
     linked = stored.links["old_id"]
     links = move_links(stored.links, moved, linked.filter(in_use.find_members(linked.to_numpy())))
     return GroupIds(links, stored.next_id, stored.next_id + fresh.count(), in_use)
+
+
+def find_group_redirects(homes: pl.Series, ids: GroupIds) -> pl.DataFrame:
+    """Return old_id, new_id of the known ids that are not in use. `homes`: homes of keys that may be out of use, with repetitions."""
+    doubtful = homes.drop_nulls().unique()
+    known = list_known_ids(doubtful, ids.links)
+    return find_redirects(doubtful, ids.links, known.filter(pl.Series(ids.in_use.find_members(known.to_numpy()), dtype=pl.Boolean)))
 
 
 def read_ids(folder: Path, receiver: int, first_new_id: int) -> pl.DataFrame:

@@ -173,12 +173,8 @@ def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
     return scan_table(table, folder).filter(pl.col("kind") == kind).select("old_id", "new_id").collect()
 
 
-def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
-    """Save an assignment for `collect_registry`; ValueError for an unknown kind."""
-    _save(get_work_folder(paths, kind), kind, assignment)
-
-
-def _save(folder: Path, kind: str, assignment: Assignment) -> None:
+def save_assignment(folder: Path, kind: str, assignment: Assignment) -> None:
+    """Save a whole assignment into a `get_work_folder`, for `collect_registry`."""
     with RegistryWriter(folder / "id_registry") as writer:
         writer.write(kind, assignment.registry.keys, assignment.registry.links)
     write_redirects_and_next_id(folder, kind, assignment.redirects, assignment.next_id)
@@ -224,7 +220,8 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
         if not (get_work_folder(paths, kind) / "next_id.json").is_file():
             # A build of some stages only: the other kinds must not lose their ids.
             registry, next_id = read_previous_registry(paths, kind)
-            _save(_get_kept_folder(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
+            kept = Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id)
+            save_assignment(_get_kept_folder(paths, kind), kind, kept)
     folders = [_find_collected_folder(paths, kind) for kind in KINDS]
     join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
     join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])

@@ -20,7 +20,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_part_rows, parts, scan_table
 from pipeline.engine.local import map_ordered
 from pipeline.engine.shuffle import read_bucket, write_run
-from pipeline.linkage.group_ids import GroupIds, decide_ids, read_ids, send_votes
+from pipeline.linkage.group_ids import GroupIds, decide_ids, find_group_redirects, read_ids, send_votes
 from pipeline.linkage.id_registry import (
     LINK,
     RegistryWriter,
@@ -30,7 +30,7 @@ from pipeline.linkage.id_registry import (
     is_exception,
     write_redirects_and_next_id,
 )
-from pipeline.linkage.id_rules import KEY_SCHEMA, Resolution, assign_homes, find_redirects, list_known_ids, match_members, tally
+from pipeline.linkage.id_rules import KEY_SCHEMA, Resolution, assign_homes, match_members, tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,11 +82,6 @@ def cut_ranges(paths: BuildPaths) -> list[KeyRange]:
         found += [(platform, f"{platform}:{cut}") for cut in ["", *cuts]]
     ends = [start for _, start in found[1:]]
     return [KeyRange(number, *place, end) for number, (place, end) in enumerate(zip(found, [*ends, None], strict=True))]
-
-
-def count_group_buckets(records: int) -> int:
-    """Return the number of buckets of groups for this number of records: there are at most as many votes."""
-    return max(1, -(-records // ROWS_PER_RANGE))
 
 
 def find_groups(cluster: Path, atom_ids: pl.Series) -> pl.Series:
@@ -203,8 +198,6 @@ def _write_tables(paths: BuildPaths, finished: Iterable[_Finished], ids: GroupId
                 member.append(found.member.with_columns(platform=pl.lit(platform)))
                 keys.write(KIND, found.keys)
                 doubtful.append(found.doubtful)
-    homes = pl.concat(doubtful).drop_nulls()
-    known = list_known_ids(homes, ids.links)
-    redirects = find_redirects(homes, ids.links, known.filter(pl.Series(ids.in_use.find_members(known.to_numpy()))))
+    redirects = find_group_redirects(pl.concat(doubtful), ids)
     write_redirects_and_next_id(folder, KIND, redirects, ids.next_id)
     return redirects.height

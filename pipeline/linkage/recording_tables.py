@@ -17,10 +17,10 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_rows, parts
 from pipeline.engine.local import map_ordered, start_workers
 from pipeline.engine.shuffle import read_bucket, write_run
-from pipeline.linkage.group_ids import ask_ids, read_ids
+from pipeline.linkage.group_ids import ask_ids, count_group_buckets, read_ids
 from pipeline.linkage.isrc_owners import assign_isrc_owners
 from pipeline.linkage.mapped_atoms import open_tonight
-from pipeline.linkage.record_ids import assign_records, count_group_buckets, cut_ranges, find_groups
+from pipeline.linkage.record_ids import assign_records, cut_ranges, find_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

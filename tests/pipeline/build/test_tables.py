@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal
 from catalog_store.folder_listing import list_folder
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
-from catalog_store.tables.files import parts
-from pipeline.build import genre_buckets, links, recording_ranges, tracks
+from catalog_store.tables.files import count_rows, parts
+from pipeline.build import genre_buckets, links, node_ids, recording_ranges, tracks, workbench
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -22,13 +22,18 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
-from pipeline.linkage import staged_records
-from pipeline.linkage.id_registry import collect_registry
+from pipeline.engine import duckdb_session
+from pipeline.linkage import group_ids, staged_records
+from pipeline.linkage.id_registry import collect_registry, get_work_folder
 from pipeline.quality.invariants import list_genre_invariants, list_linkage_invariants, list_recording_invariants
 
 from .conftest import credit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import polars as pl
     import pytest
 
     from .conftest import World
@@ -89,10 +94,11 @@ def fill(world: World) -> None:
 
 
 def digest(world: World) -> dict[str, str]:
-    return {
-        table.name: hashlib.sha256(b"".join(p.read_bytes() for p in sorted(world.paths.table(table.name).iterdir()))).hexdigest()
-        for table in CATALOG_TABLES
-    }
+    return {table.name: hash_folder(world.paths.table(table.name)) for table in CATALOG_TABLES}
+
+
+def hash_folder(folder: Path) -> str:
+    return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(folder.iterdir()))).hexdigest()
 
 
 def test_every_table_holds_its_spec_and_the_invariants(world: World) -> None:
@@ -164,6 +170,32 @@ def test_the_size_of_ranges_buckets_and_slices_changes_no_genre_and_no_link(worl
         assert not whole[name].is_empty()
         assert_frame_equal(world.read(name), whole[name])
     assert list_folder(paths.root / "work" / "spill") == []
+
+
+def test_the_size_of_ranges_and_blocks_changes_no_artist_label_and_release(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world)
+    paths = world.write()
+    names = ("artist_source", "artist", "artist_alias", "label_source", "label", "release_source", "release", "release_provenance")
+    runs = []
+
+    def stream_small(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = 100) -> Iterator[pl.DataFrame]:
+        for frame in duckdb_session.stream(connection, sql, rows):
+            yield from frame.iter_slices(3)
+
+    for is_small in (False, True):
+        if is_small:
+            monkeypatch.setattr(workbench, "IDS_PER_RANGE", 2)
+            monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 3)
+            for module in (workbench, node_ids):
+                monkeypatch.setattr(module, "stream", stream_small)
+        for stage in (build_artists, build_labels, build_releases):
+            stage(paths)
+        folders = [paths.table(name) for name in (*names, "source_credit", "recording_release")]
+        folders += [get_work_folder(paths, kind) / "id_registry" for kind in ("artist", "label", "release")]
+        runs.append([(hash_folder(folder), count_rows(folder)) for folder in folders])
+    assert runs[0] == runs[1]
+    assert all(rows > 3 for _, rows in runs[0][1:2] + runs[0][5:])
+    assert list_folder(paths.root / "work" / "linkage", "*.spill") == []
 
 
 def test_a_track_nests_releases_artists_and_genres_in_order(world: World) -> None:

@@ -15,6 +15,7 @@ from pipeline.linkage.id_registry import (
     MEMBERS,
     RegistryError,
     collect_registry,
+    get_work_folder,
     read_previous_registry,
     rebuild_registry,
     require_registry,
@@ -40,7 +41,7 @@ def build(paths: BuildPaths, kind: str, *groups: str) -> Assignment:
         orient="row",
     )
     assignment = assign_ids(rows, registry, next_id)
-    save_assignment(paths, kind, assignment)
+    save_assignment(get_work_folder(paths, kind), kind, assignment)
     ids = rows.join(assignment.ids, on="group")
     external_id = pl.col("source_key").str.strip_prefix("store_a:")
     member = ids.select(pl.col("entity_id").alias(f"{kind}_id"), platform=pl.lit("store_a"), external_id=external_id)
@@ -156,7 +157,7 @@ def test_kind_without_assignment_keeps_the_registry_of_the_live_snapshot(paths: 
 
 def test_unknown_kind_is_rejected(paths: BuildPaths) -> None:
     with pytest.raises(ValueError, match="kind 'work' has no ids"):
-        save_assignment(paths, "work", build(paths, "artist", "a"))
+        get_work_folder(paths, "work")
 
 
 def damage(folder: Path, how: str) -> None:

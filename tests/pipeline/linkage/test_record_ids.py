@@ -11,7 +11,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES, files
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import group_ids, record_ids
-from pipeline.linkage.id_registry import KINDS, collect_registry, read_previous_registry, save_assignment
+from pipeline.linkage.id_registry import KINDS, collect_registry, get_work_folder, read_previous_registry, save_assignment
 from pipeline.linkage.id_rules import assign_ids
 from pipeline.linkage.record_ids import RecordIds, sort_by_external_id
 from pipeline.linkage.recording_tables import write_all_recordings
@@ -62,6 +62,7 @@ def publish(paths: BuildPaths, name: str) -> None:
 def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, ranged = BuildPaths(tmp_path / "whole"), BuildPaths(tmp_path / "ranged")
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 50)
+    monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 50)
     monkeypatch.setattr(files, "ROWS_PER_PART", 9)
     for night in range(1, 5):
         rows = made_up(night)
@@ -69,7 +70,7 @@ def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, 
         known, next_id = read_previous_registry(whole, "recording")
         key = pl.concat_str("platform", pl.lit(":"), "external_id")
         expected = assign_ids(rows.select("group", source_key=key), known, next_id)
-        save_assignment(whole, "recording", expected)
+        save_assignment(get_work_folder(whole, "recording"), "recording", expected)
         found = assign(ranged, rows)
         for paths in (whole, ranged):
             publish(paths, f"night-{night}")
@@ -101,6 +102,7 @@ def test_no_step_holds_more_rows_than_a_range_or_bucket(tmp_path: Path, monkeypa
         monkeypatch.setattr(module, name, count)
 
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 200)
+    monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 200)
     for module, name in ((record_ids, "match_members"), (record_ids, "assign_homes"), (group_ids, "count_votes"), (group_ids, "settle")):
         count_rows(module, name)
     for night in (1, 2):

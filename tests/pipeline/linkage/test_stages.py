@@ -20,6 +20,7 @@ from pipeline.linkage import (
     atom_tables,
     atoms,
     clusters,
+    group_ids,
     guards,
     link,
     normal_forms,
@@ -95,6 +96,7 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
 ) -> None:
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 97)
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
+    monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 80)
     monkeypatch.setattr(recording_tables, "CLAIMS_PER_RANGE", 60)
     monkeypatch.setattr(recording_tables, "_SAMPLE_STEP", 3)
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
