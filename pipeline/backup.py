@@ -109,11 +109,12 @@ def back_up(dest: Path, *, paths: BuildPaths | None, accounts: str | None, repor
                 files=tuple(describe_file(dest, path) for path in list_tree(folder) if path.is_file()),
             )
             _write_private(dest / f".{BACKUP_FILE}", msgspec.json.format(msgspec.json.encode(saved)) + b"\n")
-            (dest / f".{BACKUP_FILE}").rename(dest / BACKUP_FILE)
-            flush_folder(dest)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        # From here on backup.json may name the new folder, so nothing is removed after an error. The next backup removes what is left.
+        (dest / f".{BACKUP_FILE}").rename(dest / BACKUP_FILE)
+        flush_folder(dest)
         _remove_older(dest, folder, report)
         return saved
 
