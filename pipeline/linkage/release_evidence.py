@@ -17,7 +17,17 @@ from catalog_store.record_keys.numbers import release_number
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-EVIDENCE_SCHEMA = pl.Schema({"atom_id": pl.Int64(), "albums": pl.List(pl.UInt64), "places": pl.List(pl.UInt16), "years": pl.List(pl.Int16)})
+EVIDENCE_SCHEMA = pl.Schema(
+    {
+        "atom_id": pl.Int64(),
+        "albums": pl.List(pl.UInt64),
+        "album_ends": pl.List(pl.UInt64),
+        "places": pl.List(pl.UInt16),
+        "years": pl.List(pl.Int16),
+    }
+)
+ALBUM_END = 6
+"""Characters at either end of an album's title: a typing error spares one of them."""
 RELEASE_COLUMNS = ["platform", "release_id", "title", "release_date"]
 """Columns of `source_release` that are read."""
 
@@ -45,11 +55,17 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
     )
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
     stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
-    known = known.with_columns(album=stems.to_frame().select(compact_expr(drop_article_expr(pl.col("stem"))).hash()).to_series())
+    titles = stems.to_frame().select(title=compact_expr(drop_article_expr(pl.col("stem"))))
+    ends = [
+        (pl.lit(mark) + end).hash()
+        for mark, end in (("^", pl.col("title").str.head(ALBUM_END)), ("$", pl.col("title").str.tail(ALBUM_END)))
+    ]
+    known = known.hstack(titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(ends)))
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
-    rows = listed.join(known.select("release", "album", year=year), on="release", how="left")
+    rows = listed.join(known.select("release", "album", "album_ends", year=year), on="release", how="left")
     grouped = rows.group_by("atom_id").agg(
         *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "year")),
+        pl.col("album_ends").drop_nulls().explode().drop_nulls().unique().sort(),
         places=pl.col("spot").drop_nulls().unique().sort(),
     )
     return grouped.select(pl.col(name).cast(dtype) for name, dtype in EVIDENCE_SCHEMA.items())

@@ -17,7 +17,7 @@ from pipeline.linkage.mixed_fields import number_reading
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TITLE_END, ARTIST_END = 5, 4
+TITLE_END, ARTIST_END = 4, 3
 """Characters at either end of a name."""
 SLOT_MS = 4_000
 """Two lengths within half of it share a slot: each lies in one of the slots and in one of those that begin half a slot later."""

@@ -90,20 +90,29 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     # Atoms of one key differ in length, or one of them waits for it. Only a common album says more than atoms.py and key_edges.py know.
     # An artist has a `Live` of each show, and so many a title that begins alike: there, too, only the album tells.
     is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
-    found = found.with_columns(is_cut=is_cut_title() & (pl.col("album") > 0))
-    is_same = found.select(has_same_key()).to_series()
-    found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | (pl.col("album") > 0))
+    is_on_album = pl.col("album") == match_weights.ALBUM_BITS
+    found = found.with_columns(is_cut=is_cut_title() & is_on_album)
+    is_same = found.select(has_same_key() & (pl.col("a_artist_key") != "")).to_series()
+    found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | is_on_album)
     # Several works on an album have an `Allegro`: its length or its place tells whose it is.
     found = found.filter(~pl.col("is_movement") | ((pl.col("artist") > 0) & pl.any_horizontal(pl.col("length", "place") > 0)))
     # Equal names make two records one song. Which recording of the song it is, other signals must tell, or the lack of a choice.
     song = match_weights.compute_threshold(universe) - match_weights.SURE_BITS
     names = pl.min_horizontal(pl.sum_horizontal("title", "artist"), pl.lit(song + match_weights.SONG_BITS))
-    # A title that holds more words than the other may be another song of the artist, unless these words are the album.
-    is_doubtful = pl.col("is_longer") & ~pl.col("rest_is_album")
+    # A title that holds more words than the other may be another song of the artist, unless these words are the album or the artist.
+    is_doubtful = pl.col("is_longer") & ~pl.col("rest_is_known")
     is_near = (compute_duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
-    found = found.filter(~pl.col("is_longer") | is_near, ~is_doubtful | pl.col("same_numbers") | pl.col("is_cut"))
+    # A year behind the title is that of another recording if the releases are of other years: `Leave (Get Out) - 2018`.
+    is_dated = pl.col("rest").str.contains("^[0-9]+$") & (pl.col("year") < 0)
+    is_song = match_weights.has_same_versions("a_title_key", "b_title_key") & ~is_dated
+    found = found.filter(~pl.col("is_longer") | is_near, ~is_doubtful | (is_song & pl.any_horizontal("same_numbers", "is_cut")))
     # A longer title and another lead artist are two doubts about one song.
-    found = found.filter(~is_doubtful | (pl.col("artist") != match_weights.SHARED_NAME_BITS))
+    is_guest = (pl.col("artist") == match_weights.SHARED_NAME_BITS) & (pl.col("a_artist_key") != pl.col("b_artist_key"))
+    found = found.filter(~is_doubtful | ~is_guest)
+    # Then one length or a common album has to tell that it is one; for other words in front or inside, the length alone.
+    is_equal = (compute_duration_gap() <= match_weights.LONGER_DURATION_MS).fill_null(value=False)
+    is_sure = is_equal & (pl.col("artist") > 0) & (pl.col("is_most") | (pl.col("longer_edits") > 0))
+    found = found.filter(~is_doubtful | pl.when("is_loose").then(is_sure).otherwise(is_equal | is_on_album))
     names -= pl.when(is_doubtful).then(match_weights.CONTAINED_BITS).otherwise(0.0)
     songs = found.filter(pl.sum_horizontal("title", "artist") >= song)
     found = found.with_columns(choice=pl.when(is_doubtful).then(0.0).otherwise(_weigh_choice(songs, found)))
@@ -121,7 +130,7 @@ def _weigh_choice(songs: pl.DataFrame, pairs: pl.DataFrame) -> pl.Series:
     is_lone = [~untimed | pl.col(side).is_in(lone) for untimed, side in zip(is_untimed, ("a", "b"), strict=True)]
     # Without lengths, a short title with a typing error is another title more often: `Fever`, `Never`.
     shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
-    is_named = (pl.col("title_edits") == 0) | ((pl.col("title_edits") == 1) & (shorter >= UNTIMED_CHARACTERS))
+    is_named = (pl.col("title_edits") == 0) | ((pl.col("title_edits") == 1) & (shorter >= UNTIMED_CHARACTERS)) | pl.col("rest_is_known")
     # A lead artist that only contains the other's may be a group, which has recordings of its own.
     is_named &= (pl.col("a_artist_key") == pl.col("b_artist_key")) | (pl.col("artist_edits") <= 1)
     bits = pl.when(pl.any_horizontal(is_untimed) & pl.all_horizontal(is_lone) & is_named).then(match_weights.ONLY_BITS).otherwise(0.0)
@@ -139,17 +148,23 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     for side in ("a", "b"):
         own = pl.concat_list(pl.col(f"{side}_{name}_key").hash() for name in ("title", "stem"))
         pairs = pairs.with_columns(pl.col(f"{side}_albums").list.set_difference(own).list.sort())
-    longer, shorter = (
-        pl.when(pl.col("a_title_key").str.len_chars() > pl.col("b_title_key").str.len_chars()).then(one).otherwise(other)
-        for one, other in (("a_title_key", "b_title_key"), ("b_title_key", "a_title_key"))
-    )
-    rest = longer.str.strip_prefix(shorter).hash()
     named = pl.concat_list(pl.col(f"{side}_albums").fill_null([]) for side in ("a", "b"))
-    pairs = pairs.with_columns(rest_is_album=pl.col("is_longer") & named.list.contains(rest).fill_null(value=False))
+    rest_is_album = pl.col("is_longer") & named.list.contains(pl.col("rest").hash()).fill_null(value=False)
+    artist = pl.col("rest").str.strip_prefix("by")
+    rest_is_artist = pl.any_horizontal(artist == pl.col(f"{side}_artist_key") for side in ("a", "b")) & (artist != "")
+    # An album that bears the name of its song stands behind it as well: `Ways - Ways`.
+    shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
+    is_twice = (pl.col("rest").str.len_chars() == shorter) & pl.any_horizontal(
+        pl.col("rest") == pl.col(f"{side}_title_key") for side in ("a", "b")
+    )
+    is_known = rest_is_album | (pl.col("is_longer") & (rest_is_artist | (is_twice & compute_duration_gap().is_not_null())))
+    pairs = pairs.with_columns(rest_is_album=rest_is_album, rest_is_known=is_known)
     album = match_weights.weigh_sets("a_albums", "b_albums", match_weights.ALBUM_BITS, match_weights.OTHER_ALBUM_BITS)
+    is_alike = match_weights.weigh_sets("a_album_ends", "b_album_ends", 1.0, 0.0) > 0
+    album = pl.when((album < 0) & is_alike).then(match_weights.ALIKE_ALBUM_BITS).otherwise(album)
     # Every album has a first track: a place says something on one album only.
     place = match_weights.weigh_sets("a_places", "b_places", match_weights.PLACE_BITS, match_weights.OTHER_PLACE_BITS)
-    place = pl.when(album > 0).then(place).otherwise(0.0)
+    place = pl.when(album == match_weights.ALBUM_BITS).then(place).otherwise(0.0)
     year = match_weights.weigh_sets("a_years", "b_years", match_weights.YEAR_BITS, match_weights.OTHER_YEAR_BITS)
     # One side has its album in the title: that it is the album of the other agrees as two fields would.
     album = pl.when("rest_is_album").then(match_weights.ALBUM_BITS).otherwise(album)

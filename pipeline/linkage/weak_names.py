@@ -41,23 +41,31 @@ def filter_reachable(pairs: pl.DataFrame, universe: int) -> pl.DataFrame:
 
 
 def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Add what the comparison of names rests on: `fits`, `same_numbers`, `is_longer`, `is_movement`, `is_text`, the edits of both names."""
+    """Add what the comparison of names rests on.
+
+    Added are `fits`, `same_numbers`, `is_longer` and its like (`compare_longer_titles`), `is_movement`, `is_text`, the edits of both names.
+    """
     # A reading holds the numbers of its own title; behind it stand those of the album and of the year.
     same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
+    edits = {f"{name}_edits": count_edits(pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]) for name in ("title", "artist")}
+    pairs = pairs.with_columns(**edits)
+    pairs = pairs.with_columns(**{f"{name}_edits_replace": _mark_replaced_words(pairs, name) for name in ("title", "artist")})
+    are_near = match_weights.is_near("a_title_key", "b_title_key", "title_edits") & ~pl.col("title_edits_replace")
+    is_movement = is_movement_of()
     fits = pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs)
-    is_longer = match_weights.is_contained("a_title_key", "b_title_key") & ~pl.col("shares_reading")
+    pairs = pairs.with_columns(are_titles_near=are_near)
+    pairs = pairs.hstack(compare_longer_titles(pairs["a_title_key"], pairs["b_title_key"]))
+    # A letter too many inside a title is a typing error.
+    is_longer = pl.col("is_longer") & ~pl.col("shares_reading") & ~(pl.col("is_loose") & (pl.col("are_titles_near") | is_movement))
     # Years that a longer title adds are those of an edition: `Title 2014 Label`.
     one, other = (pl.col(f"{side}_number_key").str.replace_all(_YEARS, "").str.strip_chars() for side in ("a", "b"))
-    is_movement = is_movement_of()
-    pairs = pairs.with_columns(
+    return pairs.with_columns(
         fits=fits,
         same_numbers=same_numbers | (is_longer & (one == other)) | is_movement,
         is_longer=is_longer,
         is_movement=is_movement,
         is_text=(pl.col("a_artist_key") == "") & (pl.col("b_artist_key") == ""),
-        **{f"{name}_edits": count_edits(pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]) for name in ("title", "artist")},
     )
-    return pairs.with_columns(**{f"{name}_edits_replace": _mark_replaced_words(pairs, name) for name in ("title", "artist")})
 
 
 def add_name_bits(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -71,9 +79,48 @@ def count_edits(one: pl.Series, other: pl.Series) -> pl.Series:
 
 
 def are_titles_alike(one: pl.Series, other: pl.Series) -> pl.Series:
-    """Return whether two titles differ by typing errors, or one begins with the other; those of the same letters are not looked for."""
+    """Return whether two titles differ by typing errors, or one holds the other; those of the same letters are not looked for."""
     texts = pl.DataFrame({"a_title_key": one, "b_title_key": other, "edits": count_edits(one, other)})
-    return texts.select(match_weights.is_near("a_title_key", "b_title_key", "edits") | _is_beginning("title")).to_series()
+    is_near = texts.select(match_weights.is_near("a_title_key", "b_title_key", "edits")).to_series()
+    return is_near | compare_longer_titles(one, other)["is_longer"]
+
+
+def compare_longer_titles(one: pl.Series, other: pl.Series) -> pl.DataFrame:
+    """Compare titles of which one may hold more words than the other.
+
+    Returns:
+        is_longer: one title begins or ends with the other, or has one run of letters more. is_loose: it does not begin with it letter by
+        letter. is_most: the other is most of it. longer_edits: typing errors at the beginning. rest: what it holds more, empty inside.
+    """
+    one_length, other_length = (texts.str.len_chars().cast(pl.Int64).to_numpy() for texts in (one, other))
+    shorter, longer = np.minimum(one_length, other_length), np.maximum(one_length, other_length)
+    texts = one.to_list(), other.to_list()
+    front, back = (process.cpdist(*texts, scorer=scorer, dtype=np.int64) for scorer in (Prefix.similarity, Postfix.similarity))
+    sides = pl.DataFrame(
+        {"one": one, "other": other, "shorter": shorter, "more": longer - shorter, "is_one_longer": one_length > other_length}
+    )
+    whole, part = (pl.when(pl.col("is_one_longer") == is_whole).then("one").otherwise("other") for is_whole in (True, False))
+    # An error may have made the beginning a letter longer or shorter.
+    heads = [sides.select(part=part, head=whole.str.head(pl.col("shorter") + step)) for step in (-1, 0, 1)]
+    edits = np.minimum.reduce([count_edits(head["part"], head["head"]).to_numpy() for head in heads])
+    begins, ends = front == shorter, back == shorter
+    is_most = (shorter >= match_weights.LONGER_FROM) & (shorter >= match_weights.LONGER_SHARE * longer)
+    holds = ends | (is_most & (front + back >= shorter))
+    # The first letter is right, or another word could be in front.
+    nearly_begins = (edits * match_weights.LONGER_EDIT_LETTERS <= shorter) & (front > 0)
+    is_longer = (begins | holds | nearly_begins) & (longer > shorter) & (shorter >= match_weights.CONTAINED_FROM)
+    is_behind, is_in_front = (pl.lit(pl.Series(flags)) for flags in (begins | (nearly_begins & ~holds), ends))
+    behind, in_front = whole.str.tail(pl.col("more")), whole.str.head(pl.col("more"))
+    rest = sides.select(pl.when(is_behind).then(behind).when(is_in_front).then(in_front).otherwise(pl.lit(""))).to_series()
+    return pl.DataFrame(
+        {
+            "is_longer": is_longer,
+            "is_loose": is_longer & ~begins,
+            "is_most": is_most,
+            "longer_edits": np.where(begins | holds, 0, edits),
+            "rest": rest,
+        }
+    )
 
 
 def mark_movements(one: pl.Series, other: pl.Series) -> pl.Series:
@@ -121,7 +168,11 @@ def _do_names_overlap() -> pl.Expr:
 
 
 def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
-    title = match_weights.weigh_names("a_title_key", "b_title_key", "title_edits", "title_count")
+    # A cut title looks like several typing errors: `Oh Freed`.
+    title = pl.max_horizontal(
+        match_weights.weigh_names("a_title_key", "b_title_key", "title_edits", "title_count"),
+        pl.when("is_longer").then(match_weights.weigh_longer_title("longer_edits", "title_count")),
+    )
     artist = match_weights.weigh_names("a_artist_key", "b_artist_key", "artist_edits", "artist_count", match_weights.CONTAINED_ARTIST_BITS)
     is_missing = (pl.col("a_artist_key") == "") | (pl.col("b_artist_key") == "")
     unlike = pl.Series(mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]))

@@ -118,12 +118,14 @@ def _filter_alike_titles(pairs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFram
     differing = np.bitwise_count(sets[one] ^ sets[other])
     # A typing error changes the length by one at most, and two letters of the set.
     is_near = (differing <= 2 * edits) & (longer - shorter <= edits) & (is_wide | (shorter > match_weights.LETTERS_PER_EDIT))
-    common = sets[one] & sets[other]
-    is_contained = (common == sets[one]) | (common == sets[other])
-    begins, ends = (is_contained & ((end[one] == end[other]) | (shorter < TITLE_END)) for end in (front, back))
+    # A title that holds another has its letters, but for one typing error, and one of its ends or the same artist.
+    few, many = np.where(lengths[one] < lengths[other], (sets[one], sets[other]), (sets[other], sets[one]))
+    may_hold = np.bitwise_count(few & ~many) <= 1
+    is_same_artist = (artist[one] == artist[other]) & (shorter >= match_weights.LONGER_EDIT_LETTERS)
+    begins, ends = (may_hold & ((end[one] == end[other]) | (shorter < TITLE_END) | is_same_artist) for end in (front, back))
     is_swapped = (title[one] == artist[other]) & (artist[one] == title[other])
     is_alike = (title[one] == title[other]) | ((longer == shorter) & (differing == 0)) | is_swapped | pairs["shares_reading"].to_numpy()
-    for may_be, compare in ((is_near | begins, are_titles_alike), (ends, mark_movements)):
+    for may_be, compare in ((is_near | begins | ends, are_titles_alike), (ends, mark_movements)):
         doubtful = np.flatnonzero(may_be & ~is_alike)
         is_alike[doubtful] = compare(*(rows["title_key"].gather(places[doubtful]) for places in (one, other))).to_numpy()
     return pairs.filter(pl.Series(is_alike))
