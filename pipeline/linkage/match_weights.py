@@ -46,6 +46,8 @@ LONGER_EDIT_LETTERS = 7
 LONGER_FROM, LONGER_SHARE = 6, 0.75
 """A title with further words inside or in front must be this share of it, and this long: `Suerte (Whenever, Wherever)` is no
 `Whenever, Wherever`, but `Times Bad Times` lacks a word only."""
+INITIAL_FROM = 6
+"""Letters behind an initial that must agree: `P. Collins`."""
 LONGER_DURATION_MS = 2_000
 """For further words that are neither an album nor the artist: one length is the only evidence for one song."""
 MOVEMENT_BITS = 2.0
@@ -59,6 +61,8 @@ MISSING_ARTIST_BITS = -1.5
 """Equal titles are songs of several artists more often than the count of a title in a table tells."""
 OTHER_SCRIPT_BITS = -2.0
 """Artists without a common script may be one. As many covers of a song are sung abroad."""
+NAMELESS_ARTISTS = ("artist", "artistname", "interpret", "performer")
+"""Labels of a field that stand in it where the artist is unknown. They stay names, because they may be, and count as missing here."""
 SHARED_NAME_BITS = 11.0
 """A credited name in common, although the lead artists differ."""
 READING_BITS = 5.3
@@ -105,7 +109,8 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float |
         other: the same of the other side.
         edits: column of their edit distance; `<edits>_replace`: whether the edits put another word into a place.
         count: column with the number of atoms of the more frequent name, in the universe of `universe`.
-        contained: bits that it takes if one name begins or ends with the other (`Bob Marley & The Wailers`); None: that says nothing.
+        contained: bits that it takes if one name begins or ends with the other (`Bob Marley & The Wailers`), or has an initial in its
+            place (`P. Collins`, column `<edits>_initial`); None: that says nothing.
     """
     a, b = pl.col(one), pl.col(other)
     shorter, longer = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()), pl.max_horizontal(a.str.len_chars(), b.str.len_chars())
@@ -127,7 +132,8 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float |
         .then(full - TRANSPOSED_BITS)
     )
     if contained is not None:
-        found = pl.coalesce(found, pl.when(is_contained(one, other) | is_artist_at_end(one, other)).then(full - contained))
+        is_part = is_contained(one, other) | is_artist_at_end(one, other) | pl.col(f"{edits}_initial")
+        found = pl.coalesce(found, pl.when(is_part).then(full - contained))
     return pl.when((a != "") & (b != "")).then(found)
 
 

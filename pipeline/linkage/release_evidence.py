@@ -56,11 +56,7 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
     stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
     titles = stems.to_frame().select(title=compact_expr(drop_article_expr(pl.col("stem"))))
-    ends = [
-        (pl.lit(mark) + end).hash()
-        for mark, end in (("^", pl.col("title").str.head(ALBUM_END)), ("$", pl.col("title").str.tail(ALBUM_END)))
-    ]
-    known = known.hstack(titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(ends)))
+    known = known.hstack(titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(number_ends(pl.col("title")))))
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
     rows = listed.join(known.select("release", "album", "album_ends", year=year), on="release", how="left")
     grouped = rows.group_by("atom_id").agg(
@@ -69,3 +65,8 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
         places=pl.col("spot").drop_nulls().unique().sort(),
     )
     return grouped.select(pl.col(name).cast(dtype) for name, dtype in EVIDENCE_SCHEMA.items())
+
+
+def number_ends(title: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the numbers of the beginning and the end of a compact title of an album."""
+    return (pl.lit("^") + title.str.head(ALBUM_END)).hash(), (pl.lit("$") + title.str.tail(ALBUM_END)).hash()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CUT_CHARACTERS = 12
 """Shortest key of a title that a platform has cut: ID3v1 keeps 30 characters with their blanks, some shops fewer."""
 NUMBERED_CHARACTERS = 4
-_TRACK_NUMBER = r"^(?:track|[a-h])?[0-9]{1,3}$"
+TRACK_NUMBER = r"^(?:track|[a-h])?[0-9]{1,3}$"
 """The track number that a file or a list puts in front of a compact title: `03`, `a2`, `track7`."""
 
 
@@ -54,7 +54,7 @@ def _is_movement(title: pl.Expr, longer: pl.Expr, numbers: pl.Expr, all_numbers:
 
 def _is_behind_number(title: pl.Expr, longer: pl.Expr, numbers: pl.Expr, all_numbers: pl.Expr) -> pl.Expr:
     ends = longer.str.ends_with(title) & _pad(all_numbers).str.ends_with(_pad(numbers))
-    return ends & longer.str.strip_suffix(title).str.contains(_TRACK_NUMBER) & (title.str.len_chars() >= NUMBERED_CHARACTERS)
+    return ends & longer.str.strip_suffix(title).str.contains(TRACK_NUMBER) & (title.str.len_chars() >= NUMBERED_CHARACTERS)
 
 
 def _pad(numbers: pl.Expr) -> pl.Expr:

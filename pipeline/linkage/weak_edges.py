@@ -27,7 +27,8 @@ from pipeline.linkage.guards import (
     has_same_key,
 )
 from pipeline.linkage.live_takes import is_unplaced_live, mark_lone_takes
-from pipeline.linkage.title_parts import is_cut_title
+from pipeline.linkage.release_evidence import ALBUM_END, number_ends
+from pipeline.linkage.title_parts import TRACK_NUMBER, is_cut_title
 from pipeline.linkage.weak_names import add_name_bits, add_name_columns, filter_reachable
 from pipeline.linkage.weak_pairs import mark_shared_readings, read_sides
 
@@ -147,9 +148,23 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     # A single bears the name of its song, and says nothing that the title does not say.
     for side in ("a", "b"):
         own = pl.concat_list(pl.col(f"{side}_{name}_key").hash() for name in ("title", "stem"))
-        pairs = pairs.with_columns(pl.col(f"{side}_albums").list.set_difference(own).list.sort())
+        ends = pl.concat_list(end for name in ("title", "stem") for end in number_ends(pl.col(f"{side}_{name}_key")))
+        pairs = pairs.with_columns(
+            pl.col(f"{side}_albums").list.set_difference(own).list.sort(),
+            pl.col(f"{side}_album_ends").list.set_difference(ends).list.sort(),
+        )
     named = pl.concat_list(pl.col(f"{side}_albums").fill_null([]) for side in ("a", "b"))
-    rest_is_album = pl.col("is_longer") & named.list.contains(pl.col("rest").hash()).fill_null(value=False)
+    rest = pl.col("rest")
+    rest_is_album = pl.col("is_longer") & named.list.contains(rest.hash()).fill_null(value=False)
+    # A damaged album is recognised on the side that has it in its own field: a single of the longer title ends as its rest does.
+    is_first = pl.col("a_title_key").str.len_chars() > pl.col("b_title_key").str.len_chars()
+    ends = pl.when(is_first).then("b_album_ends").otherwise("a_album_ends")
+    is_alike = pl.any_horizontal(ends.list.contains(end) for end in number_ends(rest)).fill_null(value=False)
+    rest_is_album |= pl.col("is_longer") & is_alike & (rest.str.len_chars() >= ALBUM_END)
+    # A track number in front.
+    rest_is_number = rest.str.contains(TRACK_NUMBER) & pl.any_horizontal(
+        pl.col(f"{side}_title_key").str.starts_with(rest) for side in ("a", "b")
+    )
     artist = pl.col("rest").str.strip_prefix("by")
     rest_is_artist = pl.any_horizontal(artist == pl.col(f"{side}_artist_key") for side in ("a", "b")) & (artist != "")
     # An album that bears the name of its song stands behind it as well: `Ways - Ways`.
@@ -157,7 +172,7 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     is_twice = (pl.col("rest").str.len_chars() == shorter) & pl.any_horizontal(
         pl.col("rest") == pl.col(f"{side}_title_key") for side in ("a", "b")
     )
-    is_known = rest_is_album | (pl.col("is_longer") & (rest_is_artist | (is_twice & compute_duration_gap().is_not_null())))
+    is_known = rest_is_album | (pl.col("is_longer") & (rest_is_artist | rest_is_number | (is_twice & compute_duration_gap().is_not_null())))
     pairs = pairs.with_columns(rest_is_album=rest_is_album, rest_is_known=is_known)
     album = match_weights.weigh_sets("a_albums", "b_albums", match_weights.ALBUM_BITS, match_weights.OTHER_ALBUM_BITS)
     is_alike = match_weights.weigh_sets("a_album_ends", "b_album_ends", 1.0, 0.0) > 0

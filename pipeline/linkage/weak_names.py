@@ -50,13 +50,17 @@ def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
     edits = {f"{name}_edits": count_edits(pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]) for name in ("title", "artist")}
     pairs = pairs.with_columns(**edits)
     pairs = pairs.with_columns(**{f"{name}_edits_replace": _mark_replaced_words(pairs, name) for name in ("title", "artist")})
+    pairs = pairs.with_columns(artist_edits_initial=mark_initials(pairs["a_artist_key"], pairs["b_artist_key"]))
     are_near = match_weights.is_near("a_title_key", "b_title_key", "title_edits") & ~pl.col("title_edits_replace")
     is_movement = is_movement_of()
     fits = pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs)
     pairs = pairs.with_columns(are_titles_near=are_near)
     pairs = pairs.hstack(compare_longer_titles(pairs["a_title_key"], pairs["b_title_key"]))
-    # A letter too many inside a title is a typing error.
-    is_longer = pl.col("is_longer") & ~pl.col("shares_reading") & ~(pl.col("is_loose") & (pl.col("are_titles_near") | is_movement))
+    # A letter too many inside a title is a typing error, and a number too many may be that of the track.
+    is_typo = pl.col("are_titles_near") & same_numbers
+    # A movement is read by its own rule: `II. Finale` is not the end of `III. Finale`.
+    is_movement_alone = pl.any_horizontal(is_movement_title(pl.col(f"{side}_title_key")) for side in ("a", "b"))
+    is_longer = pl.col("is_longer") & ~pl.col("shares_reading") & ~(pl.col("is_loose") & (is_typo | is_movement_alone))
     # Years that a longer title adds are those of an edition: `Title 2014 Label`.
     one, other = (pl.col(f"{side}_number_key").str.replace_all(_YEARS, "").str.strip_chars() for side in ("a", "b"))
     return pairs.with_columns(
@@ -85,12 +89,21 @@ def are_titles_alike(one: pl.Series, other: pl.Series) -> pl.Series:
     return is_near | compare_longer_titles(one, other)["is_longer"]
 
 
+def mark_initials(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Mark the names of which one has an initial where the other has a word: `P. Collins`."""
+    shorter = np.minimum(*(texts.str.len_chars().cast(pl.Int64).to_numpy() for texts in (one, other)))
+    texts = one.to_list(), other.to_list()
+    front, back = (process.cpdist(*texts, scorer=scorer, dtype=np.int64) for scorer in (Prefix.similarity, Postfix.similarity))
+    return pl.Series((front > 0) & (back == shorter - 1) & (back >= match_weights.INITIAL_FROM))
+
+
 def compare_longer_titles(one: pl.Series, other: pl.Series) -> pl.DataFrame:
     """Compare titles of which one may hold more words than the other.
 
     Returns:
         is_longer: one title begins or ends with the other, or has one run of letters more. is_loose: it does not begin with it letter by
-        letter. is_most: the other is most of it. longer_edits: typing errors at the beginning. rest: what it holds more, empty inside.
+        letter. is_most: the other is most of it, or has an initial for a word. longer_edits: typing errors at the beginning. rest: what
+        it holds more, empty inside.
     """
     one_length, other_length = (texts.str.len_chars().cast(pl.Int64).to_numpy() for texts in (one, other))
     shorter, longer = np.minimum(one_length, other_length), np.maximum(one_length, other_length)
@@ -105,6 +118,7 @@ def compare_longer_titles(one: pl.Series, other: pl.Series) -> pl.DataFrame:
     edits = np.minimum.reduce([count_edits(head["part"], head["head"]).to_numpy() for head in heads])
     begins, ends = front == shorter, back == shorter
     is_most = (shorter >= match_weights.LONGER_FROM) & (shorter >= match_weights.LONGER_SHARE * longer)
+    is_most |= mark_initials(one, other).to_numpy()
     holds = ends | (is_most & (front + back >= shorter))
     # The first letter is right, or another word could be in front.
     nearly_begins = (edits * match_weights.LONGER_EDIT_LETTERS <= shorter) & (front > 0)
@@ -138,12 +152,13 @@ def _filter_alike_artists(pairs: pl.DataFrame) -> pl.DataFrame:
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     edits = count_edits(pairs["a_artist_key"], pairs["b_artist_key"])
     similarity = 1 - edits / pl.max_horizontal(one.str.len_chars(), other.str.len_chars())
-    is_sure = (similarity >= _LEAST_ARTIST_SIMILARITY) | (one == "") | (other == "") | pl.col("shares_reading")
+    is_sure = (similarity >= _LEAST_ARTIST_SIMILARITY) | _is_artist_missing() | pl.col("shares_reading")
     is_alike = pairs.select(is_sure).to_series()
     doubtful = pairs.filter(~is_alike).with_columns(artist_edits=edits.filter(~is_alike))
     unlike = pl.Series(mark_unlike_scripts(doubtful["a_artist_key"], doubtful["b_artist_key"]))
     likeness = match_weights.is_near("a_artist_key", "b_artist_key", "artist_edits") | _is_beginning("artist")
     likeness |= match_weights.is_artist_at_end("a_artist_key", "b_artist_key")
+    likeness |= mark_initials(doubtful["a_artist_key"], doubtful["b_artist_key"])
     likeness |= _do_names_overlap() | _has_same_letters(doubtful, "artist") | _are_fields_swapped() | unlike
     return pairs.filter(is_alike.scatter((~is_alike).arg_true(), doubtful.select(likeness).to_series()))
 
@@ -163,6 +178,12 @@ def _are_fields_swapped() -> pl.Expr:
     return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
 
 
+def _is_artist_missing() -> pl.Expr:
+    names = [pl.col(f"{side}_artist_key") for side in ("a", "b")]
+    is_unknown = [(name == "") | name.is_in(match_weights.NAMELESS_ARTISTS) for name in names]
+    return pl.any_horizontal(is_unknown) & ((names[0] != names[1]) | (names[0] == ""))
+
+
 def _do_names_overlap() -> pl.Expr:
     return pl.col("a_names").list.set_intersection("b_names").list.len() > 0
 
@@ -174,14 +195,13 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
         pl.when("is_longer").then(match_weights.weigh_longer_title("longer_edits", "title_count")),
     )
     artist = match_weights.weigh_names("a_artist_key", "b_artist_key", "artist_edits", "artist_count", match_weights.CONTAINED_ARTIST_BITS)
-    is_missing = (pl.col("a_artist_key") == "") | (pl.col("b_artist_key") == "")
     unlike = pl.Series(mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]))
     longer = pl.max_horizontal(pl.col(f"{side}_artist_key").str.len_chars() for side in ("a", "b"))
     similarity = 1 - pl.col("artist_edits") / longer
     artist = (
         pl.when("is_text")
         .then(0.0)
-        .when(is_missing)
+        .when(_is_artist_missing())
         .then(match_weights.MISSING_ARTIST_BITS)
         .when(unlike)
         .then(match_weights.OTHER_SCRIPT_BITS)

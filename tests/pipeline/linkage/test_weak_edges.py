@@ -151,6 +151,45 @@ def test_album_behind_a_song_that_bears_its_name_is_no_other_song() -> None:
     assert not is_one(Records().add("a", "Nothing", ARTIST).add("b", "Nothing - Everything", ARTIST, platform="store_a", seconds=203))
 
 
+@pytest.mark.parametrize("title", ["Nothing Else Matters Plays Cultt", "Pays Cult - Nothing Else Matters"])
+def test_damaged_album_around_the_title_is_read_from_the_album_of_the_other_side(title: str) -> None:
+    assert is_one(pair(title, seconds=203), **albums(a="Plays Cult"))
+    assert not is_one(pair(title, seconds=203), **albums(b="Plays Cult"))
+    assert not is_one(pair(title, seconds=203), **albums(a="Reflections"))
+
+
+def test_single_of_a_longer_title_does_not_explain_it() -> None:
+    title = "Nothing Else Matters Suddenly"
+    assert not is_one(pair(title, seconds=203), **albums(b=title))
+
+
+@pytest.mark.parametrize("title", ["21 Nothing Else Matters", "B3 Nothing Else Matters", "Track 7 Nothing Else Matters"])
+def test_track_number_in_front_is_no_word_of_an_untimed_title(title: str) -> None:
+    assert is_one(pair(title, "Apocaliptica Quartet", seconds=None))
+    assert not is_one(pair("Nothing Else Matters 21", "Apocaliptica Quartet", seconds=None))
+
+
+@pytest.mark.parametrize("name", ["Artist", "Performer"])
+def test_label_of_the_artist_field_counts_as_a_missing_artist(name: str) -> None:
+    assert is_one(pair(artist=name, seconds=200.4))
+    assert not is_one(pair(artist=name, seconds=203))
+    assert not is_one(pair(artist="Artistry", seconds=200.4))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "joined"),
+    [("Philip Collins", "P. Collins", True), ("Philip Collins", "J. Collins", False), ("Michael Jackson", "Janet Jackson", False)],
+)
+def test_initial_stands_for_the_name_that_it_begins(one: str, other: str, joined: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert is_one(Records().add("a", TITLE, one).add("b", TITLE, other, platform="store_a")) is joined
+
+
+def test_initial_stands_for_a_word_of_a_title_at_one_length() -> None:
+    assert is_one(pair("N. Else Matters", seconds=201))
+    assert not is_one(pair("N. Else Matters", seconds=203.5))
+    assert not is_one(pair("E. Else Matters", seconds=201))
+
+
 def test_artist_of_few_letters_is_no_guest() -> None:
     records = Records().add("a", TITLE, "T. Rex").add("b", "Nothing Else Matters Plays Cult", "T. Rex", platform="store_a")
     assert is_one(records)
