@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import disable_guards
-from pipeline.linkage.linking import cluster_records, make_atoms_of_buckets
+from pipeline.linkage.in_memory_linkage import cluster_records, make_atoms_of_buckets
 from pipeline.paths import BuildPaths
 
 STAGES = ("write_atoms", "write_edges", "write_clusters", "write_recording_ids")

@@ -6,6 +6,6 @@ snapshot need `incremental`. docs/design/linkage.md explains the stages and the 
 
 from __future__ import annotations
 
-from pipeline.linkage.linking import link
+from pipeline.linkage.in_memory_linkage import link
 
 __all__ = ["link"]

@@ -20,7 +20,7 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from pipeline.linkage.linking import link
+from pipeline.linkage.in_memory_linkage import link
 from yaml_documents import DocumentError, Node, read_document
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
 from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
-from pipeline.linkage.edge_tables import (
+from pipeline.linkage.edge_evidence import (
     find_all_positions,
     find_all_sound_edges,
     find_code_and_typo_edges,

@@ -1,7 +1,7 @@
 """Edges of a night that builds on a snapshot.
 
 Edges from codes and typing errors are taken from the base unless a changed atom shares their code, artist or title. Pairs around changed
-atoms are compared again. Other kinds are few, or cheap, and are found again (edge_tables.py).
+atoms are compared again. Other kinds are few, or cheap, and are found again (edge_evidence.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms, staged_records
-from pipeline.linkage.edge_tables import count_position_buckets, find_all_positions, has_positions, settle_typo_edges
+from pipeline.linkage.edge_evidence import count_position_buckets, find_all_positions, has_positions, settle_typo_edges
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.incremental.typo_changes import (
     find_changed_artist_edges,
