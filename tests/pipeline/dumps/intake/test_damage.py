@@ -371,9 +371,11 @@ def test_trouble_of_one_platform_keeps_its_last_tables_and_the_dump_is_read_when
 
 
 def delivered_twice(forms: dict[str, Path], tmp_path: Path) -> Path:
-    """Return the landing zone of two dumps of works; the later one is the newest."""
+    """Return the landing zone of two dumps of works with equal rows; the later one is the newest."""
     for date in ("2026-10-01", "2026-11-01"):
         shutil.copytree(forms["works 2"], tmp_path / "up" / date, copy_function=shutil.copy)
+        # A dump whose files are all equal to those of the last one is not read.
+        (tmp_path / "up" / date / "delivery.txt").write_text(date)
         assert land(Source("works", str(tmp_path / "up")), tmp_path / "zone").status == "new"
     return tmp_path / "zone"
 
