@@ -42,7 +42,8 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
         published = [(live.folder / file.path, file.sha256) for file in stored.files] if stored else []
         if not folder.is_dir() or not _is_same(parts(folder), published):
             raise StaleWorkError(
-                f"table {table.name} of the work folder is not that of the live snapshot {live.id}: run a whole build first"
+                f"table {table.name} of the work folder is not that of the live snapshot {live.id}: run a whole build first "
+                "(the job nightly_build)"
             )
 
 

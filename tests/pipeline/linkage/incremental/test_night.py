@@ -245,7 +245,7 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
 
 @pytest.fixture
 def linked(tmp_path: Path) -> BuildPaths:
-    days, paths = Days(10), BuildPaths(tmp_path / "catalog")
+    days, paths = Days(11), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
     link_in_stages(paths)
     publish(paths, "base")
