@@ -56,7 +56,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class DatabaseState(msgspec.Struct, frozen=True):
-    """What a backup of PostgreSQL states beside the rows."""
+    """The description of a PostgreSQL backup: its schema revision, its files and its sequences."""
 
     revision: str
     tables: dict[str, list[str]]

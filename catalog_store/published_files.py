@@ -26,7 +26,7 @@ _NAME_DIGITS = 16
 
 
 class _Content(NamedTuple):
-    """What a part holds, wherever it lies."""
+    """The size and checksum of a part. They stay the same when the part is linked to another folder."""
 
     rows: int
     bytes: int

@@ -45,7 +45,7 @@ _NO_MAIN, _ALL = -1, ""
 
 
 class _Made(NamedTuple):
-    """What a range leaves behind: the folder of its recording_genre, and counts that add up over ranges."""
+    """The result of one range: the folder of its recording_genre, and counts that add up over ranges."""
 
     folder: Path
     rows: int

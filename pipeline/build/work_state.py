@@ -60,7 +60,7 @@ class TableState(msgspec.Struct, frozen=True):
     parts: dict[str, int] = {}
     """Name of each part -> its size in bytes."""
     fingerprint: str = ""
-    """What the step read besides tables (step_fingerprint.py)."""
+    """Hash of the inputs of the step that are no tables (step_fingerprint.py)."""
     files: dict[str, int] = {}
     """Path below the catalog's folder of each file that the step wrote beside its tables -> its size in bytes."""
     facts: dict[str, int | float] = {}

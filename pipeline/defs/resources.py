@@ -189,7 +189,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             holder = self._ensure_claim()
             state = WorkState(self.paths, holder.run_id)
             written, read = ([key.to_user_string() for key in keys] for keys in (tables, inputs))
-            # Who materialises a single asset wants it made again.
+            # A user who materialises a single asset wants it made again.
             fingerprint = compute_step_fingerprint(self.paths) if can_resume and self._job == NIGHTLY else ""
             finished = state.find_finished(written, read, fingerprint) if fingerprint else None
             started = state.begin(written, read, fingerprint) if (tables or inputs) and finished is None else None

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TRACKS_PER_BUCKET = 20_000_000
 """Most tracks whose positions are held at a time. More at once save nothing."""
 BYTES_PER_TRACK = 35
-"""Of the positions of a track while they are compared."""
+"""Memory that the positions of one track take while they are compared."""
 
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:

@@ -135,7 +135,7 @@ def _read_roots(folder: Path, links: pl.DataFrame, bucket: int) -> npt.NDArray[n
 
 
 class _Settled(NamedTuple):
-    """What one bucket leaves to the whole.
+    """The result of one bucket, for the step that settles all buckets.
 
     `used`: ids given; `fresh`: ranks of groups that get a new one; `contested`: votes as of `count_votes`, and `asked`: group, receiver, of
     contested groups.

@@ -162,7 +162,7 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 
 
 class Settlement(NamedTuple):
-    """What rules 1 to 3 give some groups.
+    """The ids that rules 1 to 3 give to some groups.
 
     `ids`: group, entity_id of those that keep an id or take one back; `fresh`: group, rank of the others; `moved`: old_id, new_id of the
     ids that lost their members to one of the groups.
