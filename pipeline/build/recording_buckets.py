@@ -15,11 +15,10 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns, record_number, release_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
-from catalog_store.tables.files import count_rows, parts, scan_table
+from catalog_store.tables.files import ROWS_PER_PART, count_rows, parts, scan_table
 from pipeline.build.recording_index import build_recording_index, seal_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.release_dates import stamp_expr
-from pipeline.build.workbench import ROWS_PER_PART
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.staged_records import list_record_parts

@@ -12,22 +12,20 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import duckdb
-import polars as pl
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
-from catalog_store.tables.files import parts, render_sql_source, write_table
+from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, parts, render_sql_source
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import polars as pl
+
     from catalog_store.tables.spec import Table
     from pipeline.paths import BuildPaths
-
-ROWS_PER_PART = 1_000_000
-"""Rows of one part. Rows are narrow: a part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
 
 
 IDS_PER_RANGE = 100_000
@@ -137,34 +135,19 @@ class Workbench(QuerySteps):
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
-        frames = chain.from_iterable(stream(self.connection, order_sql(table, sql), ROWS_PER_PART) for sql in queries)
-        rows = write_table(table, self.paths.table(name), regroup_frames(frames, ROWS_PER_PART))
+        # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
+        with EvenTableWriter(table, self.paths.table(name)) as writer:
+            for sql in queries:
+                for frame in stream(self.connection, order_sql(table, sql), ROWS_PER_PART):
+                    writer.append(frame)
         self._show(table, render_sql_source(self.paths.table(name)))
-        return rows
+        return writer.rows
 
 
 def order_sql(table: Table, sql: str) -> str:
     """Return `sql` in the table's order. For reproducible bytes its rows must be unique in the order's columns."""
     order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
     return f"SELECT * FROM ({sql}) ORDER BY {order}"
-
-
-def regroup_frames(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the same rows in frames of exactly `rows` rows; the last frame may have fewer."""
-    # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
-    waiting: list[pl.DataFrame] = []
-    count = 0
-    for block in frames:
-        waiting.append(block)
-        count += block.height
-        if count >= rows:
-            whole = pl.concat(waiting)
-            for start in range(0, whole.height - rows + 1, rows):
-                yield whole.slice(start, rows)
-            rest = whole.slice(whole.height - whole.height % rows)
-            waiting, count = [rest], rest.height
-    if count:
-        yield pl.concat(waiting)
 
 
 @contextmanager
