@@ -9,7 +9,6 @@ analyst_file.py, serving/ and search/; reading in reader.py; removal, and what i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from contextlib import contextmanager
@@ -42,6 +41,7 @@ from catalog_store.current_link import (
     switch,
 )
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
+from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
@@ -363,11 +363,5 @@ def _switch(root: Path, next_link: Path) -> None:
 def _lock_publisher(root: Path) -> Iterator[None]:
     if not (root / SNAPSHOTS).is_dir():
         raise NoSnapshotError(f"no catalog at {root}: it has no folder {SNAPSHOTS!r}")
-    # Append mode creates the file without emptying it. It stays after a publish: removing a lock file races with its next holder.
-    with (root / _LOCK).open("a") as lock:
-        try:
-            # The kernel releases the lock when the process dies, so a killed publish blocks nobody.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PublishBusyError(f"another process publishes under {root}: wait for it, then try again") from error
+    with hold_lock(root / _LOCK, PublishBusyError(f"another process publishes under {root}: wait for it, then try again")):
         yield

@@ -11,11 +11,10 @@ what is pruned (publisher.py).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +27,7 @@ from catalog_store.errors import (
     TransferError,
     UnfitDestinationError,
 )
+from catalog_store.file_lock import hold_lock
 from catalog_store.published_files import link_or_copy
 from catalog_store.publisher import list_snapshots, prune, rollback
 from catalog_store.reader import open_catalog
@@ -36,7 +36,7 @@ from catalog_store.snapshot import MANIFEST, REPORTED_BYTES, SNAPSHOTS, Role, fi
 from catalog_store.verified_files import find_verified, mark_verified, read_states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from catalog_store.remote_catalog import RemoteSnapshot
@@ -96,7 +96,8 @@ def pull(
     if remote.folder is not None and remote.folder.resolve() == root.resolve():
         raise UnfitDestinationError(f"{root} is source and destination: name two folders")
     (root / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
-    with _hold_lock(root):
+    # Not the publisher's lock: a transfer takes minutes, and a rollback must not wait for it.
+    with hold_lock(root / _LOCK, PublishBusyError(f"another process pulls into {root}: wait for it, then try again")):
         require_link(root)
         _require_role(root, role)
         _prune(root, keep, report)
@@ -312,14 +313,3 @@ def _prune(root: Path, keep: int, report: Callable[[str], None]) -> list[str]:
     except (OSError, CatalogError) as error:
         report(f"warning: old snapshots cannot be removed: {error}: the next pull tries again")
         return []
-
-
-@contextmanager
-def _hold_lock(root: Path) -> Iterator[None]:
-    # Not the publisher's lock: a transfer takes minutes, and a rollback must not wait for it.
-    with (root / _LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PublishBusyError(f"another process pulls into {root}: wait for it, then try again") from error
-        yield

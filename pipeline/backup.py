@@ -13,7 +13,6 @@ must not live here: how a database is copied.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from account_store.backup import back_up_accounts, require_restorable, restore_a
 from account_store.private_files import make_private_file, make_private_folder
 from catalog_store.current_link import flush, flush_folder
 from catalog_store.errors import CatalogError
+from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.publisher import list_snapshots, prune, read_live_snapshot
 from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, hash_file, verify
@@ -85,7 +85,7 @@ def back_up(dest: Path, *, paths: BuildPaths | None, accounts: str | None, repor
     BackupError, CatalogError, AccountError, OSError: the backup before is still valid.
     """
     make_private_folder(dest)
-    with _hold_lock(dest):
+    with _hold_folder_lock(dest):
         if (dest / BACKUP_FILE).exists():
             before = read_backup(dest)
             # Otherwise a second schedule with fewer options would remove what the first one saved.
@@ -191,7 +191,7 @@ def restore(source: Path, *, paths: BuildPaths | None, accounts: str | None, rep
 
     BackupError, CatalogError, AccountError, OSError. Checks come before the first change.
     """
-    with _hold_lock(source):
+    with _hold_folder_lock(source):
         report("verifying the backup")
         backup = verify_backup(source, report)
         files = source / backup.folder
@@ -245,12 +245,8 @@ def _write_private(file: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _hold_lock(folder: Path) -> Iterator[None]:
+def _hold_folder_lock(folder: Path) -> Iterator[None]:
     if not folder.is_dir():
         raise BackupError(f"{folder}: there is no such folder")
-    with (folder / _LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BackupError(f"another process writes or restores {folder}: wait for it, then try again") from None
+    with hold_lock(folder / _LOCK, BackupError(f"another process writes or restores {folder}: wait for it, then try again")):
         yield
