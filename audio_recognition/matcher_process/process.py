@@ -6,7 +6,6 @@ Answering belongs in service.py, options of the command in audio_recognition/__m
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import signal
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ import structlog
 from audio_recognition.matcher_process.live_index import LiveIndex
 from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matcher_process.service import MOST_WAITING, MatcherService
+from catalog_store.file_lock import hold_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,9 +90,6 @@ async def _write(meters: Meters, live: LiveIndex, file: Path | None) -> None:
 @contextmanager
 def _lock_socket(socket: Path) -> Iterator[None]:
     """Hold the lock beside the socket. The kernel releases it with the process, so the socket of a killed matcher can be replaced."""
-    with Path(f"{socket}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SocketTakenError(f"another matcher listens on {socket}: stop it, or name another socket") from None
+    refusal = SocketTakenError(f"another matcher listens on {socket}: stop it, or name another socket")
+    with hold_lock(Path(f"{socket}.lock"), refusal):
         yield
