@@ -18,7 +18,7 @@ from account_store.backup import DATABASE_FILE, KEY_FILE, back_up_accounts, requ
 from account_store.database import open_engine, parse_url, upgrade_to
 from account_store.errors import InvalidValueError, StateError, UnavailableError
 from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE, find_key_file
-from tests.event_loops import await_result
+from tests.account_store.saved_account import make_account, require_account
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -49,19 +49,6 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]
     return lambda: make(f"backup_{os.getpid()}_{worker}_{next(_numbers)}")
 
 
-def fill(url: str, clock: HandClock) -> tuple[str, str, str]:
-    """Make an account with a key, 7 used credits and a webhook; return key, endpoint id and secret."""
-    accounts = Accounts.open(url, clock=clock)
-    account = accounts.create("radio")
-    key = accounts.keys.create(account.account_id).key
-    caller = accounts.keys.find_caller(key)
-    assert caller is not None
-    await_result(accounts.ledger.charge, caller, 7)
-    made = accounts.webhooks.create(account.account_id, "https://radio.example/hook", is_vetted=True)
-    accounts.close()
-    return key, made.endpoint.endpoint_id, made.secret
-
-
 @contextmanager
 def connecting(url: str) -> Iterator[Connection]:
     engine = open_engine(parse_url(url))
@@ -72,37 +59,22 @@ def connecting(url: str) -> Iterator[Connection]:
         engine.dispose()
 
 
-def require_same(url: str, clock: HandClock, key: str, secret: str) -> None:
-    accounts = Accounts.open(url, clock=clock)
-    try:
-        caller = accounts.keys.find_caller(key)
-        assert caller is not None
-        assert accounts.usage.read_month_now(caller.account_id).used == 7
-        with accounts.engine.connect() as connection:
-            (stored,) = connection.execute(text("SELECT secret FROM webhook_endpoint")).one()
-        assert accounts.seal.open(stored) == secret
-        # The next ids follow those that were given out.
-        assert accounts.create("next").account_id > caller.account_id
-    finally:
-        accounts.close()
-
-
 def test_restored_accounts_have_their_keys_credits_and_secrets(
     new_url: Callable[[], str], clock: HandClock, tmp_path: Path, key_file: Path
 ) -> None:
     url, other = new_url(), new_url()
-    key, _, secret = fill(url, clock)
+    key, _, secret = make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     key_file.unlink()
     require_restorable(other, tmp_path / "saved", os.environ, replaces=False)
     restore_accounts(other, tmp_path / "saved", os.environ)
-    require_same(other, clock, key, secret)
+    require_account(other, key, secret, clock=clock)
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
 
 
 def test_backup_is_private(new_url: Callable[[], str], clock: HandClock, tmp_path: Path) -> None:
     url = new_url()
-    fill(url, clock)
+    make_account(url, clock=clock)
     files = back_up_accounts(url, tmp_path / "saved", os.environ)
     assert set((tmp_path / "saved").iterdir()) == {*files}
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
@@ -113,7 +85,7 @@ def test_id_of_a_deleted_row_is_not_given_out_after_a_restore(new_url: Callable[
     url, other = new_url(), new_url()
     if url.startswith("sqlite"):
         pytest.skip("SQLite's own copy keeps what SQLite knows")
-    fill(url, clock)
+    make_account(url, clock=clock)
     with connecting(url) as connection:
         connection.execute(text("SELECT setval(pg_get_serial_sequence('account', 'account_id'), 41)"))
     back_up_accounts(url, tmp_path / "saved", os.environ)
@@ -125,7 +97,7 @@ def test_id_of_a_deleted_row_is_not_given_out_after_a_restore(new_url: Callable[
 
 def test_backup_is_of_one_moment_while_servers_write(new_url: Callable[[], str], clock: HandClock, tmp_path: Path) -> None:
     url, other = new_url(), new_url()
-    fill(url, clock)
+    make_account(url, clock=clock)
     stopping, written = threading.Event(), list[int]()
 
     def write() -> None:
@@ -154,7 +126,7 @@ def test_backup_is_of_one_moment_while_servers_write(new_url: Callable[[], str],
 
 def test_existing_database_is_overwritten_only_when_asked(new_url: Callable[[], str], clock: HandClock, tmp_path: Path) -> None:
     url, other = new_url(), new_url()
-    key, _, secret = fill(url, clock)
+    key, _, secret = make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     accounts = Accounts.open(other, clock=clock)
     accounts.create("somebody else")
@@ -163,12 +135,12 @@ def test_existing_database_is_overwritten_only_when_asked(new_url: Callable[[], 
         require_restorable(other, tmp_path / "saved", os.environ, replaces=False)
     require_restorable(other, tmp_path / "saved", os.environ, replaces=True)
     restore_accounts(other, tmp_path / "saved", os.environ)
-    require_same(other, clock, key, secret)
+    require_account(other, key, secret, clock=clock)
 
 
 def test_other_key_is_not_overwritten(new_url: Callable[[], str], clock: HandClock, tmp_path: Path, key_file: Path) -> None:
     url = new_url()
-    fill(url, clock)
+    make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     key_file.write_text("another\n")
     with pytest.raises(StateError, match="holds another key than the backup"):
@@ -189,7 +161,7 @@ def test_backup_of_an_older_revision_is_migrated(new_url: Callable[[], str], clo
 
 def test_backup_of_a_newer_revision_is_refused(clock: HandClock, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/accounts.db"
-    fill(url, clock)
+    make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     with connecting(f"sqlite:///{tmp_path}/saved/{DATABASE_FILE}") as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -199,7 +171,7 @@ def test_backup_of_a_newer_revision_is_refused(clock: HandClock, tmp_path: Path)
 
 def test_backup_of_another_kind_of_database_is_refused(clock: HandClock, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/accounts.db"
-    fill(url, clock)
+    make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     with pytest.raises(InvalidValueError, match="is a backup of SQLite"):
         require_restorable("postgresql://nobody@/none", tmp_path / "saved", os.environ, replaces=False)
@@ -207,7 +179,7 @@ def test_backup_of_another_kind_of_database_is_refused(clock: HandClock, tmp_pat
 
 def test_server_follows_a_restored_file(clock: HandClock, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/accounts.db"
-    key, _, _ = fill(url, clock)
+    key, _, _ = make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     running = Accounts.open(url, clock=clock)
     running.create("made after the backup")
@@ -219,7 +191,7 @@ def test_server_follows_a_restored_file(clock: HandClock, tmp_path: Path) -> Non
 
 def test_damaged_or_missing_database_is_no_backup(clock: HandClock, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/accounts.db"
-    fill(url, clock)
+    make_account(url, clock=clock)
     with (tmp_path / "accounts.db").open("r+b") as file:
         file.seek(8192)
         file.write(b"\xff" * 4096)
@@ -239,9 +211,9 @@ def test_keys_of_the_environment_are_saved_and_not_written_over_a_file(
 ) -> None:
     monkeypatch.setenv("ACCOUNT_SECRET_KEYS", "A" * 43 + "=")
     url = f"sqlite:///{tmp_path}/accounts.db"
-    key, _, secret = fill(url, clock)
+    key, _, secret = make_account(url, clock=clock)
     back_up_accounts(url, tmp_path / "saved", os.environ)
     assert (tmp_path / "saved" / KEY_FILE).read_text() == "A" * 43 + "=\n"
     restore_accounts(f"sqlite:///{tmp_path}/other.db", tmp_path / "saved", os.environ)
     assert not find_key_file(parse_url(url), os.environ).exists()
-    require_same(f"sqlite:///{tmp_path}/other.db", clock, key, secret)
+    require_account(f"sqlite:///{tmp_path}/other.db", key, secret, clock=clock)

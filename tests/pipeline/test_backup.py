@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from sqlalchemy import text
 
 from account_store import Accounts
 from catalog_store.publisher import find_highest_ids, publish, read_live_snapshot, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
 from pipeline.backup import BACKUP_FILE, read_backup
+from tests.account_store.saved_account import make_account, require_account
 from tests.catalog_store.catalog_tables import make_tables
 from tests.commands import run_pipeline
-from tests.event_loops import await_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,14 +55,7 @@ def accounts(tmp_path: Path) -> str:
 
 def make_accounts(url: str, place: Path) -> tuple[str, str, str]:
     """Make an account with a key, 7 used credits and a webhook; return URL, key and secret."""
-    opened = Accounts.open(url)
-    account = opened.create("radio")
-    key = opened.keys.create(account.account_id).key
-    caller = opened.keys.find_caller(key)
-    assert caller is not None
-    await_result(opened.ledger.charge, caller, 7)
-    secret = opened.webhooks.create(account.account_id, "https://radio.example/hook", is_vetted=True).secret
-    opened.close()
+    key, _, secret = make_account(url)
     (place / "key").write_text(key)
     return url, key, secret
 
@@ -219,14 +211,7 @@ def test_drill_after_a_loss_of_everything_the_next_build_keeps_all_ids(built_wor
     run_pipeline("build", "--catalog", catalog, "--dumps", built_world.dumps)
     assert read_members(catalog).equals(before)
     assert find_highest_ids(catalog) == next_ids
-    opened = Accounts.open(url)
-    caller = opened.keys.find_caller(key)
-    assert caller is not None
-    assert opened.usage.read_month_now(caller.account_id).used == 7
-    with opened.engine.connect() as connection:
-        (stored,) = connection.execute(text("SELECT secret FROM webhook_endpoint")).one()
-    assert opened.seal.open(stored) == secret
-    opened.close()
+    require_account(url, key, secret)
 
 
 def read_members(catalog: Path) -> pl.DataFrame:
