@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIMIT = 10
 DEADLINE = 60.0
-HITS_SCHEMA = {"query": pl.Int64(), "rank": pl.Int64(), "id": pl.Int64(), "score": pl.Float64()}
+HITS_SCHEMA = {"query": pl.Int64(), "rank": pl.Int64(), "id": pl.Int64(), "score": pl.Float64(), "class": pl.String()}
 GIN = "CREATE INDEX {name} ON song USING gin ({column} gin_trgm_ops)"
 GIST = "CREATE INDEX {name} ON song USING gist ({column} gist_trgm_ops(siglen={bytes}))"
 _BY_NAME = "SELECT id FROM song WHERE name %% %(name)s ORDER BY similarity(name, %(name)s) DESC LIMIT 10"
@@ -60,9 +60,9 @@ def ask(folder: str, asked: str, out: str) -> dict[str, Any]:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
-    def one(artist: str, title: str) -> list[tuple[int, float]]:
+    def one(artist: str, title: str) -> list[tuple[int, float, str]]:
         page = search(index, cursors, Request(artist, title, LIMIT), deadline=DEADLINE)
-        return [(hit.id, hit.score) for hit in page.hits]
+        return [(hit.id, hit.score, hit.match_class) for hit in page.hits]
 
     return _ask(asked, out, one, time.thread_time)
 
@@ -111,24 +111,24 @@ def ask_postgres(url: str, asked: str, out: str, form: str) -> dict[str, Any]:
         connection.execute(f"SET pg_trgm.similarity_threshold = {threshold}")
         pid = connection.info.backend_pid
 
-        def one(artist: str, title: str) -> list[tuple[int, float]]:
+        def one(artist: str, title: str) -> list[tuple[int, float, str]]:
             # PostgreSQL refuses NUL in texts.
             artist, title = fold(artist).replace("\x00", ""), fold(title).replace("\x00", "")
             values = {"artist": artist, "title": title, "name": f"{artist} {title}"}
-            return [(row[0], 0.0) for row in connection.execute(statement, values).fetchall()]
+            return [(row[0], 0.0, "") for row in connection.execute(statement, values).fetchall()]
 
         return _ask(asked, out, one, lambda: _read_backend_cpu(pid))
 
 
-def _ask(asked: str, out: str, one: Callable[[str, str], list[tuple[int, float]]], clock: Callable[[], float]) -> dict[str, Any]:
-    hits: list[tuple[int, int, int, float]] = []
+def _ask(asked: str, out: str, one: Callable[[str, str], list[tuple[int, float, str]]], clock: Callable[[], float]) -> dict[str, Any]:
+    hits: list[tuple[int, int, int, float, str]] = []
     spent: list[float] = []
     for row in pl.read_parquet(asked).iter_rows(named=True):
         started = clock()
         found = one(row["artist"], row["title"])
         if row["is_measured"]:
             spent.append(clock() - started)
-            hits += [(row["query"], rank, identifier, score) for rank, (identifier, score) in enumerate(found)]
+            hits += [(row["query"], rank, identifier, score, kind) for rank, (identifier, score, kind) in enumerate(found)]
     pl.DataFrame(hits, schema=HITS_SCHEMA, orient="row").write_parquet(out)
     return {"cpu": spent}
 

@@ -3,7 +3,8 @@
 Two text fields, lower case, accents folded, one segment, ids as a stored number. A query is read into words as the index reads texts. Forms
 tried (`FORMS`): exact terms alone; every word exact (thrice the weight) or within one edit; the same with two edits for words of six
 letters and more, as search servers do by default; and staged: all words exact, and only when nothing has them all, the fuzzy form.
-Phrase, n-gram and disjunction-max forms found no more and cost more. There is no floor: absent queries always find something.
+With `free-` before it, a form searches the words of both texts in either field, as a single search box would. Phrase, n-gram and
+disjunction-max forms found no more and cost more. There is no floor: absent queries always find something.
 """
 
 from __future__ import annotations
@@ -81,15 +82,24 @@ def _split_words(text: str) -> list[str]:
 
 
 def _search(searcher: tantivy.Searcher, schema: tantivy.Schema, artist: str, title: str, form: str) -> list[tantivy.DocAddress]:
-    words = [(field, word) for field, text in zip(FIELDS, (artist, title), strict=True) for word in _split_words(text)]
+    words: list[tuple[tuple[str, ...], str]]
+    if form.startswith("free-"):
+        words = [(FIELDS, word) for word in dict.fromkeys((*_split_words(artist), *_split_words(title)))]
+    else:
+        words = [((field,), word) for field, text in zip(FIELDS, (artist, title), strict=True) for word in _split_words(text)]
+    form = form.removeprefix("free-")
     if form.startswith("staged"):
-        every = Query.boolean_query([(Occur.Must, Query.term_query(schema, field, word)) for field, word in words])
+        every = Query.boolean_query([(Occur.Must, _search_fields(schema, fields, word, form="exact")) for fields, word in words])
         found = searcher.search(every, LIMIT, count=False).hits
         if found:
             return [address for _, address in found]
-    two_edits = form.endswith("2")
-    parts = [(Occur.Should, _search_one(schema, field, word, is_fuzzy=form != "exact", two_edits=two_edits)) for field, word in words]
+    parts = [(Occur.Should, _search_fields(schema, fields, word, form=form)) for fields, word in words]
     return [address for _, address in searcher.search(Query.boolean_query(parts), LIMIT, count=False).hits]
+
+
+def _search_fields(schema: tantivy.Schema, fields: tuple[str, ...], word: str, *, form: str) -> Query:
+    parts = [_search_one(schema, field, word, is_fuzzy=form != "exact", two_edits=form.endswith("2")) for field in fields]
+    return parts[0] if len(parts) == 1 else Query.boolean_query([(Occur.Should, part) for part in parts])
 
 
 def _search_one(schema: tantivy.Schema, field: str, word: str, *, is_fuzzy: bool, two_edits: bool) -> Query:

@@ -1,0 +1,40 @@
+"""The typed queries: each asks for a recording that the benchmark's catalog holds, and the split follows from the text alone."""
+
+from __future__ import annotations
+
+import zlib
+
+import polars as pl
+import pytest
+
+from benchmarks.real_names import read_aliases, read_recordings
+from benchmarks.typed_search import ABSENT, QUERIES
+
+
+def _read(part: str) -> pl.DataFrame:
+    return pl.read_csv(QUERIES / f"{part}.tsv", separator="\t", quote_char=None, infer_schema=False).fill_null("")
+
+
+@pytest.mark.parametrize(("part", "bit"), [("development", 0), ("test", 1)])
+def test_checksum_of_fields_decides_part(part: str, bit: int) -> None:
+    rows = _read(part)
+    assert all(zlib.crc32(f"{artist}\t{title}".encode()) % 2 == bit for artist, title in rows.select("artist", "title").iter_rows())
+
+
+def test_typed_queries_ask_for_recordings_that_exist() -> None:
+    names = {("; ".join(one.artists), one.title) for one in read_recordings()}
+    rows = pl.concat([_read("development"), _read("test")])
+    assert rows.height >= 600
+    asked = rows.filter(pl.col("class") != ABSENT)
+    assert set(asked.select("answer_artists", "answer_title").iter_rows()) <= names
+
+
+def test_absent_queries_name_no_answer() -> None:
+    rows = pl.concat([_read("development"), _read("test")]).filter(pl.col("class") == ABSENT)
+    assert set(rows["answer_title"]) == {""}
+
+
+def test_aliases_of_samples_name_other_spellings() -> None:
+    aliases = read_aliases()
+    assert "ボア" in aliases["BoA"]
+    assert all(name not in others for name, others in aliases.items())
