@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from catalog_store.job_runner import JobRunner
 
-_NAME_DIGITS = 16
+NAME_DIGITS = 16
 """Digits of the checksum in the name of a part: two different parts share them once in 2^64."""
 
 
@@ -48,7 +48,7 @@ def _import_table(folder: Path, name: str, contents: Mapping[Path, _Content]) ->
     files = []
     for number, (source, content) in enumerate(contents.items()):
         # The digits make the name of a part true for its bytes: catalog.duckdb never reads the rows of another snapshot by mistake.
-        path = f"{TABLES_FOLDER}/{name}/part-{number:05d}-{content.sha256[:_NAME_DIGITS]}.parquet"
+        path = f"{TABLES_FOLDER}/{name}/part-{number:05d}-{content.sha256[:NAME_DIGITS]}.parquet"
         link_or_copy(source, folder / path)
         files.append(TablePart(path, *content))
     return StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), tuple(files))

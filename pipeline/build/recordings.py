@@ -16,8 +16,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, parts
+from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 from pipeline.build.packing import packed_sql, record_sql
@@ -37,6 +39,7 @@ from pipeline.engine.local import map_ordered
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.build.carried_ranges import RangeCarrier
     from pipeline.build.recording_buckets import RecordingBuckets
     from pipeline.paths import BuildPaths
 
@@ -54,6 +57,14 @@ class _Range(NamedTuple):
     shown: list[Path]
 
 
+class _Made(NamedTuple):
+    """The result of one range: the folder of its tables, the file of its digests, and the recordings carried over."""
+
+    folder: Path
+    digests: Path
+    carried: int
+
+
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
     """Write recording_isrc, recording_artist, recording and recording_provenance, and return row counts."""
     records = count_rows(paths.table("recording_member"))
@@ -65,13 +76,16 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
         live = paths.current / "tables" / "recording"
         shown = list_range_parts(live) if live.is_dir() else {}
         ranges = [_Range(number, credited.get(number, []), shown.get(number, [])) for number in buckets.list_buckets()]
-        written = list(map_ordered(partial(_build_range, buckets), ranges, pool=pool))
+        carrier = open_carrier(paths, "recordings", _TABLES, buckets.last_day)
+        written = list(map_ordered(partial(_build_range, buckets, carrier), ranges, pool=pool))
+        carrier.remove_stale_files([made.digests for made in written])
         for table in _TABLES:
-            join_tables(TABLES[table], paths.table(table), [folder / table for folder in written])
+            join_tables(TABLES[table], paths.table(table), [made.folder / table for made in written])
         codes = list(map_ordered(partial(_write_code_part, paths, buckets), range(count_code_parts(paths)), pool=pool))
         join_tables(TABLES["recording_isrc"], paths.table("recording_isrc"), codes)
     names = {"recording_isrcs": "recording_isrc", "recording_artists": "recording_artist", "recordings": "recording"}
-    return {fact: count_rows(paths.table(table)) for fact, table in names.items()}
+    counts = {fact: count_rows(paths.table(table)) for fact, table in names.items()}
+    return {**counts, "carried_recordings": sum(made.carried for made in written)}
 
 
 def _write_artist_names(paths: BuildPaths, file: Path) -> None:
@@ -104,14 +118,34 @@ def _write_code_part(paths: BuildPaths, buckets: RecordingBuckets, part: int) ->
     return folder
 
 
-def _build_range(buckets: RecordingBuckets, place: _Range) -> Path:
-    """Write the tables of one range of recordings, send its shown codes on, and return the folder of the tables."""
+def _build_range(buckets: RecordingBuckets, carrier: RangeCarrier, place: _Range) -> _Made:
+    """Write the tables of one range of recordings, and send its shown codes on."""
     folder = buckets.folder / "built" / f"{place.number:06d}"
-    made = _choose_rows(_read_inputs(buckets, place), buckets.last_day, buckets.folder / f"duckdb-{place.number:06d}")
+    inputs = _read_inputs(buckets, place)
+    carried = carrier.carry(place.number, _name_inputs(inputs))
+    made = _choose_rows(carried.select_changed(inputs), buckets.last_day, buckets.folder / f"duckdb-{place.number:06d}")
     for name in _TABLES:
-        write_range(TABLES[name], folder / name, made[name])
-    buckets.send_shown_codes(place.number, made["shown"])
-    return folder
+        write_range(TABLES[name], folder / name, carried.merge(name, made[name]))
+    shown = inputs["isrc_owner"].join(carried.rows["recording"], on=["recording_id", "isrc"], how="semi").select("place")
+    buckets.send_shown_codes(place.number, pl.concat([made["shown"], shown]))
+    digests = carrier.record(carried.digests, [part for name in _TABLES for part in parts(folder / name)])
+    return _Made(folder, digests, len(carried.kept))
+
+
+def _name_inputs(inputs: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return the inputs by recording, with names in place of the numbers that differ from night to night."""
+    member, credited, owner = inputs["source_member"], inputs["source_credit"], inputs["isrc_owner"]
+    record = member.select("record", name=hash_columns(("platform", "external_id")))
+    artist = inputs["artist"].select("artist_id", artist_name="name")
+    # The code of last night counts only beside another one.
+    rivals = owner.filter(pl.len().over("recording_id") > 1)
+    return {
+        "member": member.drop("record"),
+        "listing": inputs["listing"].join(record, on="record", how="left").drop("record"),
+        "credit": credited.join(artist, on="artist_id", how="left"),
+        "owner": owner.drop("place"),
+        "shown_before": inputs["shown_before"].join(rivals, on="recording_id", how="semi"),
+    }
 
 
 def _read_inputs(buckets: RecordingBuckets, place: _Range) -> dict[str, pl.DataFrame]:

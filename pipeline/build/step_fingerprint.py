@@ -26,7 +26,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 def compute_step_fingerprint(paths: BuildPaths) -> str:
     """Return the fingerprint for all steps that write linkage or catalog tables of the catalog at `paths`."""
-    digest = hashlib.sha256(_hash_program().encode())
+    digest = hashlib.sha256(hash_program().encode())
     # The parts of a killed build are not flushed: after a loss of power a file may have its size and not its content.
     digest.update(_BOOT_ID.read_bytes() if _BOOT_ID.exists() else b"")
     digest.update(f"relink {paths.relink.exists()}, ids {sorted(find_highest_ids(paths.root).items())}\n".encode())
@@ -40,7 +40,7 @@ def compute_step_fingerprint(paths: BuildPaths) -> str:
 
 
 @cache
-def _hash_program() -> str:
+def hash_program() -> str:
     """Return a hash of all files of the packages that a build runs, and of the versions of libraries."""
     digest = hashlib.sha256(f"{sys.version} {[version(name) for name in _LIBRARIES]}\n".encode())
     root = Path(__file__).resolve().parents[2]

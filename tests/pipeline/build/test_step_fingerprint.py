@@ -22,7 +22,7 @@ def paths(tmp_path: Path) -> BuildPaths:
 
 def test_fingerprint_stays_while_nothing_changes(paths: BuildPaths) -> None:
     before = compute_step_fingerprint(paths)
-    step_fingerprint._hash_program.cache_clear()
+    step_fingerprint.hash_program.cache_clear()
     assert compute_step_fingerprint(paths) == before
 
 
@@ -36,7 +36,7 @@ def test_fingerprint_changes_with_every_input_that_is_no_table(paths: BuildPaths
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("_hash_program", lambda: "another program"),
+        ("hash_program", lambda: "another program"),
         ("find_highest_ids", lambda _root: {"artist": 8}),
         ("_PACKAGES", ("pipeline",)),
         ("_LIBRARIES", ("duckdb",)),
@@ -46,7 +46,7 @@ def test_fingerprint_changes_with_program_and_given_ids(
     paths: BuildPaths, monkeypatch: pytest.MonkeyPatch, name: str, value: object
 ) -> None:
     before = compute_step_fingerprint(paths)
-    step_fingerprint._hash_program.cache_clear()
+    step_fingerprint.hash_program.cache_clear()
     monkeypatch.setattr(step_fingerprint, name, value)
     assert compute_step_fingerprint(paths) != before
 

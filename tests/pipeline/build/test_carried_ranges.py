@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from catalog_store.snapshot import hash_file
+from catalog_store.tables.files import parts
+from pipeline.build import carried_ranges, recording_ranges
+from pipeline.build.artists import build_artists
+from pipeline.build.labels import build_labels
+from pipeline.build.recordings import build_recordings
+from pipeline.build.releases import build_releases
+
+from .conftest import World, credit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PLATFORMS = ("catalog_a", "catalog_b", "store_a", "streamsvc_a")
+TABLES = ("recording_artist", "recording", "recording_provenance", "recording_isrc")
+IDS = 40
+"""Recordings of a world; ranges hold 7."""
+
+
+@dataclass
+class Record:
+    """A source record, the recording that linkage gives it, and the day of its release."""
+
+    recording: int
+    title: str
+    values: dict[str, Any]
+    artist: int
+    release_day: str | None
+
+
+@dataclass
+class Nights:
+    """A world that changes in every way that reaches a recording, night by night."""
+
+    random: Random
+    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=lambda: {number: f"Artist {number}" for number in range(6)})
+    absent: set[str] = field(default_factory=set)
+    """Platforms that deliver nothing tonight."""
+
+    def add_record(self) -> None:
+        platform, number = self.random.choice(PLATFORMS), self.random.randrange(1, IDS)
+        values = {"duration_ms": self.random.choice((None, 180_000 + number)), "popularity": 0.5}
+        day = self.random.choice((None, "2001-02-03", "2010-05-06", "2099-01-01"))
+        record = Record(number, f"Song {number}", values | {"isrcs": self.draw_codes(number)}, self.random.randrange(6), day)
+        self.records[platform, f"x{self.random.randrange(10_000):04d}"] = record
+
+    def draw_codes(self, number: int) -> list[str]:
+        return [f"US{letters}{year:02d}{number:05d}" for letters in ("AAA", "BBB") for year in (5, 99) if self.random.random() < 0.3]
+
+    def change(self) -> None:
+        """Change a few records in one way each."""
+        for key in self.random.sample(sorted(self.records), k=4):
+            self.change_record(key, self.records[key], self.random)
+
+    def change_record(self, key: tuple[str, str], record: Record, draw: Random) -> None:
+        changes: dict[str, Callable[[], object]] = {
+            "retitled": lambda: setattr(record, "title", f"{record.title} {draw.choice(('Live', '(Remix)', 'again'))}"),
+            "recoded": lambda: record.values.update(isrcs=self.draw_codes(record.recording)),
+            "retimed": lambda: record.values.update(duration_ms=200_000 + draw.randrange(9_000)),
+            "ranked": lambda: record.values.update(popularity=draw.random()),
+            "credited": lambda: setattr(record, "artist", draw.randrange(6)),
+            # Recordings merge, vanish, come back and split.
+            "moved": lambda: setattr(record, "recording", draw.randrange(1, IDS)),
+            "split": lambda: setattr(record, "recording", IDS + draw.randrange(10)),
+            "released": lambda: setattr(record, "release_day", draw.choice((None, "1999-09-09", "2020-01-01"))),
+            "removed": lambda: self.records.pop(key),
+            "renamed": lambda: self.names.update({record.artist: f"{self.names[record.artist]} Jr"}),
+            # A platform leaves or returns.
+            "away": lambda: self.absent.symmetric_difference_update({key[0]}),
+            "added": self.add_record,
+        }
+        changes[draw.choice(sorted(changes))]()
+
+    def write(self, root: Path) -> World:
+        """Lay the world of tonight down in a catalog, and build what recordings are made from."""
+        world = World(root)
+        for (platform, name), record in sorted(self.records.items()):
+            if platform in self.absent:
+                continue
+            artist = credit(self.names[record.artist], f"a{record.artist}")
+            world.recording(record.recording, platform, name, record.title, artist, **record.values)
+            if record.release_day:
+                world.release(platform, f"r{name}", "Album", artist, tracks=(name,), release_date=record.release_day)
+        if not any(table == "source_release" for _, table in world.rows):
+            world.release("store_a", "none", "Nothing")
+        # The snapshots of this world have no registry of ids, so identity must not see them.
+        current = root / "current"
+        live = current.readlink() if current.is_symlink() else None
+        current.unlink(missing_ok=True)
+        for step in (build_artists, build_labels, build_releases):
+            step(world.write())
+        if live:
+            current.symlink_to(live)
+        return world
+
+
+def publish(root: Path, name: str) -> None:
+    """Make the tables of the work folder the live snapshot."""
+    tables = root / "published" / name / "tables"
+    for table in TABLES:
+        (tables / table).mkdir(parents=True)
+        for part in parts(root / "work" / "catalog" / table):
+            shutil.copyfile(part, tables / table / f"{part.stem}-{hash_file(part)[:16]}.parquet")
+    (root / "current").unlink(missing_ok=True)
+    (root / "current").symlink_to(tables.parent)
+
+
+def hash_tables(world: World) -> dict[str, list[str]]:
+    return {name: [hash_file(part) for part in parts(world.paths.table(name))] for name in TABLES}
+
+
+def build_anew(world: World) -> dict[str, list[str]]:
+    """Build the recordings of a world without the live snapshot's rows, and return the checksums of all parts."""
+    world.paths.ask_for_relink()
+    assert build_recordings(world.paths)["carried_recordings"] == 0
+    world.paths.relink.unlink()
+    return hash_tables(world)
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 7)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nights_that_carry_recordings_over_end_byte_equal_to_full_builds(tmp_path: Path, seed: int) -> None:
+    nights = Nights(Random(seed))  # noqa: S311 - a world is no secret
+    for _ in range(80):
+        nights.add_record()
+    carried = []
+    for number in range(5):
+        world = nights.write(tmp_path)
+        carried.append(build_recordings(world.paths)["carried_recordings"])
+        tonight = hash_tables(world)
+        assert tonight == build_anew(world), f"night {number}"
+        publish(tmp_path, f"night-{number}")
+        nights.change()
+    assert carried[0] == 0
+    assert sum(carried[1:]) > 0
+
+
+def build_twice(root: Path) -> World:
+    """Build and publish a small world, so that the next night can carry all of it over."""
+    world = World(root)
+    for number in range(1, 11):
+        world.recording(number, "store_a", f"x{number}", f"Song {number}", credit("Nova", "n"))
+        world.release("store_a", f"r{number}", "Album", credit("Nova", "n"), tracks=(f"x{number}",))
+    for step in (build_artists, build_labels, build_releases, build_recordings):
+        step(world.write())
+    publish(root, "first")
+    assert build_recordings(world.paths)["carried_recordings"] == 10
+    return world
+
+
+def test_another_program_carries_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = build_twice(tmp_path)
+    monkeypatch.setattr(carried_ranges, "hash_program", lambda: "another program")
+    assert build_recordings(world.paths)["carried_recordings"] == 0
+
+
+def test_a_damaged_part_of_the_live_snapshot_is_not_carried_over(tmp_path: Path) -> None:
+    world = build_twice(tmp_path)
+    (part,) = (part for part in parts(tmp_path / "current" / "tables" / "recording") if "00000" in part.name)
+    content = bytearray(part.read_bytes())
+    content[8] ^= 1
+    part.write_bytes(content)
+    assert build_recordings(world.paths)["carried_recordings"] == 4
+
+
+def test_torn_digests_are_ignored(tmp_path: Path) -> None:
+    world = build_twice(tmp_path)
+    for file in (tmp_path / "work" / "carried" / "recordings").iterdir():
+        file.write_bytes(file.read_bytes()[:-100])
+    assert build_recordings(world.paths)["carried_recordings"] == 0
+
+
+def test_digests_of_replaced_snapshots_are_removed(tmp_path: Path) -> None:
+    world = build_twice(tmp_path)
+    folder = tmp_path / "work" / "carried" / "recordings"
+    (folder / "0000-0000-0000.arrow").write_bytes(b"")
+    build_recordings(world.paths)
+    assert len(list(folder.iterdir())) == 2
