@@ -1,11 +1,15 @@
-"""The code location of Dagster: assets, checks, jobs and schedules, bound to an operator's settings."""
+"""The code location of Dagster: assets, checks, jobs, schedules and sensors, bound to an operator's settings."""
 
 from collections.abc import Mapping
 
 import dagster as dg
 
+from catalog_store.platforms import INPUTS
+from pipeline.alerts import Receivers
+from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
 from pipeline.defs.catalog_assets import build_catalog_assets
 from pipeline.defs.dump_assets import build_dump_assets
+from pipeline.defs.dump_sensors import FOLLOWS_STAGING, build_dump_sensor, build_rebuild_sensor
 from pipeline.defs.identity_assets import build_identity_assets
 from pipeline.defs.jobs import nightly_job, reclassify_job
 from pipeline.defs.linkage_assets import build_linkage_assets
@@ -21,24 +25,29 @@ def build_definitions(
     resources: Mapping[str, object],
     schedule: str = Settings.schedule,
     executor: dg.ExecutorDefinition = dg.in_process_executor,
+    receivers: Receivers | None = None,
 ) -> dg.Definitions:
     """Return the definitions over these resources (`catalog`: a CatalogResource). Tests pass their own paths."""
+    made_of_dumps = [*build_linkage_assets(), *build_identity_assets(), *build_catalog_assets(), gate, *build_snapshot_assets()]
     # Steps run in one process by default: a step uses all processors itself, and a process for each step would cost seconds of imports.
     return dg.Definitions(
-        assets=[
-            *build_dump_assets(),
-            *build_linkage_assets(),
-            *build_identity_assets(),
-            *build_catalog_assets(),
-            gate,
-            *build_snapshot_assets(),
-        ],
+        assets=[*build_dump_assets(), *dg.map_asset_specs(_let_follow_staging, made_of_dumps)],
         jobs=[nightly_job, reclassify_job, forget_old_runs],
         schedules=[build_nightly_schedule(schedule), build_retention_schedule()],
+        sensors=[
+            *map(build_dump_sensor, INPUTS),
+            build_rebuild_sensor(key for assets in made_of_dumps for key in assets.keys),
+            *build_alert_sensors(receivers or Receivers()),
+        ],
         resources=resources,
         executor=executor,
     )
 
 
+def _let_follow_staging(spec: dg.AssetSpec) -> dg.AssetSpec:
+    return spec.replace_attributes(automation_condition=FOLLOWS_STAGING)
+
+
 # Dagster looks for a module attribute of this type when it loads the code location.
-defs = build_definitions({"catalog": CatalogResource.of(Settings.from_environment())}, Settings.from_environment().schedule)
+settings = Settings.from_environment()
+defs = build_definitions({"catalog": CatalogResource.of(settings)}, settings.schedule, receivers=build_receivers(settings))

@@ -28,12 +28,24 @@ Factor = float
 Memory = int
 """Bytes, written with a unit (`4GB`, `1500 MiB`) or as a share of the RAM from 0 to 1."""
 Cron = str
+WebAddress = str
+"""An http or https address."""
+MailAddresses = str
+"""Mail addresses, separated by commas."""
+MailServer = str
+"""`smtp://host:port` or `smtps://user:password@host:port`."""
 # Bounds beyond which a value can only be a slip of the keyboard: 0 snapshots to keep, a share of 20 for 20 %.
 _BOUNDS = {"Count": (1, 1_000_000), "Share": (0, 1), "Factor": (1, 1_000_000)}
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 _MEMORY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([A-Za-z]*)", re.ASCII)
 _CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
 _CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
+_MAIL_ADDRESS = r"[^\s@,;<>\"]+@[^\s@,;<>\"]+"
+_TEXTS = {
+    "WebAddress": (re.compile(r"https?://[^\s/]+\S*"), "an http or https address"),
+    "MailAddresses": (re.compile(rf"{_MAIL_ADDRESS}(?:, *{_MAIL_ADDRESS})*"), "mail addresses, separated by commas"),
+    "MailServer": (re.compile(r"smtps?://\S+"), "`smtp://host:port` or `smtps://user:password@host:port`"),
+}
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,14 @@ class Settings:
     """A folder of genre rules that replaces the shipped ones."""
     schedule: Cron = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
+    alert_webhook: WebAddress | None = None
+    """Address that Dagster's alerts are posted to as JSON."""
+    alert_mail: MailAddresses | None = None
+    """Mail addresses that Dagster's alerts go to, separated by commas; needs `mail_server`."""
+    mail_server: MailServer | None = None
+    """The server that takes the mails: `smtp://host:port` (STARTTLS where it is offered) or `smtps://user:password@host:port`."""
+    mail_sender: MailAddresses = "music-catalog@localhost"
+    """Sender of the mails."""
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -118,6 +138,12 @@ def _read(variable: str, text: str, kind: str) -> object:
         if not _CRON.fullmatch(text.strip()):
             raise ValueError(f"{variable}={text!r}: expected a cron expression of five fields, as `0 3 * * *`")
         return text
+    if found := _TEXTS.get(kind.partition(" ")[0]):
+        pattern, expected = found
+        # The value is not shown: addresses of mail servers and webhooks hold passwords.
+        if not pattern.fullmatch(text.strip()):
+            raise ValueError(f"{variable}: expected {expected}")
+        return text.strip()
     # Whether the file exists is checked where it is read: a command that does not need it must not fail.
     return Path(text)
 

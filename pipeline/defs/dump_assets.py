@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -20,7 +21,7 @@ from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.intake.newest_dump import Intake, stage_newest
-from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land, prune_landings
+from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land, prune_landings, read_landed_date
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import explain_absence
 from pipeline.engine.usage import measure_usage
@@ -31,6 +32,7 @@ Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.As
 """A step yields results and returns its blocking checks."""
 
 FRESH = "dump_is_fresh"
+YOUNG = "dump_is_young_enough"
 IN_USE = "newest_dump_is_in_use"
 AS_KNOWN = "layout_is_as_known"
 UNNAMED = "no source is named"
@@ -56,7 +58,10 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
         key=landing_key(platform),
         group_name="landing",
         description=f"The newest whole dump of {platform}, as delivered.",
-        check_specs=[dg.AssetCheckSpec(FRESH, asset=landing_key(platform), description="the newest dump upstream shows is the one in use")],
+        check_specs=[
+            dg.AssetCheckSpec(FRESH, asset=landing_key(platform), description="the newest dump upstream shows is the one in use"),
+            dg.AssetCheckSpec(YOUNG, asset=landing_key(platform), description="the dump in use is not older than its source allows"),
+        ],
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
         source = catalog.find_source(platform)
@@ -74,11 +79,28 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
                     passed=landing.problem is None or source is None,
                     severity=dg.AssetCheckSeverity.WARN,
                     metadata={"problem": landing.problem or "none"},
-                )
+                ),
+                check_age(landing, source),
             ],
         )
 
     return landed
+
+
+def check_age(landing: Landing, source: Source | None) -> dg.AssetCheckResult:
+    """Return whether the dump in use is younger than its source allows. Dumps without a limit or a date pass."""
+    # The upstream may have died without an error: it shows the same dump for ever, and every landing is `unchanged`.
+    limit = source.fresh_days if source else None
+    dated = landing.folder is not None and landing.platform not in READ_IN_PLACE
+    age = (datetime.now(UTC).date() - date.fromisoformat(read_landed_date(landing.folder))).days if dated and landing.folder else None
+    is_old = limit is not None and age is not None and age > limit
+    return dg.AssetCheckResult(
+        check_name=YOUNG,
+        passed=not is_old,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"the dump in use is {age} days old, {limit} are allowed: ask the platform for a newer one" if is_old else None,
+        metadata={"age_days": "unknown" if age is None else age, "fresh_days": "any" if limit is None else limit},
+    )
 
 
 def fetch(catalog: CatalogResource, source: Source) -> Landing:

@@ -43,6 +43,22 @@ def test_value_that_cannot_be_meant_is_refused_by_name(monkeypatch: pytest.Monke
     assert str(refused.value).startswith(f"{variable}=")
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "expected"),
+    [
+        ("CATALOG_ALERT_WEBHOOK", "hooks.example.org/T0/secret", "an http or https address"),
+        ("CATALOG_ALERT_MAIL", "ops at example.org secret", "mail addresses, separated by commas"),
+        ("CATALOG_ALERT_MAIL", "a@x.example secret", "mail addresses"),
+        ("CATALOG_MAIL_SERVER", "user:secret@mail.example", "`smtp://host:port`"),
+    ],
+)
+def test_address_that_is_refused_is_not_shown(monkeypatch: pytest.MonkeyPatch, variable: str, text: str, expected: str) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(ValueError, match=f"^{variable}: expected {expected}") as refused:
+        Settings.from_environment()
+    assert "secret" not in str(refused.value)
+
+
 def test_values_within_bounds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "KEEP_SNAPSHOTS": "1",
@@ -69,4 +85,15 @@ def test_memory_is_bytes_with_a_unit_or_a_share_of_the_ram(monkeypatch: pytest.M
 
 
 def test_every_number_has_bounds() -> None:
-    assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None", "Count", "Share", "Factor", "Cron", "Memory | None"}
+    checked = {
+        "Count",
+        "Share",
+        "Factor",
+        "Cron",
+        "Memory | None",
+        "WebAddress | None",
+        "MailAddresses",
+        "MailAddresses | None",
+        "MailServer | None",
+    }
+    assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None"} | checked

@@ -71,16 +71,10 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
     def fetch() -> Landing:
         file_system, root = open_source(source)
         shown = list_files(file_system, root)
-        days: dict[str, list[str]] = {}
-        for path in shown:
-            day = find_date(PurePosixPath(path).name)
-            if day and any(is_match(path, glob) for glob in source.files):
-                days.setdefault(day, []).append(path)
-        if not days:
-            raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
+        days = _group_by_day(source, shown)
         fetched, files, staged = 0, [], list_staged_days(staging)
         # Oldest first and at most `most`: a first start has thousands of days, and each night takes its share.
-        for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
+        for day in _list_new_days(days, staged)[:most]:
             dump = RemoteDump(day, True, _list_day_files(file_system, days[day], shown))
             landing = land_files(file_system, source, zone, dump, partial(_list_again, file_system, days[day], shown), report)
             fetched += landing.bytes_fetched
@@ -88,6 +82,29 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
         return Landing(source.platform, "new" if files else "unchanged", find_last_good(zone), None, fetched, files)
 
     return fall_back_to_last_good(fetch, source, zone, report)
+
+
+def find_unstaged_day(source: Source, staging: Path) -> str | None:
+    """Return the newest day that upstream shows if it is not staged yet, else None. Raises DumpError and the errors of file systems."""
+    days = _group_by_day(source, list_files(*open_source(source)))
+    return max(_list_new_days(days, list_staged_days(staging)), default=None)
+
+
+def _group_by_day(source: Source, shown: Iterable[str]) -> dict[str, list[str]]:
+    """Return the files that the source chooses, by the day in their names. Raises DumpError when no file has one."""
+    days: dict[str, list[str]] = {}
+    for path in shown:
+        day = find_date(PurePosixPath(path).name)
+        if day and any(is_match(path, glob) for glob in source.files):
+            days.setdefault(day, []).append(path)
+    if not days:
+        raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
+    return days
+
+
+def _list_new_days(days: Iterable[str], staged: list[str]) -> list[str]:
+    """Return the days that are not staged, in order, without those before the first staged one."""
+    return sorted(day for day in days if day > min(staged, default="") and day not in staged)
 
 
 def _list_day_files(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types

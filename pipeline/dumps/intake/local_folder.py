@@ -66,6 +66,15 @@ def stage_in_place(
     return Intake(platform, "staged", str(landing.folder), None, tuple(profile.warnings), is_new=True)
 
 
+def find_unstaged_listing(source: Source, folder: Path) -> str | None:
+    """Return a mark of the source's folder if it has changed since it was staged into `folder`, else None. Raises DumpError."""
+    landing = find_in_place(source)
+    if landing.folder is None:
+        raise DumpError(landing.problem or "nothing there")
+    listing = _hash_listing(landing.folder)
+    return None if is_stamped(folder, listing) else listing
+
+
 def _hash_listing(folder: Path) -> str:
     """Return a hash over path, size and times of change of all files. The inode's time of change cannot be set back."""
     digest = hashlib.sha256()

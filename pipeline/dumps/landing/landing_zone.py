@@ -75,6 +75,17 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
     return fall_back_to_last_good(lambda: _land(source, zone, report), source, zone, report)
 
 
+def find_unlanded(source: Source, zone: Path) -> str | None:
+    """Return a mark of the newest dump that upstream shows if it has not landed, else None. Nothing is fetched.
+
+    The mark changes whenever upstream shows another delivery. Raises DumpError and the errors of file systems.
+    """
+    file_system, root = open_source(source)
+    dump = find_newest_dump(file_system, root, source)
+    listing = _hash_listing(dump, dump.files)
+    return None if _find_landed(zone, listing) else listing
+
+
 def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     """Return the landing of `fetch`; on any error the last good dump with a `problem`."""
     try:
@@ -255,10 +266,7 @@ def land_files(
     files, listing = dump.files, _hash_listing(dump, dump.files)
     # The listing alone proves that nothing is new only if every file has a validator or a checksum. Otherwise the content is fetched and
     # compared.
-    known = next(
-        (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder) and _read_landed_note(folder)["listing"] == listing),
-        None,
-    )
+    known = _find_landed(zone, listing)
     if (
         known
         and all(file.is_change_visible for file in files)
@@ -298,6 +306,12 @@ def land_files(
         incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
     )
     return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
+
+
+def _find_landed(zone: Path, listing: str) -> Path | None:
+    """Return the newest landed dump of this listing that is as it landed."""
+    landed = (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder))
+    return next((folder for folder in landed if _read_landed_note(folder)["listing"] == listing), None)
 
 
 def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:

@@ -6,6 +6,7 @@
         files: ["mbdump*.tar.bz2", "*SUMS"]           # globs below the folder; default everything
         dated: true                                   # the folder holds one sub-folder per dump; default: found by listing
         link: false                                   # local files are hard-linked instead of copied
+        fresh_days: 10                                # a dump older than this is reported; default: never
         options: {key: "${DUMP_KEY}"}                 # given to the file system; ${NAME} is read from the environment
 
 Checksum files beside a dump are read whether or not `files` chooses them. What must not live here: fetching (`landing_zone.py`), and
@@ -27,7 +28,8 @@ from catalog_store.platforms import INPUTS
 from yaml_documents import DocumentError, Node, nearest, read_document
 
 _ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
-_KEYS = ("location", "files", "dated", "link", "options")
+_KEYS = ("location", "files", "dated", "link", "options", "fresh_days")
+_MOST_FRESH_DAYS = 3650
 
 
 class SourcesError(Exception):
@@ -44,6 +46,8 @@ class Source:
     dated: bool | None = None
     link: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    fresh_days: int | None = None
+    """Age in days from which the dump in use counts as old; None: at no age."""
 
 
 def load_sources(path: Path) -> dict[str, Source]:
@@ -86,7 +90,15 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
         fields["dated"].flag() if "dated" in fields else None,
         fields["link"].flag() if "link" in fields else False,
         _read_options(fields["options"]) if "options" in fields and not fields["options"].is_empty else {},
+        _read_days(fields["fresh_days"]) if "fresh_days" in fields else None,
     )
+
+
+def _read_days(node: Node) -> int:
+    value = node.plain()
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_FRESH_DAYS:
+        node.refuse(f"expected a whole number of days from 1 to {_MOST_FRESH_DAYS}, got {value!r}")
+    return value
 
 
 def _read_options(node: Node) -> dict[str, Any]:

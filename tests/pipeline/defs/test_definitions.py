@@ -83,7 +83,12 @@ def test_every_table_has_a_blocking_check_of_its_spec(definitions: dg.Definition
     assert len(found) == len(checks)
     assert {(table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)} <= found
     assert {(staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]} <= found
-    assert {check.name for check in checks if not check.blocking} == {"dump_is_fresh", "newest_dump_is_in_use", "layout_is_as_known"}
+    assert {check.name for check in checks if not check.blocking} == {
+        "dump_is_fresh",
+        "dump_is_young_enough",
+        "newest_dump_is_in_use",
+        "layout_is_as_known",
+    }
 
 
 def test_one_platform_can_be_materialised_alone_with_its_facts(

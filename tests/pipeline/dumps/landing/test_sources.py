@@ -43,6 +43,13 @@ def test_relative_paths_count_from_the_file_that_names_them(tmp_path: Path) -> N
         ("sources: {works: {location: ~no-such-user/x}}", "sources.works.location: '~no-such-user/x' leads nowhere"),
         ("sources: {works: {location: circle/x}}", "sources.works.location: 'circle/x' leads nowhere"),
         ("sources: {works: {location: x, files: []}}", "sources.works.files: chooses no file"),
+        (
+            "sources: {works: {location: x, fresh_days: 0}}",
+            "sources.works.fresh_days: expected a whole number of days from 1 to 3650, got 0",
+        ),
+        ("sources: {works: {location: x, fresh_days: true}}", "sources.works.fresh_days: expected a whole number of days"),
+        ("sources: {works: {location: x, fresh_days: 1.5}}", "sources.works.fresh_days: expected a whole number of days"),
+        ("sources: {works: {location: x, fresh_days: [1]}}", "sources.works.fresh_days: expected"),
         ("sources: [", "YAML"),
         ("{}", "sources:"),
         ("", "holds 0 bytes"),

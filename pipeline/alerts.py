@@ -1,0 +1,106 @@
+"""Alerts to an operator: one message by webhook, by mail, or by both.
+
+What must not live here: which event deserves an alert (defs/alert_sensors.py).
+"""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+from dataclasses import asdict, dataclass
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote, urlsplit
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TIMEOUT_SECONDS = 20.0
+"""Longest wait for a receiver. A sensor's tick has 60 s by default and may have to ask two of them."""
+
+Kind = Literal["run_failed", "build_needs_a_look"]
+
+
+class AlertError(Exception):
+    """An alert that a receiver did not take. The message names the receiver and the cause, and never a password."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something that a person has to look at."""
+
+    kind: Kind
+    job: str
+    run_id: str
+    problems: tuple[str, ...]
+    """One line each, the worst first."""
+
+    @property
+    def subject(self) -> str:
+        """The message in one line."""
+        told = "failed" if self.kind == "run_failed" else f"needs a look: {len(self.problems)} warning{'s'[: len(self.problems) != 1]}"
+        return f"music catalog: {self.job} {told}"
+
+    @property
+    def text(self) -> str:
+        """The whole message. Chat services show the member of this name of a posted alert."""
+        return "\n".join([self.subject, f"run {self.run_id}", *(f"- {problem}" for problem in self.problems)])
+
+
+@dataclass(frozen=True)
+class Receivers:
+    """Where alerts go. `mail_server` is a URL with scheme `smtp` or `smtps`."""
+
+    webhook: str | None = None
+    mail: Sequence[str] = ()
+    mail_server: str | None = None
+    mail_sender: str = ""
+
+    def send(self, alert: Alert) -> list[str]:
+        """Send the alert to every receiver and return their names. AlertError when one did not take it; the others have it then."""
+        ways: list[tuple[str, Callable[[Alert], None]]] = []
+        if self.webhook:
+            ways.append((_name_host(self.webhook), self._post))
+        if self.mail and self.mail_server:
+            ways.append((", ".join(self.mail), self._mail))
+        failures = []
+        for name, way in ways:
+            try:
+                way(alert)
+            except (httpx.HTTPError, httpx.InvalidURL, smtplib.SMTPException, OSError, ValueError) as error:
+                failures.append(f"{name}: {str(error) or type(error).__name__}")
+        if failures:
+            raise AlertError("; ".join(failures))
+        return [name for name, _ in ways]
+
+    def _post(self, alert: Alert) -> None:
+        answer = httpx.post(str(self.webhook), json={**asdict(alert), "text": alert.text}, timeout=TIMEOUT_SECONDS)
+        if not answer.is_success:
+            raise ValueError(f"answers {answer.status_code}")
+
+    def _mail(self, alert: Alert) -> None:
+        server = urlsplit(str(self.mail_server))
+        message = EmailMessage()
+        message["Subject"], message["From"], message["To"] = alert.subject, self.mail_sender, ", ".join(self.mail)
+        message.set_content(alert.text)
+        host = server.hostname or "localhost"
+        encryption = ssl.create_default_context()
+        if server.scheme == "smtps":
+            client: smtplib.SMTP = smtplib.SMTP_SSL(host, server.port or 465, timeout=TIMEOUT_SECONDS, context=encryption)
+        else:
+            client = smtplib.SMTP(host, server.port or 25, timeout=TIMEOUT_SECONDS)
+        with client:
+            if server.scheme == "smtp":
+                client.ehlo()
+                if client.has_extn("starttls"):
+                    client.starttls(context=encryption)
+            if server.username:
+                client.login(unquote(server.username), unquote(server.password or ""))
+            client.send_message(message)
+
+
+def _name_host(address: str) -> str:
+    """Return the host of an address. The rest of a webhook's address is often its secret."""
+    return urlsplit(address).hostname or "webhook"

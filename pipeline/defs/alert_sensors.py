@@ -1,0 +1,76 @@
+"""Sensors that send alerts: a run failed, or a build went through and some of its checks warn."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from pipeline.alerts import Alert, Receivers
+from pipeline.settings import Settings
+
+_MOST_PROBLEMS = 20
+
+
+def build_receivers(settings: Settings) -> Receivers:
+    """Return the receivers that an operator has named. ValueError when mail addresses lack a server."""
+    if settings.alert_mail and not settings.mail_server:
+        raise ValueError(f"CATALOG_ALERT_MAIL={settings.alert_mail!r}: needs CATALOG_MAIL_SERVER, as `smtp://localhost:25`")
+    addresses = tuple(address.strip() for address in (settings.alert_mail or "").split(",") if address.strip())
+    return Receivers(settings.alert_webhook, addresses, settings.mail_server, settings.mail_sender)
+
+
+def list_warnings(instance: dg.DagsterInstance, run_id: str) -> list[str]:
+    """Return a line for each check of a run that failed without stopping it."""
+    # Checks of all results of a run, also of those that a run retried: the last evaluation of a check counts.
+    found: dict[str, str | None] = {}
+    for record in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        evaluation = record.get_dagster_event().asset_check_evaluation_data
+        name = f"{evaluation.asset_key.to_user_string()} {evaluation.check_name}"
+        found[name] = None if evaluation.passed else f"{name}: {evaluation.description or _describe(evaluation)}"
+    return [line for line in found.values() if line]
+
+
+def _describe(evaluation: dg.AssetCheckEvaluation) -> str:
+    problem = evaluation.metadata.get("problem")
+    return str(problem.value) if problem else "failed"
+
+
+def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
+    """Yield why the steps of a run failed; the failure of the run itself if no step did."""
+    steps = context.get_step_failure_events()
+    for event in steps:
+        error = event.step_failure_data.error
+        # The message of an error that a step raised lies in its cause.
+        cause = error.cause if error and error.cause else error
+        yield f"{event.step_key}: {cause.message.strip() if cause else 'failed'}"
+    if not steps:
+        yield context.failure_event.message or "the run failed before its first step"
+
+
+def build_alert_sensors(receivers: Receivers) -> list[dg.SensorDefinition]:
+    """Return the sensors; none when nobody is to be told."""
+    if not receivers.webhook and not receivers.mail:
+        return []
+
+    # They write to no catalog, and an operator who names a receiver wants them to run.
+    @dg.run_failure_sensor(
+        name="alert_on_failure", default_status=dg.DefaultSensorStatus.RUNNING, description="Tells the operator that a run has failed."
+    )
+    def alert_on_failure(context: dg.RunFailureSensorContext) -> None:
+        run = context.dagster_run
+        receivers.send(Alert("run_failed", run.job_name, run.run_id, tuple(list_failures(context))[:_MOST_PROBLEMS]))
+
+    @dg.run_status_sensor(
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        name="alert_on_warnings",
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Tells the operator of a build that went through although checks warn: an old or broken dump, another layout.",
+    )
+    def alert_on_warnings(context: dg.RunStatusSensorContext) -> dg.SkipReason | None:
+        run = context.dagster_run
+        warnings = list_warnings(context.instance, run.run_id)
+        if not warnings:
+            return dg.SkipReason(f"run {run.run_id} has no warning")
+        receivers.send(Alert("build_needs_a_look", run.job_name, run.run_id, tuple(warnings[:_MOST_PROBLEMS])))
+        return None
+
+    return [alert_on_failure, alert_on_warnings]

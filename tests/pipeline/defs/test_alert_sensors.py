@@ -1,0 +1,77 @@
+"""Alert sensors over real runs: a failed build, and one whose checks warn."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from pipeline.alerts import Receivers
+from pipeline.definitions import build_definitions
+from pipeline.defs.alert_sensors import build_receivers
+from pipeline.defs.dump_assets import landing_key
+from pipeline.defs.resources import NIGHTLY, CatalogResource
+from pipeline.settings import Settings
+from tests.webhook_delivery.receiver import receiving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run_and_evaluate(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, sensor: str, job: dg.JobDefinition, keys: list[dg.AssetKey] | None = None
+) -> None:
+    """Run the job and evaluate the sensor over it, as the daemon does."""
+    result = job.execute_in_process(instance=instance, raise_on_error=False, asset_selection=keys)
+    found = definitions.resolve_sensor_def(sensor)
+    if result.success:
+        context = dg.build_run_status_sensor_context(sensor, result.get_run_success_event(), instance, result.dagster_run)
+        found(context)
+    else:
+        failure = result.get_run_failure_event()
+        context = dg.build_run_status_sensor_context(sensor, failure, instance, result.dagster_run)
+        found(context.for_run_failure())
+
+
+def test_failed_build_is_told_with_the_reason_of_its_step(tmp_path: Path) -> None:
+    (tmp_path / "dumps" / "store_a").mkdir(parents=True)
+    with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
+        definitions = build_definitions({"catalog": resource}, receivers=Receivers(webhook=receiver.url))
+        run_and_evaluate(definitions, instance, "alert_on_failure", definitions.resolve_job_def(NIGHTLY))
+        [received] = receiver.received
+    alert = json.loads(received.body)
+    assert alert["kind"] == "run_failed"
+    assert alert["job"] == NIGHTLY
+    assert any("atoms: " in problem and "no dump: there is nothing to build from" in problem for problem in alert["problems"]), alert
+
+
+def test_build_with_warnings_is_told_and_one_without_is_not(tmp_path: Path) -> None:
+    (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
+    with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
+        definitions = build_definitions({"catalog": resource}, receivers=Receivers(webhook=receiver.url))
+        job = definitions.resolve_implicit_global_asset_job_def()
+        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [landing_key("works")])
+        assert not receiver.received
+        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [landing_key("suggestions")])
+        [received] = receiver.received
+    alert = json.loads(received.body)
+    assert alert["kind"] == "build_needs_a_look"
+    [problem] = alert["problems"]
+    assert problem.startswith("landing/suggestions dump_is_fresh: suggestions: ")
+    assert "the folder is empty" in problem
+
+
+def test_without_receivers_there_are_no_alert_sensors() -> None:
+    definitions = build_definitions({"catalog": CatalogResource(root="unset")})
+    assert not [sensor for sensor in definitions.sensors or () if sensor.name.startswith("alert")]
+
+
+def test_receivers_come_from_settings() -> None:
+    settings = Settings(alert_webhook="https://x.example/h", alert_mail="a@x.example, b@x.example", mail_server="smtp://mail:25")
+    assert build_receivers(settings).mail == ("a@x.example", "b@x.example")
+    with pytest.raises(ValueError, match="needs CATALOG_MAIL_SERVER"):
+        build_receivers(Settings(alert_mail="a@x.example"))
