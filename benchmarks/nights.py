@@ -81,6 +81,7 @@ def _publish(paths: BuildPaths, name: str) -> None:
             next_ids=read_next_ids(paths),
             recognition=paths.recognition,
             run=partial(map_ordered, pool=pool),
+            anew=paths.relink.exists(),
         )
 
 

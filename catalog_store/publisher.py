@@ -46,7 +46,7 @@ from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
 from catalog_store.search.search_build import build_search
-from catalog_store.serving.serving_build import build_serving
+from catalog_store.serving.serving_build import BODY_DIGESTS, build_serving
 from catalog_store.snapshot import (
     ANALYST_FILE,
     CURRENT,
@@ -108,14 +108,16 @@ def publish(
     recognition: Path | None = None,
     report: Callable[[str], None] = _ignore_report,
     run: JobRunner = run_in_turn,
+    anew: bool = False,
 ) -> Snapshot:
     """Build a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
     All catalog tables are required; linkage and quality tables are optional. Parts are hard-linked where the file system allows it, so
     nobody may write into them in place afterwards. `next_ids` holds per kind the smallest id never issued; larger values of earlier
     snapshots are kept. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of a fingerprint index,
-    hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. The same tables, attachments and
-    index after the same live snapshot give the same bytes, except for catalog.duckdb and `created_at`.
+    hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. Bodies of the live snapshot whose
+    rows are the same are copied, unless everything is to be made `anew`. The same tables, attachments and index after the same live
+    snapshot give the same bytes, except for catalog.duckdb and `created_at`.
 
     Raises MissingTableError, SnapshotExistsError, PublishBusyError; NoSnapshotError when `current` dangles; SnapshotInvalidError when the
     live snapshot's manifest is damaged; SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py); ValueError
@@ -141,7 +143,7 @@ def publish(
         sequence = 1 + max((each.manifest.sequence for each in list_snapshots(root)), default=0)
         identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
-            manifest = _build(tables, building, identity, attachments, recognition, report, run, find_live_folder(root))
+            manifest = _build(tables, building, identity, attachments, recognition, report, run, find_live_folder(root), anew=anew)
             report("checking invariants")
             require_invariants(building, manifest)
             report("flushing to disk")
@@ -170,6 +172,8 @@ def _build(
     report: Callable[[str], None],
     run: JobRunner,
     previous: Path | None,
+    *,
+    anew: bool,
 ) -> Manifest:
     folder.mkdir()
     report("taking over the tables")
@@ -180,7 +184,7 @@ def _build(
     serving = folder / SERVING_FOLDER
     serving.mkdir()
     report("building the serving file")
-    build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous, run=run)
+    build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous, digests=folder, anew=anew, run=run)
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER, run)
     if recognition is not None:
@@ -199,7 +203,7 @@ def _build(
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
         serving=tuple(describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous, run)),
-        attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
+        attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *BODY_DIGESTS})),
         sequence=identity.sequence,
     ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.

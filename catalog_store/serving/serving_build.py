@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import duckdb
 import numpy as np
@@ -27,6 +28,7 @@ from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
 from catalog_store.serving.body_file import write_bodies
+from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 from catalog_store.serving.schema import (
@@ -43,7 +45,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, parts, render_sql_source, scan_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -57,6 +59,8 @@ ROWS_PER_BLOCK = 120_000
 """Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
 NAMES_PER_BUCKET = 1_000_000
 """Names sorted at once: some 150 MB."""
+BODY_DIGESTS = (*list_attachments("track"), *list_attachments("release"))
+"""Files that `build_serving` writes beside the catalog, for the next build."""
 _NAME_HASH_BITS = 63
 _LARGEST_NARROW = (1 << 32) - 1
 # Bytes of one packed recording: a uint64.
@@ -75,11 +79,20 @@ FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) US
 
 
 def build_serving(
-    tables: Tables, folder: Path, *, snapshot_id: str = "", previous: Path | None = None, run: JobRunner = run_in_turn
+    tables: Tables,
+    folder: Path,
+    *,
+    snapshot_id: str = "",
+    previous: Path | None = None,
+    digests: Path | None = None,
+    anew: bool = False,
+    run: JobRunner = run_in_turn,
 ) -> None:
     """Write everything but the search index from the catalog tables `tables` into the existing `folder`.
 
-    `previous` is the folder of the live snapshot. Table `change` records what became of its ids. `run` encodes blocks of bodies.
+    `previous` is the folder of the live snapshot. Table `change` records what became of its ids, and its bodies are taken over unless
+    `anew`. `digests` is the folder for the files that let the next build take over bodies of this one (see `list_attachments`).
+    `run` encodes blocks of bodies.
     """
     build_keys(tables, folder / KEYS_FOLDER)
     lengths = build_lists(tables, folder / LISTS_FOLDER)
@@ -100,8 +113,9 @@ def build_serving(
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
             bodies = folder / BODIES_FOLDER
             bodies.mkdir()
-            _write_bodies(bodies, "track", _read_ids(tables, "recording"), partial(_encode_tracks, tables, scratch), run)
-            _write_bodies(bodies, "release", _read_ids(tables, "release"), partial(_encode_releases, tables, scratch), run)
+            kept = None if anew else previous
+            for source, entity in ((_TrackRows(tables, scratch), "recording"), (_ReleaseRows(tables, scratch), "release")):
+                _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
             _write_named(file, tables, lengths, scratch)
             _write_works(file, sorter)
             for table, query in _list_redirect_queries():
@@ -117,18 +131,76 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
         file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _write_bodies(folder: Path, name: str, ids: pl.Series, encode: Callable[[pl.Expr], list[bytes]], run: JobRunner) -> None:
-    """Write tracks or releases; `ids` ascend, `encode` takes a condition on the id and returns the lines of those rows."""
-    # Evenly spread over the ids and not random, so the same tables train the same dictionary.
-    sample = ids.gather_every(max(1, len(ids) // SAMPLES))
-    dictionary = train_dictionary(encode(pl.col(ids.name).is_in(sample.implode())))
+@dataclass(frozen=True)
+class _TrackRows:
+    """The rows that tracks are encoded from."""
+
+    tables: Tables
+    scratch: Path
+    name: ClassVar[str] = "track"
+    key: ClassVar[str] = "recording_id"
+
+    def read(self, chosen: pl.Expr) -> dict[str, pl.DataFrame]:
+        """Return the rows of the chosen ids by table; those of `track` in order of ids."""
+        rows = {name: _read_rows(self.tables, name, chosen) for name in ("track", "recording", "platform_link")}
+        beside = {name: pl.scan_parquet(self.scratch / f"{name}.parquet").filter(chosen).collect() for name in ("isrcs", "works")}
+        return rows | beside | {"recording": rows["recording"].select(self.key, "artist_credit")}
+
+    def encode(self, rows: dict[str, pl.DataFrame]) -> list[bytes]:
+        """Return the lines of each track."""
+        companions = encode_companions(rows["recording"], rows["platform_link"], rows["isrcs"], rows["works"])
+        return encode_tracks(rows["track"], companions)
+
+
+@dataclass(frozen=True)
+class _ReleaseRows:
+    """The rows that releases are encoded from."""
+
+    tables: Tables
+    scratch: Path
+    name: ClassVar[str] = "release"
+    key: ClassVar[str] = "release_id"
+
+    def read(self, chosen: pl.Expr) -> dict[str, pl.DataFrame]:
+        """Return the rows of the chosen ids by table; those of `release` in order of ids."""
+        placements = pl.scan_parquet(self.scratch / "placements.parquet").filter(chosen).collect()
+        return {"release": _read_rows(self.tables, "release", chosen), "placements": placements}
+
+    def encode(self, rows: dict[str, pl.DataFrame]) -> list[bytes]:
+        """Return the lines of each release."""
+        return encode_releases(rows["release"], rows["placements"])
+
+
+def _write_bodies(
+    folder: Path, source: _TrackRows | _ReleaseRows, ids: pl.Series, previous: Path | None, digests: Path, run: JobRunner
+) -> None:
+    """Write tracks or releases, whose `ids` ascend. Bodies of the snapshot `previous` are taken over where their rows are the same."""
+    carried = CarriedBodies.open(previous, source.name, SAMPLES)
+    if carried is None:
+        # Evenly spread over the ids and not random, so the same tables train the same dictionary.
+        sample = ids.gather_every(max(1, len(ids) // SAMPLES))
+        dictionary = train_dictionary(source.encode(source.read(pl.col(source.key).is_in(sample.implode()))))
+    else:
+        dictionary = carried.dictionary
     chunks = [ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK)]
-    frames = run(partial(_encode_block, encode, ids.name, dictionary), ((chunk[0], chunk[-1]) for chunk in chunks))
-    write_bodies(folder, name, dictionary, zip((chunk.cast(pl.Int64).to_numpy() for chunk in chunks), frames, strict=True))
+    made = run(partial(_encode_block, source, dictionary, carried), ((chunk[0], chunk[-1]) for chunk in chunks))
+    write_bodies(folder, source.name, dictionary, keep_digests(digests, source.name, made))
+    write_ratio(digests, source.name, carried.ratio if carried else measure_ratio(folder, source.name, SAMPLES))
 
 
-def _encode_block(encode: Callable[[pl.Expr], list[bytes]], column: str, dictionary: bytes, bounds: tuple[int, int]) -> list[bytes]:
-    return compress(encode(pl.col(column).is_between(*bounds)), dictionary)
+def _encode_block(
+    source: _TrackRows | _ReleaseRows, dictionary: bytes, carried: CarriedBodies | None, bounds: tuple[int, int]
+) -> tuple[NDArray[np.int64], list[bytes], NDArray[np.uint64]]:
+    """Return the ids of a block, their frames and their digests."""
+    rows = source.read(pl.col(source.key).is_between(*bounds))
+    ids = rows[source.name][source.key].to_numpy()
+    digests = digest_bodies(rows, source.key, ids)
+    kept = carried.read_frames(ids, digests) if carried else {}
+    if kept:
+        is_kept = pl.col(source.key).is_in(pl.Series([*kept]).implode())
+        rows = {name: found.filter(~is_kept) for name, found in rows.items()}
+    made = iter(compress(source.encode(rows), dictionary))
+    return ids, [kept[one] if one in kept else next(made) for one in ids.tolist()], digests
 
 
 def _read_ids(tables: Tables, entity: str) -> pl.Series:
@@ -141,16 +213,6 @@ def _read_ids(tables: Tables, entity: str) -> pl.Series:
 
 def _read_rows(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
     return scan_table(TABLES[name], tables[name]).filter(chosen).collect()
-
-
-def _encode_tracks(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
-    tracks, recordings, links = (_read_rows(tables, name, chosen) for name in ("track", "recording", "platform_link"))
-    isrcs, works = (pl.scan_parquet(scratch / f"{name}.parquet").filter(chosen).collect() for name in ("isrcs", "works"))
-    return encode_tracks(tracks, encode_companions(recordings, links, isrcs, works))
-
-
-def _encode_releases(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
-    return encode_releases(_read_rows(tables, "release", chosen), pl.scan_parquet(scratch / "placements.parquet").filter(chosen).collect())
 
 
 def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scratch: Path) -> None:

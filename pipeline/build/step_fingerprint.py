@@ -7,13 +7,11 @@ again is slow, and to go on over what another program made is wrong. What must n
 from __future__ import annotations
 
 import hashlib
-import sys
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.program_hash import hash_packages
 from catalog_store.publisher import find_highest_ids
 
 if TYPE_CHECKING:
@@ -39,12 +37,6 @@ def compute_step_fingerprint(paths: BuildPaths) -> str:
     return digest.hexdigest()
 
 
-@cache
 def hash_program() -> str:
     """Return a hash of all files of the packages that a build runs, and of the versions of libraries."""
-    digest = hashlib.sha256(f"{sys.version} {[version(name) for name in _LIBRARIES]}\n".encode())
-    root = Path(__file__).resolve().parents[2]
-    for file in (file for package in _PACKAGES for file in list_tree(root / package) if file.is_file() and file.suffix != ".pyc"):
-        digest.update(f"{file.relative_to(root)}\n".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+    return hash_packages(_PACKAGES, _LIBRARIES)

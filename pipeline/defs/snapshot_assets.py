@@ -89,6 +89,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
                 attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: running_step.write_attachment()},
                 report=catalog.report,
                 run=partial(map_ordered, pool=pool),
+                anew=paths.relink.exists(),
             )
         # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from catalog_store.program_hash import hash_packages
 from pipeline.build import step_fingerprint
 from pipeline.build.step_fingerprint import compute_step_fingerprint
 from pipeline.paths import BuildPaths
@@ -22,7 +23,7 @@ def paths(tmp_path: Path) -> BuildPaths:
 
 def test_fingerprint_stays_while_nothing_changes(paths: BuildPaths) -> None:
     before = compute_step_fingerprint(paths)
-    step_fingerprint.hash_program.cache_clear()
+    hash_packages.cache_clear()
     assert compute_step_fingerprint(paths) == before
 
 
@@ -46,7 +47,6 @@ def test_fingerprint_changes_with_program_and_given_ids(
     paths: BuildPaths, monkeypatch: pytest.MonkeyPatch, name: str, value: object
 ) -> None:
     before = compute_step_fingerprint(paths)
-    step_fingerprint.hash_program.cache_clear()
     monkeypatch.setattr(step_fingerprint, name, value)
     assert compute_step_fingerprint(paths) != before
 

@@ -1,0 +1,26 @@
+"""The hash of a program: the files of its packages and the versions of its libraries.
+
+What one program made counts for another one only if their hashes are equal. Too much is hashed rather than too little. Which packages make
+a result is the caller's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from catalog_store.folder_listing import list_tree
+
+
+@cache
+def hash_packages(packages: tuple[str, ...], libraries: tuple[str, ...]) -> str:
+    """Return a hash of all files of our packages and of the versions of libraries, in hex."""
+    digest = hashlib.sha256(f"{sys.version} {[version(name) for name in libraries]}\n".encode())
+    root = Path(__file__).resolve().parents[1]
+    for file in (file for package in packages for file in list_tree(root / package) if file.is_file() and file.suffix != ".pyc"):
+        digest.update(f"{file.relative_to(root)}\n".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,121 @@
+"""Bodies of the live snapshot that the next one takes over: their frames are copied instead of encoded again.
+
+Beside the catalog, among the attachments, a snapshot keeps for each kind of body:
+
+  <name>_digests.npy    uint64 [largest id + 1]: the digest of the rows that the body of an id was made from, 0 for an id without a body
+  <name>_ratio.json     {"ratio": x}: compressed bytes by bytes of the sample when its dictionary was trained
+
+A body whose digest is the same tonight is copied. So the dictionary must stay, and it does until its ratio has risen by RETRAINED_AT. The
+program is part of each digest. body_encoding.py encodes bodies, body_file.py lays frames down.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.array_files import ArrayWriter, map_array
+from catalog_store.program_hash import hash_packages
+from catalog_store.record_keys.row_digests import DIGEST, digest_rows
+from catalog_store.serving.body_encoding import create_decompressor
+from catalog_store.serving.body_file import BodyFile, read_body_ids
+from catalog_store.serving.schema import BODIES_FOLDER
+from catalog_store.snapshot import SERVING_FOLDER, hash_file, read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+RETRAINED_AT = 1.05
+"""Growth of the ratio at which the dictionary is trained anew."""
+_LIBRARIES = ("polars", "zstandard")
+_SEED_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class CarriedBodies:
+    """Bodies of one kind in the live snapshot. Pool workers open the files by themselves."""
+
+    snapshot: Path
+    name: str
+    dictionary: bytes
+    ratio: float
+
+    @classmethod
+    def open(cls, snapshot: Path | None, name: str, samples: int) -> CarriedBodies | None:
+        """Open the bodies of a snapshot; None if they cannot be taken over, or if their dictionary has to be trained anew."""
+        if snapshot is None or not _is_whole(snapshot, name):
+            return None
+        folder = snapshot / SERVING_FOLDER / BODIES_FOLDER
+        ratio: float = json.loads((snapshot / f"{name}_ratio.json").read_text())["ratio"]
+        if measure_ratio(folder, name, samples) > RETRAINED_AT * ratio:
+            return None
+        return cls(snapshot, name, (folder / f"{name}.dictionary").read_bytes(), ratio)
+
+    def read_frames(self, ids: NDArray[np.int64], digests: NDArray[np.uint64]) -> dict[int, bytes]:
+        """Return the frames of those of the ids that have the same digest in the snapshot."""
+        known = map_array(self.snapshot / f"{self.name}_digests.npy")
+        before = np.zeros(len(ids), dtype=np.uint64)
+        held = ids < len(known)
+        before[held] = known[ids[held]]
+        bodies = BodyFile(self.snapshot / SERVING_FOLDER / BODIES_FOLDER, self.name)
+        return dict(bodies.read_frames(ids[(before == digests) & (digests != 0)].tolist()))
+
+
+def digest_bodies(inputs: Mapping[str, pl.DataFrame], key: str, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the digest of each of `ids`, which ascend, over the rows that its body is made from."""
+    seed = int(hash_packages(("catalog_store",), _LIBRARIES)[:_SEED_DIGITS], 16)
+    digests: NDArray[np.uint64] = (
+        pl.DataFrame({key: ids}).join(digest_rows(inputs, key, seed), on=key, how="left", maintain_order="left")[DIGEST].fill_null(0)
+    ).to_numpy()
+    return digests
+
+
+def measure_ratio(folder: Path, name: str, samples: int) -> float:
+    """Return the bytes of some frames in the folder by those of their bodies; 1 without a frame."""
+    bodies = BodyFile(folder, name)
+    ids = np.concatenate([np.zeros(0, dtype=np.int64), *read_body_ids(folder, name)])
+    frames = [frame for _, frame in bodies.read_frames(ids[:: max(1, len(ids) // samples)].tolist())]
+    decompressor = create_decompressor(bodies.dictionary)
+    size = sum(len(decompressor.decompress(frame)) for frame in frames)
+    return sum(map(len, frames)) / size if size else 1.0
+
+
+def write_ratio(folder: Path, name: str, ratio: float) -> None:
+    """Write the ratio of a dictionary."""
+    (folder / f"{name}_ratio.json").write_text(json.dumps({"ratio": ratio}) + "\n")
+
+
+def keep_digests(
+    folder: Path, name: str, blocks: Iterable[tuple[NDArray[np.int64], list[bytes], NDArray[np.uint64]]]
+) -> Iterator[tuple[NDArray[np.int64], list[bytes]]]:
+    """Yield ids and frames of blocks of (ids, frames, digests), and write the digests by id. Ids ascend throughout."""
+    with ArrayWriter(folder / f"{name}_digests.npy", np.uint64) as writer:
+        for ids, frames, digests in blocks:
+            by_id = np.zeros(int(ids[-1]) + 1 - writer.length, dtype=np.uint64)
+            by_id[ids - writer.length] = digests
+            writer.append(by_id)
+            yield ids, frames
+
+
+def list_attachments(name: str) -> tuple[str, ...]:
+    """Return the names of the files that a snapshot keeps for the next one."""
+    return f"{name}_digests.npy", f"{name}_ratio.json"
+
+
+def _is_whole(snapshot: Path, name: str) -> bool:
+    """Return whether all files are there as they were published: a damaged frame must not pass into the next snapshot."""
+    manifest = read_manifest(snapshot)
+    bodies = f"{SERVING_FOLDER}/{BODIES_FOLDER}/{name}"
+    wanted = {*list_attachments(name), *(f"{bodies}{end}" for end in (".bin", ".dictionary", "_anchors.npy", "_offsets.npy"))}
+    stored = [file for file in (*manifest.serving, *manifest.attachments) if file.path in wanted]
+    try:
+        return len(stored) == len(wanted) and all(hash_file(snapshot / file.path) == file.sha256 for file in stored)
+    except OSError:
+        return False

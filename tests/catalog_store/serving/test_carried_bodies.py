@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from catalog_store.array_files import write_array
+from catalog_store.publisher import publish
+from catalog_store.serving import carried_bodies, serving_build
+from catalog_store.serving.body_encoding import create_decompressor
+from catalog_store.serving.body_file import BodyFile
+from catalog_store.serving.carried_bodies import CarriedBodies, write_ratio
+from catalog_store.snapshot import MANIFEST, describe_file, read_manifest
+from tests.catalog_store.catalog_tables import add_recording_like, make_frames, write_frames
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Rows = dict[str, list[dict[str, Any]]]
+
+RECORDINGS = 40
+NEXT_IDS = {"recording": 500, "artist": 50, "release": 50, "label": 50}
+
+
+def publish_rows(root: Path, rows: Rows, name: str, *, anew: bool = False) -> Path:
+    tables = write_frames(root / "work" / name, rows)
+    return publish(tables, root, snapshot_id=name, next_ids=NEXT_IDS, anew=anew).folder
+
+
+def read_bodies(snapshot: Path) -> dict[tuple[str, int], bytes]:
+    """Return all bodies of a snapshot, decompressed."""
+    found = {}
+    for name in ("track", "release"):
+        bodies = BodyFile(snapshot / "serving" / "bodies", name)
+        decompressor = create_decompressor(bodies.dictionary)
+        found.update({(name, one): decompressor.decompress(frame) for one, frame in bodies.read_frames(range(600))})
+    return found
+
+
+def change_rows(rows: Rows, chance: random.Random, night: int) -> None:
+    """Change texts, links, codes and places, and let a recording come, all at random."""
+    for table, column in (
+        ("track", "title"),
+        ("recording", "artist_credit"),
+        ("platform_link", "slug"),
+        ("release", "catalog_number"),
+        ("release", "title"),
+    ):
+        chance.choice(rows[table])[column] = f"changed {night}"
+    chance.choice(rows["recording_release"])["track_number"] = 50 + night
+    chance.choice(rows["work_recording"])["recording_id"] = chance.randrange(6, RECORDINGS)
+    add_recording_like(rows, RECORDINGS + night + 1, chance.randrange(1, RECORDINGS))
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect how many frames each block takes over."""
+    counts = []
+    read = CarriedBodies.read_frames
+
+    def count(self: CarriedBodies, ids: np.ndarray[Any, Any], digests: np.ndarray[Any, Any]) -> dict[int, bytes]:
+        found = read(self, ids, digests)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(CarriedBodies, "read_frames", count)
+    return counts
+
+
+@pytest.mark.parametrize("block", [7, 1_000])
+def test_bodies_of_nights_equal_those_that_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: list[int], block: int
+) -> None:
+    monkeypatch.setattr(serving_build, "ROWS_PER_BLOCK", block)
+    # The dictionary of a few bodies is these bodies, so others compress badly.
+    monkeypatch.setattr(carried_bodies, "RETRAINED_AT", 10)
+    rows, chance = make_frames(RECORDINGS, 1), random.Random(block)  # noqa: S311 - test data
+    for night in range(3):
+        tonight = publish_rows(tmp_path / "nights", rows, f"night-{night}")
+        anew = publish_rows(tmp_path / "anew", rows, f"night-{night}", anew=True)
+        assert read_bodies(tonight) == read_bodies(anew)
+        change_rows(rows, chance, night)
+    bodies = len(read_bodies(tonight))
+    assert 2 * (bodies - 20) < sum(copied) < 2 * bodies
+
+
+def test_unchanged_tables_give_the_same_files(tmp_path: Path, copied: list[int]) -> None:
+    rows = make_frames(RECORDINGS, 1)
+    first, second = (publish_rows(tmp_path, rows, name) for name in ("first", "second"))
+    assert sum(copied) == len(read_bodies(first))
+    for folder in ("serving/bodies", "."):
+        names = [path.name for path in (first / folder).iterdir() if path.suffix in {".bin", ".npy", ".dictionary"}]
+        assert [name for name in names if (first / folder / name).read_bytes() != (second / folder / name).read_bytes()] == []
+
+
+def test_another_program_encodes_all_bodies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: list[int]) -> None:
+    rows = make_frames(RECORDINGS, 1)
+    publish_rows(tmp_path, rows, "first")
+    monkeypatch.setattr(carried_bodies, "hash_packages", lambda *_: "f" * 64)
+    publish_rows(tmp_path, rows, "second")
+    assert sum(copied) == 0
+
+
+def test_a_damaged_body_does_not_pass_into_the_next_snapshot(tmp_path: Path, copied: list[int]) -> None:
+    rows = make_frames(RECORDINGS, 1)
+    file = publish_rows(tmp_path, rows, "first") / "serving" / "bodies" / "track.bin"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    second = publish_rows(tmp_path, rows, "second")
+    assert read_bodies(second) == read_bodies(publish_rows(tmp_path / "anew", rows, "second"))
+    assert sum(copied) == sum(kind == "release" for kind, _ in read_bodies(second))
+
+
+def test_a_snapshot_without_digests_is_no_base(tmp_path: Path, copied: list[int]) -> None:
+    rows = make_frames(RECORDINGS, 1)
+    first = publish_rows(tmp_path, rows, "first")
+    (first / "track_digests.npy").unlink()
+    publish_rows(tmp_path, rows, "second")
+    assert sum(copied) == sum(kind == "release" for kind, _ in read_bodies(first))
+
+
+def test_dictionary_is_trained_anew_once_bodies_take_a_twentieth_more(tmp_path: Path) -> None:
+    first = publish_rows(tmp_path, make_frames(RECORDINGS, 1), "first")
+    opened = CarriedBodies.open(first, "track", 1_000)
+    assert opened is not None
+    for ratio, stays in ((opened.ratio / 1.04, True), (opened.ratio / 1.06, False)):
+        write_ratio(first, "track", ratio)
+        reseal(first)
+        assert (CarriedBodies.open(first, "track", 1_000) is not None) == stays
+
+
+def reseal(snapshot: Path) -> None:
+    """Bring the manifest up to date with the attachments."""
+    manifest = read_manifest(snapshot)
+    stored = tuple(describe_file(snapshot, snapshot / file.path) for file in manifest.attachments)
+    (snapshot / MANIFEST).write_bytes(replace(manifest, attachments=stored).add_seal().encode())
+
+
+def test_ids_beyond_the_digests_of_the_snapshot_are_new(tmp_path: Path) -> None:
+    first = publish_rows(tmp_path, make_frames(RECORDINGS, 1), "first")
+    write_array(first / "track_digests.npy", np.full(5, 9, dtype=np.uint64))
+    carried = CarriedBodies(first, "track", b"", 1.0)
+    assert [*carried.read_frames(np.array([3, 4, 5, 400]), np.full(4, 9, dtype=np.uint64))] == [3, 4]
