@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from genre_rules.compile import Above, join_normal_forms
+from genre_rules.joined_names import SLASH, share_head, split_bare_list
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ MOST_JOINTS = 6
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
-_SLASH = re.compile(r"\s*[/\uff0f]\s*")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
 SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
 """Letters of the words that a compound may consist of, and of the longest word that is split."""
@@ -105,9 +105,10 @@ class Classifier:
             string = string.replace(mark, ARROW)
         form = self.book.spellings.normalise(string)
         above = self._read_parent(platform, parent)
-        parts, is_list = cut_list(string)
+        cut = cut_list(string)
+        parts, is_list = cut.parts, cut.is_certain
         names = self._find_named_parts(parts)
-        is_row = is_list or (len(parts) > 1 and "," in string)
+        is_row = is_list or cut.is_row
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
         exact, scope = _select_narrowest(whole, platform, above)
         # An everyday word names a genre only where a rule of this platform or parent says so.
@@ -122,20 +123,34 @@ class Classifier:
             return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
         # `Dance / Pop` is not Dance-Pop: two genres around a slash win over a node's own name.
         if exact:
-            pair = self._classify_pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
+            pair = self._classify_pair(platform, string, parent) if SLASH.search(string) and self._is_fusion(exact, platform) else None
             return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.find_scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._join_names(parts, platform, above)
-            return self._classify_parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
+            may_be_name = not is_list and MACHINE_MARK not in string
+            loose = self._classify_loose_name(platform, string, parts, parent) if cut.is_row and "," not in string else None
+            return loose or self._classify_parts(platform, parts, parent, may_be_name=may_be_name)
         steps = split_path(string)
         if len(steps) > 1:
             return self._classify_path(platform, steps)
         return self._classify_pair(platform, string, parent) or self._search_inside(platform, form, parent, above)
 
+    def _classify_loose_name(self, platform: str, string: str, parts: list[str], parent: str) -> Classification | None:
+        """Classify a name with a loose hyphen: `Trip - Hop` is one name, `Pop - Rock` are two."""
+        if all(self._classify_form(platform, part, parent).tags for part in parts):
+            return None
+        form = self.book.spellings.normalise(string)
+        rules, _ = _select_narrowest(self._find_exact(string, form), platform, self._read_parent(platform, parent))
+        return self._answer(rules, f"{form!r} exactly") if rules else None
+
     def _find_exact(self, string: str, form: str) -> Sequence[CompiledRule]:
         found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
-        joined = self.book.exact.get(self.book.spellings.normalise(_SLASH.sub(" & ", string)), ()) if "/" in string else ()
+        joined = self.book.exact.get(self.book.spellings.normalise(SLASH.sub(" & ", string)), ()) if SLASH.search(string) else ()
         return tuple(dict.fromkeys((*joined, *found))) if joined else found
+
+    def _is_fusion(self, exact: Sequence[CompiledRule], platform: str) -> bool:
+        """Return whether a name with a slash in it may be two: `Dance/Pop` anywhere, `ambient/drone` where people write freely."""
+        return all(rule.is_name or (platform not in self.book.curated and rule.id.startswith("node-")) for rule in exact)
 
     def _find_kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
         """Return the tree's rules for this kind of the parent when the word alone has another meaning: `Progressive` below Trance."""
@@ -155,15 +170,24 @@ class Classifier:
 
     def _classify_pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Classify both sides of the first joint where a side has a meaning: `r & b & soul` has one, `drum & bass` none."""
-        words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
+        sides = SLASH.split(string)
+        if len(sides) == 2:  # noqa: PLR2004 - `black/death metal`
+            left, right = (self.book.spellings.normalise(side).split() for side in sides)
+            names = share_head(left, right, self.book.exact.__contains__)
+            if names:
+                return self._classify_parts(platform, names, parent, may_be_name=False)
+        words = self.book.spellings.normalise(SLASH.sub(" & ", string)).split()
+        bare = split_bare_list(words, self.book.mains, self.book.longest)
+        if bare:
+            return self._classify_parts(platform, bare, parent, may_be_name=False)
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._is_joint(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
-            left = self._classify_form(platform, " ".join(words[:joint]), parent)
-            if left.tags and left.is_known:
-                right = self._classify_form(platform, " ".join(words[joint + 1 :]), parent)
-                if right.tags and right.is_known:
-                    path = tuple(f"side {side.path[-1]}" for side in (left, right))
-                    return Classification(suppress_umbrellas((*left.tags, *right.tags)), True, path, left.fired + right.fired)
+            first = self._classify_form(platform, " ".join(words[:joint]), parent)
+            if first.tags and first.is_known:
+                second = self._classify_form(platform, " ".join(words[joint + 1 :]), parent)
+                if second.tags and second.is_known:
+                    path = tuple(f"side {side.path[-1]}" for side in (first, second))
+                    return Classification(suppress_umbrellas((*first.tags, *second.tags)), True, path, first.fired + second.fired)
         return None
 
     def find_named(self, string: str) -> Sequence[CompiledRule]:
@@ -260,19 +284,42 @@ class Classifier:
         fired, _ = _select_narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
-        # A word that the rules know is never corrected, however close it is to another.
-        corrected = [
-            word if word in self.book.correct else self.book.typo_corrector.correct(word, is_alone=len(words) == 1) for word in words
-        ]
-        if corrected != words:
-            matches = self._find_phrases(platform, corrected, above, path)
-            if matches:
-                return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(corrected)!r} by phrase", path)
+        answer = self._unframe(platform, form, above) or self._correct(platform, words, above, path)
+        if answer:
+            return answer
         path.append(f"no rule for {form!r}")
         if above.means and platform in self.book.curated:
-            answer = self._classify_form(platform, parent, "")
-            return Classification(answer.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *answer.path))
+            below = self._classify_form(platform, parent, "")
+            return Classification(below.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *below.path))
         return Classification((), is_known=False, path=tuple(path))
+
+    def _unframe(self, platform: str, form: str, above: Above) -> Classification | None:
+        """Classify the genre inside the first frame that holds a genre's whole name: `rock music of chile`."""
+        for frame in self.book.frames:
+            for name in map(self.book.spellings.normalise, frame.find_names(form)):
+                rules, _ = _select_narrowest(self._find_exact(name, name), platform, above)
+                is_silent = platform not in self.book.curated and (name in self.book.everyday or name in self.book.alone)
+                if not is_silent and any(rule.emit for rule in rules):
+                    return self._answer(rules, f"{form!r} as {name!r} in a frame")
+        return None
+
+    def _correct(self, platform: str, words: list[str], above: Above, path: list[str]) -> Classification | None:
+        """Classify the string with its typing errors corrected, the whole string as one name first."""
+        corrector = self.book.typo_corrector
+        # A word that the rules know is never corrected, however close it is to another.
+        unknown = [word for word in words if word not in self.book.correct]
+        whole = corrector.correct_whole(words) if unknown else ""
+        rules, _ = _select_narrowest(self.book.exact.get(whole, ()), platform, above) if whole else ((), -1)
+        if rules and not (whole in self.book.everyday and platform not in self.book.curated):
+            return self._answer(rules, f"{' '.join(words)!r} as {whole!r} exactly")
+        corrected = [word if word in self.book.correct else corrector.correct(word, is_alone=len(words) == 1) for word in words]
+        # With all words corrected nothing says that the string is about music.
+        if corrected == words or (len(words) > 1 and not any(map(str.__eq__, words, corrected))):
+            return None
+        matches = self._find_phrases(platform, corrected, above, path)
+        if not matches:
+            return None
+        return self._answer([match.rule for match in matches], f"{' '.join(words)!r} as {' '.join(corrected)!r} by phrase", path)
 
     def _is_like_a_name(self, words: list[str]) -> bool:
         """Return whether it begins as no genre does (`the classical`), repeats a word (`trap trap trap`), or names only a place."""
@@ -371,7 +418,8 @@ class Classifier:
         tags = self._tags_by_rules.get(fired)
         if tags is None:
             nodes = self.book.taxonomy.by_id
-            tags = self._tags_by_rules[fired] = suppress_umbrellas(Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit)
+            found = [Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit]
+            tags = self._tags_by_rules[fired] = suppress_umbrellas(_keep_finest(found))
         path = (*before, *(f"{how}: rule {rule_id}" for rule_id in fired))
         return Classification(tags, is_known=True, path=path, fired=fired)
 
@@ -400,6 +448,12 @@ def _is_vetoed(rule: CompiledRule, form: str) -> bool:
 def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
     why = "`unless` forbids it" if vetoed else f"must stand {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
     return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
+
+
+def _keep_finest(tags: Sequence[Tag]) -> list[Tag]:
+    """Leave out a node when another rule says one below it: `merengue` is Merengue, not Merengue and Latin."""
+    above = {(tag.rule_id, node_id) for tag in tags if tag.node.level for node_id in (tag.node.parent_id, tag.node.main_id)}
+    return [tag for tag in tags if not any(node_id == tag.node.id and rule_id != tag.rule_id for rule_id, node_id in above)]
 
 
 def _collect_steps(answers: Iterable[Classification]) -> tuple[str, ...]:

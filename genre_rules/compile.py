@@ -17,6 +17,7 @@ from genre_rules.typo_correction import TypoCorrector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from genre_rules.frames import Frame
     from genre_rules.load import Rule, RuleBook
     from genre_rules.taxonomy import Node, Taxonomy
 
@@ -71,7 +72,7 @@ class CompiledBook:
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
     of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are not typing errors of
     another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
-    phrase.
+    phrase. `mains`: names of the mains.
     """
 
     taxonomy: Taxonomy
@@ -104,6 +105,8 @@ class CompiledBook:
     path_marks: dict[str, tuple[str, ...]]
     typo_corrector: TypoCorrector
     longest: int
+    mains: frozenset[str]
+    frames: tuple[Frame, ...]
 
     def find_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
         """Return the patterns that fit the whole form, with their rules."""
@@ -155,7 +158,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         drops=_normalise_forms(book.drops, spellings),
         drop_pattern=_combine_patterns(book.drop_patterns),
         modifiers=_collect_words(book.words.modifiers, spellings)
-        | _collect_words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
+        | (_collect_words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings) - _normalise_forms(book.words.bound, spellings)),
         negations=_normalise_forms(book.words.negations, spellings),
         function_words=_normalise_forms(book.words.function_words, spellings),
         tails=_normalise_forms(book.words.tails, spellings),
@@ -176,8 +179,12 @@ def compile_book(book: RuleBook) -> CompiledBook:
             _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
             names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
             places=_collect_words(book.words.geography, spellings),
+            real_words=book.words.real_words,
+            wholes=_index_wholes(book.taxonomy, spellings),
         ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
+        mains=_normalise_forms((node.name for node in book.taxonomy.nodes if not node.level), spellings),
+        frames=book.words.frames,
     )
 
 
@@ -193,6 +200,14 @@ def _index_squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[Co
         for form, rules in forms.items():
             if len(form.replace(" ", "")) >= SHORTEST_SQUEEZED:
                 found.setdefault(form.replace(" ", ""), tuple(rules))
+    return found
+
+
+def _index_wholes(taxonomy: Taxonomy, spellings: Spellings) -> dict[str, str]:
+    """Map names of nodes, and other spellings of such names, without their spaces, to the name's normal form."""
+    names = {spellings.normalise(node.name): node for node in taxonomy.nodes}
+    found = {name.replace(" ", ""): name for name in names}
+    found.update({form.replace(" ", ""): kept for form, kept in spellings.variants.items() if kept in names})
     return found
 
 

@@ -6,11 +6,12 @@ The effect of a rule belongs in compile.py and classify.py, agreement between ru
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from genre_rules.documents import LINE, RuleError, format_value, read_document, read_mapping, read_strings, read_word
+from genre_rules.frames import Frame, read_frames
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
 """The values that `sources` may have: the platform keys of the specification."""
+CURATED = "curated"
+"""The value of `sources` for all platforms that words.yaml lists as curated."""
 WHOLE_STRING = ("exact", "drop", "split_guard")
 """Kinds that apply to whole strings only."""
 KINDS = (*WHOLE_STRING, "phrase", "regex")
@@ -64,6 +67,9 @@ class Words:
     For platforms that are not curated: `geography`, names of places; `openers`, words that begin a name and no genre; `bearers`, last words
     of persons and things; `homely_heads`, words of genres and of everyday speech, which is meant beside one of `homely_beside`; `alone`,
     heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
+
+    `bound`: words of genres' names that describe nothing outside them; `real_words`: words that look like an error in a genre's name;
+    `frames`: see frames.py.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -81,6 +87,9 @@ class Words:
     homely_beside: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     everyday: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
+    real_words: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,8 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     files = sorted(path for path in rules_folder.iterdir() if path.match("*.yaml")) if rules_folder.is_dir() else []
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
-    rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy))
+    words = _read_words(folder / "words.yaml", folder / "real_words.yaml")
+    rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy, words.curated))
     seen: dict[str, Rule] = {}
     # Ids are unique over all files, because a snapshot names the rule of each genre by its id.
     for rule in rules:
@@ -110,21 +120,24 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
             first = seen[rule.id]
             raise RuleError(f"{rule.file}:{rule.line}: rule {rule.id}: the id is taken by {first.file}:{first.line}; choose another")
         seen[rule.id] = rule
-    return RuleBook(taxonomy, rules, _read_words(folder / "words.yaml"), *_read_drops(folder / "drop.yaml"))
+    return RuleBook(taxonomy, rules, words, *_read_drops(folder / "drop.yaml"))
 
 
-_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday")
+_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound")
 
 
-def _read_words(file: Path) -> Words:
+def _read_words(file: Path, real_words: Path) -> Words:
     place = f"{file.name}:1"
     written = read_mapping(
         read_document(file),
         place,
         "the file",
-        (*_WORD_LISTS, "spellings", "modifiers", "behind", "geography", "homely", "curated", "path_marks"),
+        (*_WORD_LISTS, "spellings", "scripts", "modifiers", "behind", "geography", "homely", "curated", "path_marks", "frames"),
     )
-    spellings = read_mapping(written.get("spellings", {}), place, "spellings")
+    spellings: dict[str, tuple[str, ...]] = {}
+    for key in ("spellings", "scripts"):
+        for kept, forms in read_mapping(written.get(key, {}), place, key).items():
+            spellings[kept] = (*spellings.get(kept, ()), *read_strings(forms, place, f"{key}.{kept}"))
     groups = read_mapping(written.get("modifiers", {}), place, "modifiers")
     curated = read_strings(written.get("curated"), place, "curated")
     marks = read_mapping(written.get("path_marks", {}), place, "path_marks")
@@ -139,7 +152,7 @@ def _read_words(file: Path) -> Words:
 
     homely = read_mapping(written.get("homely", {}), place, "homely", ("heads", "beside"))
     return Words(
-        spellings={kept: read_strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
+        spellings=spellings,
         modifiers=tuple(form for name, forms in groups.items() for form in read_strings(forms, place, f"modifiers.{name}")),
         curated=curated,
         path_marks={platform: read_strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
@@ -147,6 +160,9 @@ def _read_words(file: Path) -> Words:
         geography=read_groups("geography"),
         homely_heads=read_strings(homely.get("heads"), place, "homely.heads"),
         homely_beside=read_strings(homely.get("beside"), place, "homely.beside"),
+        # A folder of one's own rules may do without it.
+        real_words=read_strings(read_document(real_words), f"{real_words.name}:1", "the file") if real_words.exists() else (),
+        frames=read_frames(written.get("frames", []), place),
         **{name: read_strings(written.get(name), place, name) for name in _WORD_LISTS},
     )
 
@@ -231,7 +247,7 @@ def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node
 _FIELDS = ("id", "kind", "match", "emit", "sources", "parent", "unless", "residual", "place", "why", "examples")
 
 
-def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
+def _read_rules(file: Path, taxonomy: Taxonomy, curated: tuple[str, ...]) -> Iterator[Rule]:
     document = read_document(file) or []
     if not isinstance(document, list):
         raise RuleError(f"{file.name}:1: holds {format_value(document)}; write a list of rules, each a mapping that starts with `- id:`")
@@ -242,6 +258,8 @@ def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
             )
         place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
         rule = _read_rule(read_mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
+        if CURATED in rule.sources:
+            rule = replace(rule, sources=tuple(dict.fromkeys((*curated, *(name for name in rule.sources if name != CURATED)))))
         trouble = next(_find_troubles(rule, taxonomy), None)
         if trouble:
             raise RuleError(f"{place}: {trouble}")

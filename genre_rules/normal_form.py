@@ -20,6 +20,8 @@ _CUT_DECADE = re.compile(r"(\d0) s\b")
 MOST_REMEMBERED = 200_000
 """The most cached normal forms: some 40 MB."""
 _NO_WORD = re.compile(r"[\W_]+")
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts that join words without spaces: Thai, Hangul (as its single letters), kana, Chinese characters."""
 
 
 def plain(text: str) -> str:
@@ -32,15 +34,20 @@ def plain(text: str) -> str:
 
 
 class Spellings:
-    """Unifies spellings of one word (`dnb`, `drum n bass` -> `drum and bass`), longest first, on word boundaries."""
+    """Unifies spellings of one word (`dnb`, `drum n bass` -> `drum and bass`), longest first, on word boundaries.
+
+    `variants`: the forms that become another.
+    """
 
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
         """Compile `groups`: the form kept -> the forms that become it."""
-        self._kept = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
+        self.variants = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
         # A pattern takes the first alternative that matches, so longer spellings come before those they contain.
-        longest = sorted(self._kept, key=lambda form: (-len(form), form))
-        self._pattern = re.compile(r"\b(?:" + "|".join(re.escape(form) for form in longest) + r")\b") if longest else None
-
+        longest = sorted(self.variants, key=lambda form: (-len(form), form))
+        spaced = [form for form in longest if not _UNSPACED.search(form)]
+        self._pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, spaced)) + r")\b") if spaced else None
+        unspaced = [form for form in longest if _UNSPACED.search(form)]
+        self._unspaced = re.compile("|".join(map(re.escape, unspaced))) if unspaced else None
         self._known: dict[str, str] = {}
 
     def normalise(self, text: str) -> str:
@@ -48,7 +55,10 @@ class Spellings:
         form = self._known.get(text)
         if form is None:
             words = plain(text)
-            form = self._pattern.sub(lambda match: self._kept[match.group()], words) if self._pattern else words
+            # Such words stand inside others (`アニメソング`), so each becomes a word of its own.
+            if self._unspaced and not words.isascii():
+                words = " ".join(self._unspaced.sub(lambda match: f" {self.variants[match.group()]} ", words).split())
+            form = self._pattern.sub(lambda match: self.variants[match.group()], words) if self._pattern else words
             if len(self._known) < MOST_REMEMBERED:
                 self._known[text] = form
         return form

@@ -1,4 +1,4 @@
-"""Separators of strings with several names: lists (`Rock; Pop`, `rock_pop`) and paths (`Pop/Rock→Rock`, `Dance > House`).
+"""Separators of strings with several names: lists (`Rock; Pop`, `rock_pop`, `#punk #ska`) and paths (`Pop/Rock→Rock`, `Dance > House`).
 
 `/` or `&` inside a name, and a comma without a space behind it, do not separate. The rules know the names that contain a separator
 themselves (`Folk, World, & Country`).
@@ -14,31 +14,40 @@ MACHINE_MARK = "_"
 """A separator that machines write; no name contains it."""
 _ARROWS = re.compile(r"\s*(?:\u2192|\u00bb|\u203a|->|=>)\s*|\s+>\s+")
 """The signs between the steps of a path, which goes from the broadest step to the narrowest."""
-_ALWAYS = re.compile(r"\s*[;|\n\r]+\s*")
-"""Separators that never occur inside a name. A list of this kind may hold paths."""
-_MOSTLY = re.compile(r"\s*_\s*|\s*,\s+|\s+/\s+")
-_SIGN = re.compile("[;|\n\r_,/>\u2192\u00bb\u203a]")
+_ALWAYS = re.compile(
+    r"\s*(?:[;|\n\r\\\u2022\u2027\u3001\uff0c\uff1b]|::|\]\s*\[|\"\s+\"|(?<![lL])\u00b7)+\s*|(?<=[a-zA-Z])\u30fb(?=[a-zA-Z])"
+)
+"""Separators that never occur inside a name: semicolons, bars, bullets, commas of other scripts, brackets and quotes around each name. A
+list of this kind may hold paths. Catalan writes a raised dot between two l, Japanese one between the words of a name."""
+_ROW = re.compile(r"\s*,\s+|(?:^|\s+)#\s*|\s+[-~\u2013\u2014\u00d7]\s+|(?<=\w)\*(?=\w)")
+_MOSTLY = re.compile(rf"\s*_\s*|\s+/\s+|{_ROW.pattern}")
+_SIGN = re.compile('[;|\n\r_,/>\\\\"#~*:\\[\u00b7\u00bb\u00d7\u2013\u2014\u2022\u2027\u203a\u2192\u3001\u30fb\uff0c\uff1b]| - ')
 """A string without one of these is not cut. Most strings end the search here."""
 
 
 class Cut(NamedTuple):
-    """A string cut into a list: its parts (one if it is not a list), and whether such separators never occur inside a name."""
+    """A string cut into a list: its parts (one if it is not a list), and whether such separators never occur inside a name.
+
+    `is_row`: they are rare inside a name (`Jazz, Funk`, `Pop - Rock`).
+    """
 
     parts: list[str]
     is_certain: bool
+    is_row: bool = False
 
 
 def cut_list(string: str) -> Cut:
-    """Cut at `;` and `|`; without these, and unless it is a path, at `_`, `, ` and ` / `."""
+    """Cut at `;`, `|` and their like; without these, and unless it is a path, at `_`, `, `, ` / `, ` - ` and `#`."""
     if not _SIGN.search(string):
         return Cut([string], is_certain=False)
+    string = string.strip(' "[]')
     parts = _ALWAYS.split(string)
     if len(parts) > 1:
         parts = [part for part in parts if part.strip()]
         return Cut(parts or [string], is_certain=len(parts) > 1)
     if not _ARROWS.search(string):
         parts = [part for part in _MOSTLY.split(string) if part.strip()]
-    return Cut(parts or [string], is_certain=False)
+    return Cut(parts or [string], is_certain=False, is_row=len(parts) > 1 and bool(_ROW.search(string)))
 
 
 def split_names(string: str) -> list[str]:

@@ -1,7 +1,8 @@
-"""Correction of typing errors: a long unknown word that is one letter away from exactly one word of the rules becomes that word.
+"""Correction of typing errors: an unknown word or string one letter away from exactly one word or name of the rules becomes that one.
 
-It is the last test, for unknown words. Short words are left alone: `garbage` is not `garage`. A word that stands alone must be longer, or
-an error in a node's own name, because no other word indicates music. Frequent errors belong in words.yaml (spellings).
+It is the last test. The bounds keep it from names and from everyday speech: the first letter is right, a word of the language
+(`real_words`) is never an error, short words become only words of genres' names, and a word that stands alone only a whole name. Frequent
+errors of more than one letter belong in words.yaml (spellings).
 """
 
 from __future__ import annotations
@@ -9,47 +10,88 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SHORTEST_WORD = 8
-"""The least letters of a corrected word. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the corrected words was a
-name."""
+"""The least letters of any word that an error becomes. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the
+corrected words was a name."""
+SHORTEST_NAME_WORD = 5
+"""The least letters of a word of a genre's name that an error becomes beside another known word: `deth metal`, `houze music`."""
 SHORTEST_ALONE = 10
 """The least letters of a corrected word that stands alone. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the
 corrected single words were names."""
+SHORTEST_NAME_ALONE = 7
+"""The least letters of a genre's whole name that a single word with any error becomes: `dubsteb`. Shorter ones need an error that no
+other word has by chance: two letters swapped, or one written twice (`tehcno`, `housse`)."""
+SHORTEST_WHOLE = 8
+"""The least letters of a string that becomes a name of several words: `bosa nova`, `post-pnuk`."""
 
 
 class TypoCorrector:
     """Corrects words by an index of all words with one letter left out."""
 
-    def __init__(self, words: Iterable[str], names: Iterable[str] = (), places: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        words: Iterable[str],
+        names: Iterable[str] = (),
+        places: Iterable[str] = (),
+        real_words: Iterable[str] = (),
+        wholes: Mapping[str, str] | None = None,
+    ) -> None:
         """Index `words`: single words in normal form; those that are too short are ignored.
 
-        `names`: the words that a shorter single word may become; `places`: those that it never becomes (`appalachia` is not an error of its
-        adjective).
+        `names`: whole names, and the words of these are what a shorter word may become; `places`: words that a single word never becomes
+        (`appalachia` is not an error of its adjective); `real_words`: never errors; `wholes`: names without their spaces -> names.
         """
         self._names = frozenset(names)
         self._places = frozenset(places)
-        self._by_key: dict[str, list[str]] = {}
-        for word in sorted(set(words)):
-            if len(word) >= SHORTEST_WORD:
-                for key in {word, *_drop_each_letter(word)}:
-                    self._by_key.setdefault(key, []).append(word)
+        self._real_words = frozenset(real_words)
+        self._wholes = dict(wholes or {})
+        self._words_of_names = {word for name in self._names for word in name.split() if len(word) >= SHORTEST_NAME_WORD}
+        self._by_key = _index_errors({*(word for word in words if len(word) >= SHORTEST_WORD), *self._words_of_names})
+        self._wholes_by_key = _index_errors(whole for whole, name in self._wholes.items() if " " in name)
 
     def correct(self, word: str, *, is_alone: bool = False) -> str:
         """Return the one word that is one error from `word` and begins with the same letter; else `word`.
 
         An error is a letter added, missing or changed, or two swapped.
         """
-        if len(word) < SHORTEST_WORD - 1:
+        if word in self._real_words or not word.isascii():
             return word
-        # Two words one error apart share a form with one letter left out, so the index finds them without comparing all.
-        near = {other for key in (word, *_drop_each_letter(word)) for other in self._by_key.get(key, ()) if other[0] == word[0]}
-        near = {other for other in near if _is_one_error(word, other)}
+        near = _find_near(word, self._by_key)
         if is_alone:
-            near = near - self._places if len(word) >= SHORTEST_ALONE else near & self._names
-        # With two possible corrections neither is sure.
+            near = {other for other in near if self._is_sure_alone(word, other)}
+        # With two possible corrections neither is sure, unless one alone is a word of a genre's name.
+        near = near if len(near) == 1 else near & self._words_of_names
         return near.pop() if len(near) == 1 else word
+
+    def correct_whole(self, words: Sequence[str]) -> str:
+        """Return the one name of several words that the whole string is one error from, wherever its spaces stand; else nothing."""
+        squeezed = "".join(words)
+        if len(squeezed) < SHORTEST_WHOLE or not self._real_words.isdisjoint(words):
+            return ""
+        near = {self._wholes[whole] for whole in _find_near(squeezed, self._wholes_by_key)}
+        return near.pop() if len(near) == 1 else ""
+
+    def _is_sure_alone(self, word: str, other: str) -> bool:
+        if other in self._names:
+            return len(other) >= SHORTEST_NAME_ALONE or _is_slip(word, other)
+        return len(word) >= SHORTEST_ALONE and len(other) >= SHORTEST_WORD and other not in self._places
+
+
+def _index_errors(words: Iterable[str]) -> dict[str, list[str]]:
+    """Map each word, and each word without one of its letters, to the words that it stands for."""
+    found: dict[str, list[str]] = {}
+    for word in sorted(set(words)):
+        for key in {word, *_drop_each_letter(word)}:
+            found.setdefault(key, []).append(word)
+    return found
+
+
+def _find_near(word: str, by_key: Mapping[str, list[str]]) -> set[str]:
+    # Two words one error apart share a form with one letter left out, so the index finds them without comparing all.
+    near = {other for key in (word, *_drop_each_letter(word)) for other in by_key.get(key, ()) if other[0] == word[0]}
+    return {other for other in near if other != word and _is_one_error(word, other)}
 
 
 def _drop_each_letter(word: str) -> Iterator[str]:
@@ -57,14 +99,30 @@ def _drop_each_letter(word: str) -> Iterator[str]:
 
 
 def _is_one_error(word: str, other: str) -> bool:
-    # A name may only begin like a genre: `electronicat`. Of added last letters, only an s is an error.
+    # A name may only begin like a genre: `electronicat`. Of added last letters, only an s or the same letter again is an error.
     if word[:-1] == other:
-        return word[-1] == "s"
+        return word[-1] in ("s", other[-1])
     if len(word) != len(other):
         shorter, longer = sorted((word, other), key=len)
         return shorter in _drop_each_letter(longer)
     differing = [index for index, pair in enumerate(zip(word, other, strict=True)) if pair[0] != pair[1]]
-    if len(differing) == 2:  # noqa: PLR2004 - two neighbours swapped
-        first, second = differing
-        return second == first + 1 and word[first] == other[second] and word[second] == other[first]
-    return len(differing) == 1
+    return len(differing) == 1 or _is_swapped(word, other)
+
+
+def _is_swapped(word: str, other: str) -> bool:
+    if len(word) != len(other):
+        return False
+    differing = [index for index, pair in enumerate(zip(word, other, strict=True)) if pair[0] != pair[1]]
+    if len(differing) != 2:  # noqa: PLR2004 - two neighbours
+        return False
+    first, second = differing
+    return second == first + 1 and word[first] == other[second] and word[second] == other[first]
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Return whether two letters are swapped, or one is written twice or once instead of twice."""
+    shorter, longer = sorted((word, other), key=len)
+    is_doubled = len(longer) - len(shorter) == 1 and any(
+        longer[index] == longer[index - 1] and longer[:index] + longer[index + 1 :] == shorter for index in range(1, len(longer))
+    )
+    return is_doubled or _is_swapped(word, other)

@@ -59,13 +59,13 @@ def test_closed_list_strings_are_classified_by_scope_path_and_compound(
     ("string", "expected"),
     [
         ("belgian house", ["House"]),
-        ("garage rock revival", ["Garage Rock"]),
+        ("garage rock revival", ["Garage Rock Revival"]),
         ("deep swedish death metal", ["Death Metal"]),
         ("rap francais", ["Hip-Hop"]),
         ("punk argentino", ["Punk"]),
         ("soul jazz", ["Soul Jazz"]),
-        ("witch house", ["Darkwave"]),
-        ("swedish jazz rap", ["Hip-Hop"]),
+        ("witch house", ["Witch House"]),
+        ("swedish jazz rap", ["Jazz Rap"]),
     ],
 )
 def test_the_head_word_rules_and_the_longest_match_takes_its_words(classifier: Classifier, string: str, expected: list[str]) -> None:
@@ -94,6 +94,23 @@ TRAP_STRINGS = [trap.strip() for line in TRAPS.strip().splitlines() for trap in 
 @pytest.mark.parametrize("string", TRAP_STRINGS)
 def test_titles_names_places_moods_and_negations_are_no_genres(classifier: Classifier, string: str) -> None:
     assert names(classifier, "catalog_b", string) == []
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("black/death metal", ["Black Metal", "Death Metal"]),
+        ("house techno trance", ["House", "Techno", "Trance"]),
+        ("Trip - Hop", ["Trip Hop"]),
+        ("Pop - Rock", ["Pop", "Rock"]),
+        ("Iggy Pop - Lust for Life", []),
+        ("merengue", ["Merengue"]),
+        ("Brooklyn drill", ["New York Drill"]),
+        ("phonk brasileiro", ["Brazilian Phonk"]),
+    ],
+)
+def test_free_tag_with_names_side_by_side_gets_each_of_them(classifier: Classifier, string: str, expected: list[str]) -> None:
+    assert names(classifier, "catalog_b", string) == expected
 
 
 def test_an_umbrella_yields_inside_one_string(classifier: Classifier) -> None:

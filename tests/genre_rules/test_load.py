@@ -20,6 +20,29 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_curated_names_all_platforms_whose_strings_are_genres(folder: Path) -> None:
+    (folder / "rules" / "pop.yaml").write_text("- id: a\n  match: [x]\n  sources: [curated, catalog_b]\n  emit: [House]\n")
+    book = load_book(folder)
+    assert book.rules[0].sources == (*book.words.curated, "catalog_b")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ("frames: x", "frames is no list"),
+        ("frames:\n  - pattern: '.+'\n    means: ['{genre}']", "has no group"),
+        ("frames:\n  - pattern: '(?P<genre>.+'\n    means: ['{genre}']", "is not a regular expression"),
+        ("frames:\n  - pattern: '(?P<genre>.+) x'\n    means: [rock]", "means must name"),
+        ("frames:\n  - pattern: '(?P<genre>.+) x'\n    mean: ['{genre}']", "unknown fields"),
+    ],
+)
+def test_frame_that_cannot_be_used_is_named(folder: Path, frame: str, message: str) -> None:
+    (folder / "rules" / "pop.yaml").write_text("- id: a\n  match: [x]\n  emit: [House]\n")
+    (folder / "words.yaml").write_text(f"curated: [store_a]\n{frame}\n")
+    with pytest.raises(RuleError, match=message):
+        load_book(folder)
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
