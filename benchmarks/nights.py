@@ -25,6 +25,7 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import count_rows, read_table
 from pipeline.build.recognition import build_recognition
+from pipeline.build.workbench import open_text_memory
 from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.checks import run_asset_checks
 from pipeline.defs.quality_assets import build_figure_check
@@ -82,6 +83,7 @@ def _publish(paths: BuildPaths, name: str) -> None:
             recognition=paths.recognition,
             run=partial(map_ordered, pool=pool),
             anew=paths.relink.exists(),
+            texts=open_text_memory(paths),
         )
 
 

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from catalog_store.job_runner import JobRunner
+    from catalog_store.remembered_texts import TextMemory
 
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
 
@@ -109,6 +110,7 @@ def publish(
     report: Callable[[str], None] = _ignore_report,
     run: JobRunner = run_in_turn,
     anew: bool = False,
+    texts: TextMemory | None = None,
 ) -> Snapshot:
     """Build a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
@@ -116,8 +118,8 @@ def publish(
     nobody may write into them in place afterwards. `next_ids` holds per kind the smallest id never issued; larger values of earlier
     snapshots are kept. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of a fingerprint index,
     hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. Bodies of the live snapshot whose
-    rows are the same are copied, unless everything is to be made `anew`. The same tables, attachments and index after the same live
-    snapshot give the same bytes, except for catalog.duckdb and `created_at`.
+    rows are the same are copied, unless everything is to be made `anew`. `texts` remembers keys of titles. The same
+    tables, attachments and index after the same live snapshot give the same bytes, except for catalog.duckdb and `created_at`.
 
     Raises MissingTableError, SnapshotExistsError, PublishBusyError; NoSnapshotError when `current` dangles; SnapshotInvalidError when the
     live snapshot's manifest is damaged; SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py); ValueError
@@ -143,7 +145,9 @@ def publish(
         sequence = 1 + max((each.manifest.sequence for each in list_snapshots(root)), default=0)
         identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
-            manifest = _build(tables, building, identity, attachments, recognition, report, run, find_live_folder(root), anew=anew)
+            manifest = _build(
+                tables, building, identity, attachments, recognition, report, run, find_live_folder(root), anew=anew, texts=texts
+            )
             report("checking invariants")
             require_invariants(building, manifest)
             report("flushing to disk")
@@ -174,6 +178,7 @@ def _build(
     previous: Path | None,
     *,
     anew: bool,
+    texts: TextMemory | None,
 ) -> Manifest:
     folder.mkdir()
     report("taking over the tables")
@@ -186,7 +191,7 @@ def _build(
     report("building the serving file")
     build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous, digests=folder, anew=anew, run=run)
     report("building the search index")
-    build_search(published, serving / SEARCH_FOLDER, run)
+    build_search(published, serving / SEARCH_FOLDER, run, texts)
     if recognition is not None:
         for path in [path for path in list_tree(recognition) if path.is_file()]:
             link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))

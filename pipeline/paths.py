@@ -6,7 +6,8 @@
 <root>/work/linkage/<table>/            the tables of linkage
 <root>/work/linkage/mapped/             memory-mapped copies of the tables of atoms (see pipeline/linkage/mapped_atoms.py)
 <root>/work/catalog/<table>/            the tables that are published
-<root>/work/carried/<stage>/            digests of the inputs of its tables (see pipeline/build/carried_ranges.py)
+<root>/work/carried/                    what the next build takes over: digests of inputs (pipeline/build/carried_ranges.py), readings of
+                                        texts (catalog_store/remembered_texts.py); may be deleted
 <root>/work/report/index.html           the report of the last build
 <root>/work/state/<layer>/<table>.json  the inputs of each table (see pipeline/build/work_state.py)
 <root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/catalog_claim.py)

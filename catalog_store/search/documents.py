@@ -6,6 +6,7 @@ names of main artists stand beside them. Keys are built once per distinct name. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -25,8 +26,20 @@ MOST_ALIASES = 3
 _ALIAS_KINDS = ("name", "alias", "sort_name")
 
 
-def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.DataFrame:
-    """Return [recording_id, artists, title] of all recordings from `first_id` to `last_id`, by id."""
+Recall = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
+"""A way to call a function of texts."""
+
+
+def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """Call the function."""
+    return function(texts)
+
+
+def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:
+    """Return [recording_id, artists, title] of all recordings from `first_id` to `last_id`, by id.
+
+    `recall` is called with distinct titles and the function of their keys, and may remember the keys of titles that it has seen.
+    """
     chosen = pl.col("recording_id").is_between(first_id, last_id)
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
     credits_ = (
@@ -48,7 +61,8 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
             separator=FIELD_SEPARATOR,
         ).alias("artists")
     )
-    titled = recordings.join(_key_titles(recordings["title"]), on="title", how="left", maintain_order="left")
+    keys = recall(recordings.select(pl.col("title").unique()), _key_titles)
+    titled = recordings.join(keys, on="title", how="left", maintain_order="left")
     return titled.join(artists, on="recording_id", how="left", maintain_order="left").select(
         "recording_id",
         pl.col("artists").fill_null(FIELD_SEPARATOR),
@@ -89,6 +103,5 @@ def _key_artists(names: pl.Series) -> pl.DataFrame:
     return distinct.with_columns(key=build_name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
 
 
-def _key_titles(titles: pl.Series) -> pl.DataFrame:
-    distinct = titles.unique()
-    return pl.DataFrame({"title": distinct, "core": build_title_keys_frame(distinct)["core"]})
+def _key_titles(titles: pl.DataFrame) -> pl.DataFrame:
+    return titles.with_columns(core=build_title_keys_frame(titles["title"])["core"])

@@ -27,7 +27,7 @@ from catalog_store.job_runner import run_in_turn
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
-from catalog_store.search.documents import read_names
+from catalog_store.search.documents import read_anew, read_names
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.job_runner import JobRunner
+    from catalog_store.remembered_texts import TextMemory
 
 DOCUMENTS_PER_BLOCK = 200_000
 """Documents whose names are keyed and paired at once: about 300 MB."""
@@ -59,16 +60,20 @@ PAIRS_PER_PARTITION = 8_000_000
 ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 3, 2
 """Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
 second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
+_TITLES = "search-titles"
 _PAIRS_PER_DOCUMENT = 5
 """An estimate, which sizes partitions before the pairs are counted."""
 
 
-def build_search(tables: Mapping[str, Path], folder: Path, run: JobRunner = run_in_turn) -> None:
-    """Write all files of the index into the new folder `folder`. `run` builds the keys of blocks of names."""
+def build_search(tables: Mapping[str, Path], folder: Path, run: JobRunner = run_in_turn, texts: TextMemory | None = None) -> None:
+    """Write all files of the index into the new folder `folder`.
+
+    `run` builds the keys of blocks of names. `texts` remembers the keys of titles for the next build.
+    """
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
-    documents = _number_documents(tables, folder, work, run)
+    documents = _number_documents(tables, folder, work, run, texts)
     # Division rounded up. At least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
     # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
@@ -87,7 +92,7 @@ def build_search(tables: Mapping[str, Path], folder: Path, run: JobRunner = run_
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path, run: JobRunner) -> int:
+def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path, run: JobRunner, texts: TextMemory | None) -> int:
     """Steps 1 and 2: write ids.npy and popularity.npy, and the names of all documents into `work`; return the number of documents."""
     ids, popularity = rank_by_popularity(tables)
     write_array(folder / "ids.npy", ids.astype(choose_unsigned(int(ids.max(initial=0))), copy=False))
@@ -96,12 +101,17 @@ def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path, run:
     numbers = number_ids(ids)
     # In place: the order by popularity is on disk now.
     ids.sort()
-    _partition_names(tables, ids, numbers, work, run)
+    _partition_names(tables, ids, numbers, work, run, texts)
     return len(ids)
 
 
 def _partition_names(
-    tables: Mapping[str, Path], ids: NDArray[np.unsignedinteger], numbers: NDArray[np.uint32], work: Path, run: JobRunner
+    tables: Mapping[str, Path],
+    ids: NDArray[np.unsignedinteger],
+    numbers: NDArray[np.uint32],
+    work: Path,
+    run: JobRunner,
+    texts: TextMemory | None,
 ) -> None:
     """Write names-<range>-<block>.arrow with [document, artists, title]. `ids` ascend; `numbers` are documents by id."""
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
@@ -109,8 +119,10 @@ def _partition_names(
         (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
     )
     blocks = (_Block(number, first, last, numbers[first : last + 1]) for number, (first, last) in enumerate(bounds))
-    for _ in run(partial(_partition_block, tables, work), blocks):
+    for _ in run(partial(_partition_block, tables, work, texts), blocks):
         pass
+    if texts:
+        texts.keep_only(_TITLES, [_name_titles(number) for number in range(-(-len(ids) // DOCUMENTS_PER_BLOCK))])
 
 
 class _Block(NamedTuple):
@@ -122,8 +134,14 @@ class _Block(NamedTuple):
     documents: NDArray[np.uint32]
 
 
-def _partition_block(tables: Mapping[str, Path], work: Path, block: _Block) -> None:
-    found = read_names(tables, block.first, block.last)
+def _name_titles(number: int) -> str:
+    """Return the name under which the titles of a block are remembered."""
+    return f"{_TITLES}-{number:06d}"
+
+
+def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory | None, block: _Block) -> None:
+    recall = partial(texts.recall, _name_titles(block.number)) if texts else read_anew
+    found = read_names(tables, block.first, block.last, recall)
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
     names = found.select(pl.Series("document", documents), "artists", "title")
     for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):

@@ -66,8 +66,8 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
     """Write release_source, release and recording_release, fill the counts of label, and return row counts."""
     with open_workbench(paths, "releases") as bench:
         bench.keep("release_track", _RELEASE_TRACK)
-        bench.derive("name_form", _NAME, _build_name_forms)
-        bench.derive("title_form", _TITLE_AND_VERSION, _build_title_forms)
+        bench.derive_texts("name_form", _NAME, _build_name_forms)
+        bench.derive_texts("title_form", _TITLE_AND_VERSION, _build_title_forms)
         bench.keep("remastered", _REMASTERED)
         bench.keep("listed_release", _LISTED_RELEASE)
         bench.keep("edition", _EDITION)

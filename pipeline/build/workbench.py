@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.remembered_texts import TextMemory
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, parts, render_sql_source
+from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
 
 IDS_PER_RANGE = 100_000
 """Ids that `write_ranges` works on at a time. DuckDB cannot spill the choices of a group: they take 1.5 KB for a release."""
+
+
+TEXTS_PER_BUCKET = 250_000
+"""Texts that `derive_texts` holds at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
+
+
+def open_text_memory(paths: BuildPaths) -> TextMemory:
+    """Return the texts that earlier builds of this program have read."""
+    return TextMemory.open(paths.root / "work" / "carried" / "texts", hash_program(), anew=paths.relink.exists())
 
 
 class QuerySteps:
@@ -84,10 +95,11 @@ class QuerySteps:
 class Workbench(QuerySteps):
     """The steps of a stage over the tables of all earlier stages."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str) -> None:
         """Create the views; a staging table that no platform has staged is an empty table."""
         super().__init__(connection)
         self.paths = paths
+        self.stage = stage
         for table in ALL_TABLES:
             source = self._source_sql(table)
             if source:
@@ -115,6 +127,22 @@ class Workbench(QuerySteps):
         # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
+
+    def derive_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        """Make a named step as `derive` does, for a function that `TextMemory.recall` accepts: a night reads new texts only."""
+        columns = ", ".join(f'"{column}"' for column in self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").columns)
+        self.keep("_text", f"SELECT *, hash({columns}) AS _hash FROM ({sql})")
+        rows = self.read_frame("SELECT count(*) FROM _text").item()
+        # A bucket holds the same texts night after night, however many there are in all.
+        buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
+        names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
+        memory = open_text_memory(self.paths)
+        read = f"SELECT {columns} FROM _text WHERE _hash % {buckets} ="
+        self.load_blocks(
+            name, (memory.recall(bucket, self.read_frame(f"{read} {number}"), function) for number, bucket in enumerate(names))
+        )
+        memory.keep_only(f"{self.stage}-{name}", names)
+        self.drop("_text")
 
     def write(self, name: str, sql: str) -> int:
         """Write the result of `sql` as table `name`, in the table's order, show it to later queries and return the row count.
@@ -158,6 +186,6 @@ def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
     shutil.rmtree(spill, ignore_errors=True)
     try:
         with open_duckdb(spill) as connection:
-            yield Workbench(connection, paths)
+            yield Workbench(connection, paths, stage)
     finally:
         shutil.rmtree(spill, ignore_errors=True)

@@ -161,9 +161,9 @@ def _read_claims(bench: Workbench) -> None:
     bench.keep("said", _SAID)
     bench.keep("work_title", _WORK_TITLE)
     titles = "SELECT title AS text FROM work_title UNION SELECT recording_title FROM voice WHERE recording_title IS NOT NULL"
-    _load_stream(bench, "title_form", titles, lambda rows: read_title_forms(rows["text"]))
+    bench.derive_texts("title_form", titles, lambda rows: read_title_forms(rows["text"]))
     artists = "SELECT DISTINCT artist_credit AS text FROM voice WHERE artist_credit IS NOT NULL"
-    _load_stream(bench, "artist_form", artists, lambda rows: read_artist_forms(rows["text"]))
+    bench.derive_texts("artist_form", artists, lambda rows: read_artist_forms(rows["text"]))
 
 
 def _judge_codes(bench: Workbench) -> None:

@@ -15,6 +15,7 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES,
 from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
+from pipeline.build.workbench import open_text_memory
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
@@ -90,6 +91,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
                 report=catalog.report,
                 run=partial(map_ordered, pool=pool),
                 anew=paths.relink.exists(),
+                texts=open_text_memory(paths),
             )
         # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from catalog_store.platforms import INPUTS
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.files import count_rows, read_table, write_table
 from catalog_store.tables.spec import TEXT_LIST
+from pipeline.build.step_fingerprint import hash_program
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.dumps.staging.staging_profile import read_platform_profile
 from pipeline.linkage.evaluation import evaluate_build
@@ -58,8 +60,7 @@ def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
     with open_workbench(paths, "figures") as bench:
         for topic, name, value in _iterate_counts(bench, paths):
             figures[topic, name] = float(value)
-    pairs = load_golden_pairs()
-    figures |= dict(_iterate_golden(pairs, judge(pairs)))
+    figures |= find_golden_figures(paths)
     if truth:
         figures |= dict(_iterate_truth(evaluate_build(paths.root, truth)))
     # Only figures that follow from the tables: the same dumps give the same file, whatever was published before.
@@ -79,6 +80,31 @@ def read_published_figures(paths: BuildPaths) -> Figures:
     if not folder.is_dir():
         return {("rows", "recording"): float(count_rows(recording))} if recording.is_dir() else {}
     return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
+
+
+def find_golden_figures(paths: BuildPaths) -> Figures:
+    """Return the figures of the golden pairs: those of the last build of the same program, unless everything is made anew."""
+    # The pairs are files of the program and no dump reaches them, so a night would spend 1.4 CPU-s on the same figures.
+    file, program = paths.root / "work" / "carried" / "golden_pairs.json", hash_program()
+    try:
+        known = msgspec.json.decode(file.read_bytes(), type=_GoldenFigures)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        known = None
+    if known is None or known.program != program or paths.relink.exists():
+        pairs = load_golden_pairs()
+        known = _GoldenFigures(program, [(*name, value) for name, value in _iterate_golden(pairs, judge(pairs))])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pending = file.with_suffix(".pending")
+        pending.write_bytes(msgspec.json.encode(known))
+        pending.rename(file)
+    return {(topic, name): value for topic, name, value in known.figures}
+
+
+class _GoldenFigures(msgspec.Struct, frozen=True):
+    """Figures of the golden pairs, and the program that found them."""
+
+    program: str
+    figures: list[tuple[str, str, float]]
 
 
 def _iterate_golden(pairs: tuple[GoldenPair, ...], result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:

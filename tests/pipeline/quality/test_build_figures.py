@@ -3,18 +3,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 from catalog_store.snapshot import read_manifest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from pipeline.build.workbench import open_workbench
-from pipeline.linkage.golden_pairs import load_golden_pairs
+from pipeline.linkage.golden_pairs import GoldenResult, load_golden_pairs
 from pipeline.paths import BuildPaths
-from pipeline.quality.build_figures import _QUERIES, read_published_figures
+from pipeline.quality import build_figures
+from pipeline.quality.build_figures import _QUERIES, find_golden_figures, read_published_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.linkage.golden_pairs import GoldenPair
     from tests.conftest import BuiltWorld
 
 
@@ -85,6 +88,47 @@ def test_tracks_of_a_release_with_a_reason_to_be_one_recording_are_not_counted(t
     atom = atoms(*((number, 200) for number in range(1, 6)))
     found = signs(tmp_path, atom, member, {1: 1, 2: 2, 3: 3, 4: 4, 5: 3}, staged=staged, edges=edges)
     assert found["twice_on_a_release"] == 1
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect the sizes of the sets of golden pairs that are judged; each has one pair, which is right."""
+    sizes: list[int] = []
+
+    def judge(pairs: tuple[GoldenPair, ...]) -> GoldenResult:
+        sizes.append(len(pairs))
+        return GoldenResult(len(pairs), 1.0, 0.5, {})
+
+    monkeypatch.setattr(build_figures, "load_golden_pairs", lambda: load_golden_pairs()[:1])
+    monkeypatch.setattr(build_figures, "judge", judge)
+    return sizes
+
+
+def test_golden_pairs_are_judged_once_for_a_program(judged: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = BuildPaths(tmp_path)
+    first = find_golden_figures(paths)
+    assert first["golden", "recall"] == 0.5
+    assert find_golden_figures(paths) == first
+    assert judged == [1]
+    monkeypatch.setattr(build_figures, "hash_program", lambda: "another program")
+    assert find_golden_figures(paths) == first
+    assert judged == [1, 1]
+
+
+def test_golden_pairs_are_judged_again_when_everything_is_made_anew(judged: list[int], tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    find_golden_figures(paths)
+    paths.ask_for_relink()
+    find_golden_figures(paths)
+    assert judged == [1, 1]
+
+
+def test_damaged_figures_of_golden_pairs_are_found_again(judged: list[int], tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    first = find_golden_figures(paths)
+    (tmp_path / "work" / "carried" / "golden_pairs.json").write_bytes(b'{"program"')
+    assert find_golden_figures(paths) == first
+    assert judged == [1, 1]
 
 
 def test_nothing_is_published_yet(tmp_path: Path) -> None:

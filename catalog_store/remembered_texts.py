@@ -1,0 +1,87 @@
+"""Results of a function of texts, remembered from build to build: a night reads only the texts that are new.
+
+A file holds the results of one function for the texts of one build, behind its own checksum. Each program has a folder of its own, because
+another program may read a text otherwise. What must not live here: the functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+from catalog_store.folder_listing import list_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+_CHECKSUM_BYTES = 32
+
+
+@dataclass(frozen=True)
+class TextMemory:
+    """The remembered texts of one program, in a folder. Processes may share it if each has names of its own."""
+
+    folder: Path
+    anew: bool = False
+    """Whether all texts are read again, and remembered for the next build."""
+
+    @classmethod
+    def open(cls, root: Path, program: str, *, anew: bool) -> Self:
+        """Open the folder below `root` for the texts that this program has read, and remove those of other programs."""
+        folder = root / program[:16]
+        for other in list_folder(root, "*"):
+            if other != folder:
+                shutil.rmtree(other)
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder, anew)
+
+    def recall(self, name: str, texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """Return `function(texts)`, in the order of `texts`, and look up the texts that were read under this name before.
+
+        Args:
+            name: a name for the function and its texts.
+            texts: distinct rows of columns of texts.
+            function: returns one row for each of its rows, with all their columns; a row's result depends on that row alone.
+        """
+        file = self.folder / f"{name}.arrow"
+        before = None if self.anew else _read(file)
+        if before is None:
+            found = function(texts)
+        else:
+            keys = texts.columns
+            new = function(texts.join(before, on=keys, how="anti", nulls_equal=True, maintain_order="left"))
+            known = pl.concat([before.select(new.columns), new])
+            found = texts.join(known, on=keys, how="left", nulls_equal=True, maintain_order="left").select(new.columns)
+        _write(file, found)
+        return found
+
+    def keep_only(self, name: str, names: Collection[str]) -> None:
+        """Forget the names that begin with `name` and are none of `names`."""
+        for file in list_folder(self.folder, f"{name}-*.arrow"):
+            if file.stem not in names:
+                file.unlink()
+
+
+def _read(file: Path) -> pl.DataFrame | None:
+    """Return the rows of a file; None without one, or when it is damaged: then all texts are read again."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    rows = content[_CHECKSUM_BYTES:]
+    return pl.read_ipc(rows) if hashlib.sha256(rows).digest() == content[:_CHECKSUM_BYTES] else None
+
+
+def _write(file: Path, rows: pl.DataFrame) -> None:
+    buffer = BytesIO()
+    rows.write_ipc(buffer, compression="lz4")
+    content = buffer.getvalue()
+    pending = file.with_suffix(".pending")
+    pending.write_bytes(hashlib.sha256(content).digest() + content)
+    pending.rename(file)
