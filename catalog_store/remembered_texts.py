@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Self
@@ -17,10 +18,18 @@ import polars as pl
 from catalog_store.folder_listing import list_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from pathlib import Path
 
+Recall = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
+"""A way to call a function of texts: `read_anew`, or `TextMemory.recall` under a name."""
+
 _CHECKSUM_BYTES = 32
+
+
+def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """Call the function."""
+    return function(texts)
 
 
 @dataclass(frozen=True)

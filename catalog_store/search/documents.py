@@ -6,12 +6,12 @@ names of main artists stand beside them. Keys are built once per distinct name. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame
+from catalog_store.remembered_texts import read_anew
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
@@ -20,19 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from catalog_store.remembered_texts import Recall
+
 
 MOST_ALIASES = 3
 """Other names of a main artist that find its recordings: those that most platforms list. Each name costs pairs of words in the index."""
 _ALIAS_KINDS = ("name", "alias", "sort_name")
-
-
-Recall = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
-"""A way to call a function of texts."""
-
-
-def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-    """Call the function."""
-    return function(texts)
 
 
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:

@@ -25,9 +25,10 @@ from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.folder_listing import list_folder
 from catalog_store.job_runner import run_in_turn
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
+from catalog_store.remembered_texts import read_anew
 from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
-from catalog_store.search.documents import read_anew, read_names
+from catalog_store.search.documents import read_names
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,

@@ -144,7 +144,8 @@ WHERE version IS NOT NULL OR regexp_matches(
 def _find_names_in_titles(bench: Workbench) -> None:
     """Make `title_name`, the names in titles: title, version, place, name, role, is_sure."""
     known = bench.read_frame(_KNOWN)
-    bench.derive("title_name", _TITLE_THAT_MAY_NAME, lambda titles: find_names_in_titles(titles, known))
+    texts = bench.iterate_texts("title_name", _TITLE_THAT_MAY_NAME)
+    bench.load_blocks("title_name", (find_names_in_titles(titles, known, recall) for titles, recall in texts))
 
 
 def _add_keys(names: pl.DataFrame) -> pl.DataFrame:

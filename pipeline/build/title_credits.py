@@ -18,9 +18,12 @@ from catalog_store.name_keys import build_name_key, compact, compose_display_tit
 from catalog_store.name_keys.folding import extract_words
 from catalog_store.name_keys.segments import CREDIT, TAIL, read_segment
 from catalog_store.name_keys.version_words import CREDIT_WORDS
+from catalog_store.remembered_texts import read_anew
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from catalog_store.remembered_texts import Recall
 
 SEGMENTS_PER_SLICE = 100_000
 """Segments read at a time; their readings take some 100 MB."""
@@ -63,12 +66,13 @@ class _Reading(NamedTuple):
     is_sure: bool
 
 
-def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame, recall: Recall = read_anew) -> pl.DataFrame:
     """Return the artists named in titles.
 
     Args:
         titles: title, version; distinct.
         known: key (distinct), name: the normal form and the display name of each artist that a platform knows by id.
+        recall: calls the function that reads segments, and may remember what it has read.
 
     Returns:
         title, version, place (0, 1 ... in a title), name, role (featured, remixer), is_sure.
@@ -76,8 +80,8 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFr
     segments = titles.with_columns(segment=split_title_segments_expr(compose_display_title_expr(pl.col("title"), pl.col("version"))))
     segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
     # Segments are read in plain Python, one by one, so each distinct one is read once.
-    distinct = segments["segment"].unique(maintain_order=True)
-    named = pl.concat([_find_segment_names(part, known) for part in distinct.to_frame().iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
+    read = recall(segments.select(pl.col("segment").unique(maintain_order=True)), _read_segments).drop_nulls("role")
+    named = pl.concat([_find_segment_names(part, known) for part in read.iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
     found = segments.join(named, on="segment", maintain_order="left_right").drop("segment")
     found = found.unique(["title", "version", "name", "role"], keep="first", maintain_order=True)
     return found.with_columns(place=pl.int_range(pl.len()).over("title", "version"))
@@ -86,9 +90,19 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFr
 _NOTHING = pl.DataFrame(schema={"segment": pl.String, "name": pl.String, "role": pl.String, "is_sure": pl.Boolean})
 
 
-def _find_segment_names(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return segment, name, role, is_sure of distinct segments."""
-    readings = [(segment, reading) for segment in distinct["segment"] if (reading := _read_names(segment))]
+def _read_segments(segments: pl.DataFrame) -> pl.DataFrame:
+    """Return segment and the fields of its reading, which are null where it names nobody."""
+    readings = [(segment, *(_read_names(segment) or (None,) * len(_READING))) for segment in segments["segment"]]
+    return pl.DataFrame(readings, schema={"segment": pl.String, **_READING}, orient="row")
+
+
+_READING = {"role": pl.String, "whole": pl.String, "bare": pl.String, "is_sure": pl.Boolean}
+"""Fields of `_Reading`."""
+
+
+def _find_segment_names(read: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return segment, name, role, is_sure of distinct segments with readings."""
+    readings = [(segment, _Reading(*fields)) for segment, *fields in read.iter_rows()]
     # The readings are made before the names are looked up: only artists that may occur in them are taken out of the frame of all artists.
     keys = {_build_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _list_runs(joined)}
     candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from catalog_store.folder_listing import list_folder
-from catalog_store.remembered_texts import TextMemory
+from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, parts, render_sql_source
@@ -130,17 +131,22 @@ class Workbench(QuerySteps):
 
     def derive_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
         """Make a named step as `derive` does, for a function that `TextMemory.recall` accepts: a night reads new texts only."""
+        self.load_blocks(name, (recall(texts, function) for texts, recall in self.iterate_texts(name, sql)))
+
+    def iterate_texts(self, name: str, sql: str) -> Iterator[tuple[pl.DataFrame, Recall]]:
+        """Yield the rows of `sql`, distinct texts, in buckets, each with a call of a function of texts that remembers its results.
+
+        A bucket has the same texts night after night, however many there are in all. There is one at least, which may be empty.
+        """
         columns = ", ".join(f'"{column}"' for column in self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").columns)
         self.keep("_text", f"SELECT *, hash({columns}) AS _hash FROM ({sql})")
         rows = self.read_frame("SELECT count(*) FROM _text").item()
-        # A bucket holds the same texts night after night, however many there are in all.
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
-        read = f"SELECT {columns} FROM _text WHERE _hash % {buckets} ="
-        self.load_blocks(
-            name, (memory.recall(bucket, self.read_frame(f"{read} {number}"), function) for number, bucket in enumerate(names))
-        )
+        for number, bucket in enumerate(names):
+            texts = self.read_frame(f"SELECT {columns} FROM _text WHERE _hash % {buckets} = {number}")
+            yield texts, partial(memory.recall, bucket)
         memory.keep_only(f"{self.stage}-{name}", names)
         self.drop("_text")
 
