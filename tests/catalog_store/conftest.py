@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ from tests.catalog_store.catalog_tables import make_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.catalog_store.earlier_snapshots import PublishEarlier
 
 RECORDINGS = 120
 
@@ -33,3 +36,30 @@ def published(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 def catalog(published: Path) -> Iterator[Catalog]:
     with open_catalog(published) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return catalog tables of 20 recordings, for tests that publish."""
+    return make_tables(tmp_path_factory.mktemp("small"), 20)
+
+
+@pytest.fixture(scope="session")
+def publish_earlier(small: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> PublishEarlier:
+    """Return a function that publishes each series once, upon the series that lacks the last one, and copies it.
+
+    A publish takes half a second a snapshot.
+    """
+    made: dict[tuple[int | str, ...], Path] = {}
+
+    def lay_down(root: Path, *names: str, recording: int = 21) -> None:
+        series = (recording, *names)
+        if series not in made:
+            place = tmp_path_factory.mktemp("earlier")
+            if names[1:]:
+                lay_down(place, *names[:-1], recording=recording)
+            publish(small, place, snapshot_id=names[-1], next_ids={"recording": recording})
+            made[series] = place
+        shutil.copytree(made[series], root, symlinks=True, dirs_exist_ok=True)
+
+    return lay_down

@@ -27,6 +27,7 @@ from account_store.plans import Terms
 from outbound_http import ALLOW_VARIABLE
 from tests.conftest import ROOT
 from tests.contract.awkward import publish_both
+from tests.contract.stream_callers import with_card
 from tests.ports import free_port
 from tests.processes import descendants
 from tests.waiting import PATIENCE_SECONDS, until
@@ -200,3 +201,9 @@ def server(request: pytest.FixtureRequest) -> Api:
 def api(server: Api) -> Api:
     """Return the server with a new paying account that has ample credits and rates."""
     return server.as_caller()
+
+
+@pytest.fixture
+def radio(server: Api) -> Api:
+    """Return a caller with a payment card on file."""
+    return with_card(server)

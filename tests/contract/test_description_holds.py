@@ -21,7 +21,7 @@ from catalog_api.description import build_description
 from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from tests.conftest import ROOT
-from tests.contract.test_g_streams import account_of
+from tests.contract.stream_callers import account_of
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

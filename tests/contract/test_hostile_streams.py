@@ -15,7 +15,7 @@ import pytest
 from tests.audio_recognition.audio import encoded
 from tests.contract.awkward import song
 from tests.contract.conftest import RECEIVERS, Api, memory_of_servers, serving
-from tests.contract.test_g_streams import STREAMS, with_card
+from tests.contract.stream_callers import STREAMS, with_card
 from tests.processes import children
 from tests.stream_monitor import servers
 from tests.stream_monitor.hostile_bytes import HOSTILE
@@ -31,7 +31,6 @@ MOST_MEMORY = 400 * MEBIBYTE
 GOOD = encoded(song(2), "mp3", rate=11025, kbps=64)
 _FRAME_HEADS = b"\xff\xfb\x90\x64"
 TITLE_OF_4_KB = b"\xff" + b"StreamTitle='" + b"x" * (255 * 16 - 13)
-
 ENDLESS: dict[str, tuple[bytes, bytes]] = {
     "a head without end": (b"HTTP/1.0 200 OK\r\n", b"X-A: b\r\n" * 500),
     "a head line without end": (b"HTTP/1.0 200 OK\r\nX-A: ", b"b" * 4000),

@@ -67,13 +67,6 @@ def rejects(table: Callable[[str], pl.DataFrame]) -> list[tuple[object, ...]]:
     return table("reject").select("entity", "severity", "reason", "source_file", "place", "value").rows()
 
 
-@pytest.fixture
-def dump(tmp_path: Path) -> Path:
-    folder = tmp_path / "dump"
-    folder.mkdir()
-    return folder
-
-
 def test_the_shipped_documents_have_these_rows(tmp_path: Path) -> None:
     shutil.copytree(DOCUMENTS, tmp_path / "dump")
     table = stage(tmp_path / "dump")
