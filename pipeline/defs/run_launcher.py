@@ -2,6 +2,8 @@
 
 Dagster's own launcher starts runs as processes of this machine and does not watch them. The run of a dead process stays STARTED. As one run
 goes at a time, the next one then stays QUEUED for ever. This launcher answers Dagster's run monitoring; `dagster.yaml` names it.
+
+Dagster exports neither the form of that answer nor its states. tests/pipeline/defs/test_dagster_internals.py fails when it changes them.
 """
 
 import os
@@ -9,7 +11,7 @@ import time
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
+from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 
 from pipeline.build.catalog_claim import Process
 from pipeline.defs.run_processes import read_process_ids
@@ -18,7 +20,7 @@ _CLOCK_SLACK_SECONDS = 60.0
 """Largest change of the clock since the start of a process at which it still counts as the same process."""
 
 
-class LocalRunLauncher(DefaultRunLauncher):
+class LocalRunLauncher(dg.DefaultRunLauncher):
     """Dagster's default launcher, which also reports whether the process of a run lives."""
 
     @property

@@ -13,6 +13,7 @@ import grimp
 import pytest
 
 from pipeline.settings import Settings
+from scripts.tree_statistics import Module, find_import_circles, find_repeated_names, read_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
@@ -23,10 +24,19 @@ PACKAGES = (
     "genre_rules",
     "outbound_http",
     "pipeline",
+    "simulator",
     "stream_monitor",
     "webhook_delivery",
     "yaml_documents",
 )
+PRIVATE_IMPORTS = {"pipeline/defs/run_launcher.py": "dagster._core.launcher"}
+"""Modules of libraries with an underscore that we import, each with a test that fails when the library changes it."""
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    """Return the modules of all packages, parsed once."""
+    return read_modules(ROOT)
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -50,6 +60,25 @@ def test_modules_of_a_package_import_each_other_one_way(package: str) -> None:
     assert circles == []
 
 
+def test_modules_of_all_packages_import_each_other_one_way() -> None:
+    assert find_import_circles(ROOT, PACKAGES, with_types=True) == []
+
+
+def test_base_name_of_a_module_is_unique_within_its_package(modules: list[Module]) -> None:
+    _, repeated = find_repeated_names(module.path for module in modules)
+    assert repeated == {}
+
+
+def test_no_other_private_module_of_a_library_is_imported(modules: list[Module]) -> None:
+    found = {
+        module.path.as_posix(): node.module
+        for module in modules
+        for node in ast.walk(module.syntax)
+        if isinstance(node, ast.ImportFrom) and re.search(r"(^|\.)_(?!typeshed$)[a-z]", node.module or "")
+    }
+    assert found == PRIVATE_IMPORTS
+
+
 def test_generated_pages_are_up_to_date() -> None:
     result = run(sys.executable, "-m", "scripts.generate_docs", "--check")
     assert result.returncode == 0, result.stderr
@@ -62,34 +91,27 @@ def test_every_setting_of_a_build_is_described_with_its_default() -> None:
         assert f"| `CATALOG_{field.name.upper()}` | {default}" in page, field.name
 
 
-def test_every_module_says_what_it_is_for() -> None:
-    bare = [
-        str(path.relative_to(ROOT))
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        if not ast.get_docstring(ast.parse(path.read_text()))
-    ]
-    assert bare == []
+def test_every_module_says_what_it_is_for(modules: list[Module]) -> None:
+    assert [module.path.as_posix() for module in modules if not ast.get_docstring(module.syntax)] == []
 
 
-def _find_calls(methods: set[str]) -> list[str]:
-    """Return the places in all packages that call a method of one of these names."""
+def _find_calls(modules: list[Module], methods: set[str]) -> list[str]:
+    """Return the places that call a method of one of these names."""
     return [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        f"{module.path}:{node.lineno}"
+        for module in modules
+        for node in ast.walk(module.syntax)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods
     ]
 
 
-def test_packages_list_folders_so_that_an_unreadable_one_is_an_error() -> None:
-    found = _find_calls({"glob", "iglob", "rglob"})
+def test_packages_list_folders_so_that_an_unreadable_one_is_an_error(modules: list[Module]) -> None:
+    found = _find_calls(modules, {"glob", "iglob", "rglob"})
     assert found == [], "a glob takes an unreadable folder for an empty one: use catalog_store/folder_listing.py"
 
 
-def test_packages_write_arrays_so_that_a_full_disk_is_an_error() -> None:
-    found = _find_calls({"tofile", "save", "savez", "savez_compressed"})
+def test_packages_write_arrays_so_that_a_full_disk_is_an_error(modules: list[Module]) -> None:
+    found = _find_calls(modules, {"tofile", "save", "savez", "savez_compressed"})
     assert found == [], "NumPy ignores the error of its last write: use catalog_store/array_files.py"
 
 
