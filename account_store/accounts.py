@@ -89,12 +89,12 @@ class Accounts:
         return cls(parse_url(url), plans or load_current_plans(), clock, outbound or _open_outbound())
 
     def close(self) -> None:
-        """Commit what waits, then close the connections."""
+        """Commit the waiting operations, then close the connections."""
         self.ledger.close()
         self.engine.dispose()
 
     def replace_lost_key(self) -> tuple[Path, int]:
-        """Make another key for webhook secrets; return its file and the number of secrets that stay unreadable. StateError: none is lost.
+        """Generate another key for webhook secrets; return its file and the number of secrets that stay unreadable. StateError: none is lost.
 
         Running processes use the new key only after a restart.
         """

@@ -169,7 +169,7 @@ class ApiKeys:
         known = self._known.get(digest)
         if known is None or known[0] <= now:
             return None
-        # Asked ahead of time. Otherwise, once a second, all requests of a busy key would wait for the database.
+        # Look up ahead of time. Otherwise all requests of a busy key would wait for the database once a second.
         if known[0] - now < ASK_AHEAD_SECONDS and digest not in self._pending:
             self._look_up_in_thread(digest)
         return known[1]
@@ -208,7 +208,7 @@ class ApiKeys:
         return self._unknown.get(digest, now) > now, None
 
     def _look_up(self, digest: bytes) -> Caller | None:
-        # Counted from before the query: a change that is committed during it is seen KEY_CACHE_SECONDS later at most.
+        # The lifetime counts from before the query, so a change committed during the query is seen within KEY_CACHE_SECONDS.
         stale = self._seconds() + KEY_CACHE_SECONDS
         now = self._clock()
         with connect_for_reads(self._engine) as connection:
@@ -236,7 +236,7 @@ _CALLER = select(
 
 
 def _cache(memory: dict[bytes, V], most: int, digest: bytes, value: V) -> None:
-    # Removed first, so that the new entry goes to the end: the first one of a dictionary is the oldest.
+    # Remove the entry first, so that the new one goes to the end: the first entry of a dictionary is the oldest.
     memory.pop(digest, None)
     while len(memory) >= most:
         memory.pop(next(iter(memory)), None)  # the oldest entry

@@ -1,6 +1,6 @@
-"""Backup and restore of a database of accounts, with the keys that seal its secrets, while servers go on.
+"""Back up and restore the database of the accounts and the keys that seal its secrets, while servers run.
 
-SQLite is copied by its online backup: one read transaction, which delays no writer. PostgreSQL is copied by COPY, all tables in one
+SQLite's online backup copies a SQLite file in one read transaction, which delays no writer. COPY exports PostgreSQL, all tables in one
 transaction of isolation REPEATABLE READ, so the copy is the state of one moment, and programs of PostgreSQL need not be installed. A
 backup holds:
 
@@ -113,9 +113,9 @@ def require_restorable(address: str, folder: Path, environment: Mapping[str, str
 
 
 def restore_accounts(address: str, folder: Path, environment: Mapping[str, str]) -> None:
-    """Replace the database and its key by those of a backup, then migrate it. Call `require_restorable` first."""
+    """Replace the database and its key with those of a backup, then migrate it. Call `require_restorable` first."""
     url = parse_url(address)
-    # The key first: a server that finds secrets without their key refuses to make another one, but logs an error.
+    # Write the key first: a server that finds secrets without their key refuses to make another one, but logs an error.
     stored, key = folder / KEY_FILE, find_key_file(url, environment)
     if stored.is_file() and not environment.get(KEYS_VARIABLE, "").strip():
         if not key.parent.exists():
@@ -137,7 +137,7 @@ def _copy_sqlite(url: URL, folder: Path) -> list[Path]:
     target = _write_private(folder / DATABASE_FILE, b"")
     try:
         with closing(connect_existing(path, timeout=BUSY_MS / 1000)) as source, closing(sqlite3.connect(target)) as copy:
-            # All pages in one step: a step of some pages begins anew whenever a server has written meanwhile.
+            # Copy all pages in one step: a copy in several steps starts over whenever a server writes meanwhile.
             source.backup(copy, pages=-1)
             # A copy in the mode of the original would need a log beside it to be read.
             copy.execute("PRAGMA journal_mode=DELETE")
@@ -161,7 +161,7 @@ def _restore_sqlite(url: URL, folder: Path) -> None:
         while block := source.read(_BLOCK_BYTES):
             target.write(block)
     _flush(fresh)
-    # The log of the replaced file would be applied to the new one. Servers notice the lost log and open the database anew.
+    # The log of the replaced file would be applied to the new one. Servers notice the lost log and open the database again.
     for suffix in BESIDE:
         if suffix != TURN_SUFFIX:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -173,7 +173,7 @@ def _read_sqlite_revision(file: Path) -> str:
         with closing(connect_existing(str(file))) as connection:
             (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
-        raise InvalidValueError(f"{file} is no database of accounts: {error}") from error
+        raise InvalidValueError(f"{file} is not a database of accounts: {error}") from error
     return str(revision)
 
 

@@ -38,7 +38,7 @@ def compute_month_start(month: str) -> datetime:
 
 
 def parse_rfc3339(text: str) -> datetime | None:
-    """Parse RFC 3339 text; None when it is none. Moments before 1970 become the beginning of 1970."""
+    """Parse RFC 3339 text; return None for any other text. Moments before 1970 become the beginning of 1970."""
     if not _RFC3339.fullmatch(text):
         return None
     if text < "1970":

@@ -139,7 +139,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 def _check_file(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
     fault = record.info["file"].find_fault()
     if fault is not None:
-        log.error("the database of the accounts is opened anew: %s", fault)
+        log.error("the database of the accounts is reopened: %s", fault)
         # SQLAlchemy then drops this connection and opens another one, which finds the good file or fails.
         raise DisconnectionError(fault)
 
@@ -167,7 +167,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _convert_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
     # SQLite reports damage as a plain DatabaseError; its subclasses are errors of the statement.
-    # The pool itself reacts to a failed ping: it connects anew.
+    # The pool itself reacts to a failed ping: it connects again.
     if (isinstance(error, (OperationalError, InterfaceError)) or type(error) is DatabaseError) and not context.is_pre_ping:
         raise UnavailableError(
             f"the database of the accounts does not answer: {context.original_exception}"

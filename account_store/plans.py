@@ -41,7 +41,7 @@ class Plan:
     closed: frozenset[str]
     """Refused features (contract A4)."""
 
-    def allows(self, feature: str) -> bool:
+    def has_feature(self, feature: str) -> bool:
         """Return whether this plan includes `feature` (`identify`, `browse` ...). Features on no list are open to all plans."""
         return feature not in self.closed
 
@@ -105,15 +105,17 @@ def compute_yearly_price(price_eur: Decimal, discount: Decimal) -> Decimal:
 def load_plans(path: Path = SHIPPED) -> PlanTable:
     """Read a table of plans. InvalidValueError names the file, the plan and the wrong figure."""
     try:
-        table = read_document(path).fields(_TABLE, required=("yearly_discount", "paid_only", "plans"))
-        discount = table["yearly_discount"].number(0, 1)
+        table = read_document(path).read_fields(_TABLE, required=("yearly_discount", "paid_only", "plans"))
+        discount = table["yearly_discount"].read_number(0, 1)
         stream_month_price = (
-            table["stream_month_price_eur"].number(0, _MOST) if "stream_month_price_eur" in table else Decimal(STREAM_MONTH_PRICE_EUR)
+            table["stream_month_price_eur"].read_number(0, _MOST) if "stream_month_price_eur" in table else Decimal(STREAM_MONTH_PRICE_EUR)
         )
-        paid_only = frozenset(feature.string() for feature in table["paid_only"].list())
-        entries = table["plans"].mapping()
+        paid_only = frozenset(feature.read_text() for feature in table["paid_only"].read_list())
+        entries = table["plans"].read_mapping()
         agreed = frozenset(
-            name for name, entry in entries.items() if "agreed" in entry.mapping() and entry.fields(("agreed",))["agreed"].flag()
+            name
+            for name, entry in entries.items()
+            if "agreed" in entry.read_mapping() and entry.read_fields(("agreed",))["agreed"].read_flag()
         )
         plans = {name: _read_plan(name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
     except OSError as error:
@@ -126,9 +128,9 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
 
 
 def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
-    figures = entry.fields(_FIGURES, required=_FIGURES)
-    price = figures["price_eur"].number(0, _MOST)
-    credits_, rate, burst = (figures[figure].whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
+    figures = entry.read_fields(_FIGURES, required=_FIGURES)
+    price = figures["price_eur"].read_number(0, _MOST)
+    credits_, rate, burst = (figures[figure].read_whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
     return Plan(name, credits_, price, compute_yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
 
 

@@ -54,7 +54,7 @@ class Outage:
     """The availability of the server, shared by all connections of a process."""
 
     def __init__(self) -> None:
-        """Start as answering."""
+        """Assume that the server answers."""
         self._lock = threading.Lock()
         self._again_at: float | None = None
         """Time of the next admitted attempt; None while the server answers."""

@@ -158,7 +158,7 @@ def open_buckets(folder: Path | None, name: str) -> LocalBuckets:
     try:
         return SharedBuckets(folder / name)
     except OSError as error:
-        log.warning("rate limits: no room in %s (%s): each process counts for itself until the server is started anew", folder, error)
+        log.warning("rate limits: no room in %s (%s): each process counts for itself until the server restarts", folder, error)
         return MemoryBuckets()
 
 

@@ -251,7 +251,7 @@ def main() -> None:
         if options.database != "sqlite":
             Path(folder).chmod(0o755)
             with postgres.run_server(Path(folder) / "data", shared_buffers="128MB") as server:
-                measure("PostgreSQL", server.url(), catalog, options)
+                measure("PostgreSQL", server.build_url(), catalog, options)
 
 
 def _make_catalog(root: Path, options: argparse.Namespace) -> Path:

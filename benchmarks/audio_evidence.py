@@ -21,7 +21,7 @@ from benchmarks.linkage_worlds import read_truth, read_whole_table, stage_world
 from benchmarks.measurement import measure
 from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, write_table
+from catalog_store.tables.files import list_parts, read_table, write_table
 from pipeline.dumps.platforms.fingerprints.items import build_fingerprint_keys
 from pipeline.linkage.evaluation import evaluate
 from pipeline.paths import BuildPaths
@@ -70,7 +70,7 @@ def copy_without_codes(paths: BuildPaths, root: Path) -> BuildPaths:
         shutil.copytree(paths.staging_root, other.staging_root)
         for platform in CATALOG_PLATFORMS:
             shutil.rmtree(other.staging(platform) / "new_records", ignore_errors=True)
-            for part in parts(other.staging(platform) / "source_recording"):
+            for part in list_parts(other.staging(platform) / "source_recording"):
                 rows = pl.read_parquet(part)
                 # Linkage hashes rows that come without a hash.
                 bare = rows.with_columns(isrcs=pl.lit([], rows.schema["isrcs"]), content_hash=pl.lit(None, pl.Int64))

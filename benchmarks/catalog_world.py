@@ -125,7 +125,7 @@ def _build_block(settings: SimulationSettings, subgenres: dict[str, list[int]], 
 
 
 def _conform_tables(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    schema = TABLES[name].empty().schema
+    schema = TABLES[name].build_empty().schema
     return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
 
 
@@ -280,7 +280,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
     build_tracks(paths)
     for table in CATALOG_TABLES:
         if not paths.table(table.name).exists():
-            write_table(table, paths.table(table.name), table.empty())
+            write_table(table, paths.table(table.name), table.build_empty())
     return paths
 
 

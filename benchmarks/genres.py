@@ -24,7 +24,7 @@ import polars as pl
 from benchmarks.genre_rows import make_vocabulary, write_rows
 from benchmarks.measurement import measure
 from genre_rules import Classifier, compile_book, load_book
-from genre_rules.normal_form import plain
+from genre_rules.normal_form import simplify
 from pipeline.build.genre_strings import classify_strings
 
 STRINGS_GOAL = 2.0
@@ -90,7 +90,7 @@ def search_rows(rows: str, count: str) -> dict[str, float]:
     """Apply one regular expression per rule to the first `count` rows, as Polars runs them (compiled once, no look-around)."""
     strings = pl.scan_parquet(rows).select(pl.col("genre").str.to_lowercase()).head(int(count)).collect()["genre"]
     book = load_book()
-    forms = [sorted({plain(text) for text in rule.match} - {""}, key=len, reverse=True) for rule in book.rules if rule.kind != "regex"]
+    forms = [sorted({simplify(text) for text in rule.match} - {""}, key=len, reverse=True) for rule in book.rules if rule.kind != "regex"]
     patterns = [r"\b(?:" + "|".join(rule) + r")\b" for rule in forms if rule]
     started = time.process_time()
     hits = sum(int(strings.str.contains(pattern).sum()) for pattern in patterns)

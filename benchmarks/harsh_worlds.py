@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.linkage_worlds import list_parts, read_whole_table, stage_world, write_keys
+from benchmarks.linkage_worlds import list_parquet_files, read_whole_table, stage_world, write_keys
 from catalog_store.name_keys import compact_expr, fold_expr
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
@@ -47,7 +47,7 @@ def _write_half(whole: BuildPaths, paths: BuildPaths, platform: str, records: pl
 
 def read_dirt(paths: BuildPaths) -> pl.DataFrame:
     """Return platform, external_id, has_codes, is_decidable, dirt of a world; `paths` may be one of its halves."""
-    return pl.read_parquet(list_parts(paths.root.parent / "truth" / "dirt"))
+    return pl.read_parquet(list_parquet_files(paths.root.parent / "truth" / "dirt"))
 
 
 def write_peer_rows(root: str, out: str) -> int:
@@ -57,7 +57,7 @@ def write_peer_rows(root: str, out: str) -> int:
     """
     paths, folder = BuildPaths(Path(root)), Path(out)
     count = write_keys(paths, folder / "keys")
-    keys = pl.read_parquet(list_parts(folder / "keys"))
+    keys = pl.read_parquet(list_parquet_files(folder / "keys"))
     albums = read_whole_table(paths, "source_release").select("platform", "release_id", album=pl.col("title"))
     records = read_whole_table(paths, "source_recording").join(albums, on=["platform", "release_id"], how="left")
     known = records.select(

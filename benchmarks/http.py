@@ -107,7 +107,7 @@ class Side:
     process: int
     database: postgres.Server | None = None
 
-    def cpu_seconds(self) -> float:
+    def measure_cpu_seconds(self) -> float:
         """Return the CPU time of the answering process."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -120,10 +120,10 @@ def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
     delay = f"delay = function() return math.random(0, {2 * load.pause_ms}) end" if load.pause_ms else ""
     script.write_text(LUA % {"paths": load.paths, "start": start, "key": load.key, "delay": delay})
     command = [TASKSET, "-c", OTHER_CORE, "wrk", "-t1", f"-c{load.clients}", f"-d{load.seconds}s", "--timeout", "10s"]
-    before = side.cpu_seconds(), side.database.cpu_seconds() if side.database else 0.0
+    before = side.measure_cpu_seconds(), side.database.measure_cpu_seconds() if side.database else 0.0
     done = subprocess.run([*command, "-s", str(script), f"http://127.0.0.1:{side.port}"], check=True, capture_output=True, text=True)
-    cpu = side.cpu_seconds() - before[0]
-    database = side.database.cpu_seconds() - before[1] if side.database else 0.0
+    cpu = side.measure_cpu_seconds() - before[0]
+    database = side.database.measure_cpu_seconds() - before[1] if side.database else 0.0
     facts = json.loads(done.stdout.splitlines()[-1])
     if facts["errors"]:
         raise SystemExit(f"error: {side.name}: {facts['errors']} of {facts['requests']} answers were errors")
@@ -228,7 +228,7 @@ def load_database(url: str, catalog: Path, key: str) -> int:
         database.execute("CREATE TABLE credit (account_id bigint PRIMARY KEY, granted bigint NOT NULL, used bigint NOT NULL)")
         with database.cursor().copy("COPY track FROM STDIN") as copy:
             for first in range(0, len(ids), _BATCH):
-                for recording_id, body in opened.track_bodies(ids[first : first + _BATCH]).items():
+                for recording_id, body in opened.read_track_bodies(ids[first : first + _BATCH]).items():
                     copy.write_row((recording_id, body.decode()))
         with database.cursor().copy("COPY recording_isrc FROM STDIN") as copy:
             for row in codes.iter_rows():
@@ -292,10 +292,10 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
     key = create_key(accounts)
     lookups, searches = write_paths(chosen.catalog, folder, chosen.seed)
     database = stack.enter_context(postgres.run_server(folder / "postgres"))
-    tracks = load_database(database.url(), chosen.catalog, key)
+    tracks = load_database(database.build_url(), chosen.catalog, key)
     first = lookups.read_text().split("\n", 1)[0]
     ours = {"CATALOG_API_CATALOG": str(chosen.catalog.resolve()), "CATALOG_API_ACCOUNTS_URL": accounts}
-    peer = {"PEER_DATABASE": database.url()}
+    peer = {"PEER_DATABASE": database.build_url()}
     ports = iter(range(18_100, 18_200))
 
     def start(name: str, command: Callable[[int], list[str]], environment: dict[str, str], path: str = first) -> Side:

@@ -41,7 +41,7 @@ class Keys:
         self._pool = pool
         self._known: dict[str, tuple[float, int]] = {}
 
-    async def account(self, key: str) -> int | None:
+    async def find_account(self, key: str) -> int | None:
         """Return the account of a key."""
         known = self._known.get(key)
         if known is not None and known[0] > time.monotonic():
@@ -98,16 +98,16 @@ async def open_pool(application: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=open_pool)
 
 
-async def caller(x_api_key: Annotated[str | None, Header()] = None) -> int:
+async def authenticate(x_api_key: Annotated[str | None, Header()] = None) -> int:
     """Return the calling account; 401 without a live key."""
-    account = await app.state.keys.account(x_api_key) if x_api_key else None
+    account = await app.state.keys.find_account(x_api_key) if x_api_key else None
     if account is None:
         raise HTTPException(401)
     return int(account)
 
 
 @app.get("/v1/tracks/isrc/{isrc}")  # type: ignore[untyped-decorator,unused-ignore]
-async def track(isrc: str, account: Annotated[int, Depends(caller)]) -> Response:
+async def get_track(isrc: str, account: Annotated[int, Depends(authenticate)]) -> Response:
     """Return the track with the code."""
     code = isrc.replace("-", "").upper()
     body: str | None = await app.state.pool.fetchval(_TRACK, code)

@@ -25,7 +25,7 @@ import polars as pl
 
 from benchmarks.linkage_nights import run_nights
 from benchmarks.linkage_runs import STAGES, read_member
-from benchmarks.linkage_worlds import list_parts, read_truth, stage_world
+from benchmarks.linkage_worlds import list_parquet_files, read_truth, stage_world
 from benchmarks.measurement import Run, measure
 from benchmarks.thresholds import find_best_weight
 from pipeline.linkage.evaluation import evaluate
@@ -67,7 +67,7 @@ def compare_with_splink(paths: BuildPaths, folder: Path, runs: int) -> None:
     root, keys, truth = str(paths.root), str(folder / "keys"), read_truth(paths)
     normalised = measure("benchmarks.linkage_runs:write_keys_of_world", root, keys)
     versions = measure("benchmarks.splink_peer:explore", keys, str(folder), python=str(SPLINK_PYTHON)).answer
-    records = pl.read_parquet(list_parts(Path(keys)), columns=["record", "platform", "external_id"])
+    records = pl.read_parquet(list_parquet_files(Path(keys)), columns=["record", "platform", "external_id"])
     weight, _ = find_best_weight(
         pl.read_parquet(folder / "pairs.parquet"),
         records.join(truth, on=["platform", "external_id"], how="left", maintain_order="left")["true_recording_id"],

@@ -13,7 +13,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, read_table, scan_table
+from catalog_store.tables.files import count_rows, list_parts, read_table, scan_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
@@ -51,11 +51,11 @@ def stage_world(work: Path, recordings: int, seed: int, dumps: Path | None = Non
 
 def read_truth(paths: BuildPaths) -> pl.DataFrame:
     """Return platform, external_id, true_recording_id."""
-    found = pl.read_parquet(list_parts(paths.root.parent / "truth" / "recording"))
+    found = pl.read_parquet(list_parquet_files(paths.root.parent / "truth" / "recording"))
     return found.select("platform", "external_id", "true_recording_id")
 
 
-def list_parts(folder: Path) -> list[Path]:
+def list_parquet_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder."""
     return sorted(folder.glob("part-*.parquet"))
 
@@ -73,12 +73,12 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     """
     artists = read_whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
-    none = TABLES["source_artist"].empty()
+    none = TABLES["source_artist"].build_empty()
     found = [collect_names(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
-    names = build_name_table(pl.concat([*found, collect_names(TABLES["source_recording"].empty(), artists)]).unique())
+    names = build_name_table(pl.concat([*found, collect_names(TABLES["source_recording"].build_empty(), artists)]).unique())
     rows, buckets = 0, 1 + sum(map(count_rows, staged)) // ROWS_PER_BUCKET
     out.mkdir(parents=True, exist_ok=True)
-    for number, part in enumerate(part for folder in staged for part in parts(folder)):
+    for number, part in enumerate(part for folder in staged for part in list_parts(folder)):
         normal = normalise(pl.read_parquet(part), names, artists)
         # Our own run starts from the same keys, so that both sides skip the same work.
         by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)

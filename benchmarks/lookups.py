@@ -298,7 +298,7 @@ def main() -> None:
                 ask_peer("DuckDB", peer, asked, DUCKDB_ASKED, ours)
         if "postgres" in chosen.peers:
             server = stack.enter_context(postgres.run_server(work / "postgres", shared_buffers="6GB"))
-            with closing(PostgresPeer(server.url(), tables, work / "serving")) as peer:
+            with closing(PostgresPeer(server.build_url(), tables, work / "serving")) as peer:
                 print(f"PostgreSQL {server.version}: {peer.measure_size() / count:.0f} bytes a recording")
                 ask_peer("PostgreSQL", peer, asked, PEER_ASKED, ours)
 

@@ -129,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with postgres.run_server(Path(folder) / "data", shared_buffers="128MB") as server:
-            compare("PostgreSQL", server.url(), options, server.cpu_seconds)
+            compare("PostgreSQL", server.build_url(), options, server.measure_cpu_seconds)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A PostgreSQL server for benchmarks: Debian's own package, a data folder and a socket of its own, as an unprivileged user.
 
     with postgres.run_server(folder) as server:
-        psycopg.connect(server.url())
+        psycopg.connect(server.build_url())
 
 `python -m benchmarks.postgres FOLDER` keeps one running until it is interrupted and prints its address. The package is installed (as
 root) where it is missing. Put settings here that an expert would choose for speed. What a benchmark loads and
@@ -59,11 +59,11 @@ class Server:
     process: subprocess.Popen[bytes]
     version: str
 
-    def url(self, database: str = "postgres") -> str:
+    def build_url(self, database: str = "postgres") -> str:
         """Return the address for psycopg, asyncpg, psql and DuckDB."""
         return f"postgresql://{SUPERUSER}@/{database}?host={self.sockets}"
 
-    def cpu_seconds(self) -> float:
+    def measure_cpu_seconds(self) -> float:
         """Return the server's CPU time so far, ended sessions included."""
         # A session that ended counts for the server process, a live one by itself.
         own = [_read_times(self.process.pid, with_ended_children=True)]
@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.postgres", description=__doc__)
     parser.add_argument("folder", type=Path, help="data folder; made when it is missing")
     with run_server(parser.parse_args().folder) as server:
-        print(f"PostgreSQL {server.version}\n{server.url()}", flush=True)
+        print(f"PostgreSQL {server.version}\n{server.build_url()}", flush=True)
         try:
             server.process.wait()
         except KeyboardInterrupt:

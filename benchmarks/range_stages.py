@@ -17,7 +17,7 @@ import polars as pl
 
 from catalog_store.platforms import INPUTS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, count_rows, parts
+from catalog_store.tables.files import TableWriter, count_rows, list_parts
 from pipeline.build.genres import build_genres
 from pipeline.build.links import build_links
 from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
@@ -71,7 +71,7 @@ def shift_ids(rows: pl.DataFrame, copy: int, step: int) -> pl.DataFrame:
 
 def copy_table(source: Path, target: Path, copies: int, step: int, *, part_by_part: bool = False) -> None:
     """Write the copies of one table."""
-    found = parts(source)
+    found = list_parts(source)
     pairs = [(part, copy) for part in found for copy in range(copies)] if part_by_part else []
     with TableWriter(TABLES[source.name], target) as writer:
         for part, copy in pairs or [(part, copy) for copy in range(copies) for part in found]:
@@ -81,7 +81,7 @@ def copy_table(source: Path, target: Path, copies: int, step: int, *, part_by_pa
 def copy_catalog(source: BuildPaths, target: BuildPaths, copies: int) -> None:
     """Write the inputs of the stages so many times."""
     ids = [
-        pl.scan_parquet(parts(source.table(table))).select(pl.col(column).max()).collect().item()
+        pl.scan_parquet(list_parts(source.table(table))).select(pl.col(column).max()).collect().item()
         for table, column in (("recording", "recording_id"), ("release", "release_id"), ("artist", "artist_id"), ("label", "label_id"))
     ]
     # Whole ranges, so that a range holds as many recordings as in a catalog that was not copied.

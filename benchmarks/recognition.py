@@ -76,7 +76,7 @@ class World:
         """Return the recording ids of the held tracks: odd numbers, evenly among the generated ones, so that none is favoured."""
         return [2 * (number * self.recordings // len(self.held)) + 1 for number in range(len(self.held))]
 
-    def batches(self) -> Iterator[FingerprintBatch]:
+    def iterate_batches(self) -> Iterator[FingerprintBatch]:
         """Yield generated recordings and the held tracks."""
         yield from recognition_synthetic.read_batches(
             self.folder / "made_up", self.recordings - len(self.held), first_id=0, seed=MADE_UP_SEED, apart=2
@@ -104,17 +104,17 @@ def build(folder: str, recordings: str) -> dict[str, float]:
     shutil.rmtree(made.folder / "index", ignore_errors=True)
     reading = 0.0
 
-    def batches() -> Iterator[FingerprintBatch]:
+    def time_batches() -> Iterator[FingerprintBatch]:
         nonlocal reading
         started = time.process_time()
-        for batch in made.batches():
+        for batch in made.iterate_batches():
             # Reading generated recordings is not part of a real build, so its time is reported apart.
             reading += time.process_time() - started
             yield batch
             started = time.process_time()
 
     started = time.process_time()
-    build_index(batches(), made.folder / "index")
+    build_index(time_batches(), made.folder / "index")
     return {"cpu": time.process_time() - started, "reading": reading}
 
 
@@ -295,7 +295,7 @@ def main() -> None:
 
 def print_whole_files(made: World, clips: Sequence[Clip]) -> None:
     """Print the recall of the peer among its ten best."""
-    peer = WholeFiles(made.batches())
+    peer = WholeFiles(made.iterate_batches())
     names = {number: track.name for number, track in zip(made.held_ids, made.held, strict=True)}
     for kind in CLASSES:
         cells = []

@@ -166,7 +166,7 @@ def _ask_tantivy(work: Path, names: Path, asked: Path, forms: list[str], rows: i
 def _ask_postgres(work: Path, names: Path, asked: Path, forms: list[str], rows: int) -> Iterator[Answers]:
     is_new = not (work / "postgres").exists()
     with postgres.run_server(work / "postgres") as server:
-        url = server.url()
+        url = server.build_url()
         print(f"PostgreSQL {server.version}")
         if is_new:
             measure("benchmarks.search_runs:load_postgres", url, str(names))

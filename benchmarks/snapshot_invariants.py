@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     snapshot = read_live_snapshot(options.folder)
     recordings = snapshot.manifest.tables["recording"].rows
-    size = sum(file.bytes for file in snapshot.manifest.files())
+    size = sum(file.bytes for file in snapshot.manifest.list_files())
     print(f"snapshot {snapshot.id}: {recordings:,} recordings, {size / 1e9:.2f} GB")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall, processor = time.perf_counter(), time.process_time()

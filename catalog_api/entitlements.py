@@ -10,7 +10,7 @@ from catalog_api.problems import ApiError
 def check_plan(scope: Any, feature: str) -> None:  # noqa: ANN401 - an HTTP scope
     """Raise ApiError `plan_required` when the caller's plan does not include the feature, as the table of plans names it."""
     plan = scope["state"]["caller"].plan
-    if not plan.allows(feature):
+    if not plan.has_feature(feature):
         raise ApiError("plan_required", f"The plan {plan.name!r} does not include {feature}.")
 
 

@@ -116,11 +116,11 @@ class Recognition:
 
 
 def _find_current(catalog: Catalog, recording_id: int) -> tuple[int, bytes | None]:
-    body = catalog.track_body(recording_id)
+    body = catalog.read_track_body(recording_id)
     if body is not None:
         return recording_id, body
     survivor = catalog.resolve_id(recording_id)
-    return (recording_id, None) if survivor is None else (survivor, catalog.track_body(survivor))
+    return (recording_id, None) if survivor is None else (survivor, catalog.read_track_body(survivor))
 
 
 def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult:

@@ -16,7 +16,7 @@ import msgspec
 
 from catalog_api.server.connection_registry import parse_networks
 from catalog_store.platforms import URL_TEMPLATES
-from yaml_documents import nearest
+from yaml_documents import suggest_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -215,7 +215,8 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
     kind = _read_setting_types().get(name)
     if kind is None:
         raise SettingsError(
-            f"{place}: there is no setting {name!r}{nearest(name, _read_setting_types())}; `python -m catalog_api settings` lists them"
+            f"{place}: there is no setting {name!r}{suggest_nearest(name, _read_setting_types())}; "
+            "`python -m catalog_api settings` lists them"
         )
     try:
         # The environment holds texts only; `to_environment` writes this one as JSON.

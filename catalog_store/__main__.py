@@ -64,7 +64,7 @@ def _stop(number: int, _frame: FrameType | None) -> NoReturn:
 
 def _parse_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
 

@@ -88,7 +88,7 @@ class UnknownGenreError(CatalogError):
 
 
 class UnknownBuildError(CatalogError):
-    """Changes were asked for since a build that this catalog does not descend from, or not any more: take everything anew."""
+    """Changes were asked for since a build that this catalog does not descend from, or no longer descends from: read everything again."""
 
     code = "unknown_build"
 

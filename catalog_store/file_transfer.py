@@ -47,7 +47,7 @@ class OfferedFile:
     size: int | None
     """Size in bytes; None when nobody announced it."""
     is_continued: bool = False
-    """Whether an earlier part may be of the same file. Otherwise a transfer begins anew."""
+    """Whether an earlier part may be of the same file. Otherwise a transfer begins again."""
     is_proven: bool = False
     """Whether a checksum proves the whole file afterwards."""
     validator: str | None = None
@@ -128,7 +128,7 @@ async def _stream(file_system: Any, file: OfferedFile, start: int, local: Binary
     async with request as answer:
         if answer.status in _NOT_FOUND:
             raise FileNotFoundError(file.path)
-        # The file has become shorter, so what lies here is of an older one. The next attempt begins anew.
+        # The file has become shorter, so what lies here is of an older one. The next attempt begins again.
         if answer.status == _RANGE_REFUSED:
             local.truncate(0)
             raise TransferError(f"{file.name}: the server has no bytes from {start:,} on; the next attempt starts from the beginning")

@@ -30,5 +30,5 @@ def explain_unreadable(found: object, readable: Collection[int]) -> str:
     """Return the end of a sentence that names the found version, the readable ones and the remedy."""
     listed = " and ".join(map(str, sorted(readable)))
     is_newer = isinstance(found, int) and found > max(readable)
-    remedy = "update this program, or roll back to an older snapshot" if is_newer else "build the catalog anew"
+    remedy = "update this program, or roll back to an older snapshot" if is_newer else "rebuild the catalog"
     return f"{found}, this program reads {listed}: {remedy}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,6 +101,6 @@ class IdSet:
 
 def read_batches(table: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns of a table, block by block; "releases.list.element.release_id" names a field in a list."""
-    for part in parts(table):
+    for part in list_parts(table):
         with pq.ParquetFile(part) as file:
             yield from file.iter_batches(ROWS_PER_BATCH, columns=columns)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow.parquet as pq
 
 from catalog_store.snapshot import TABLES_FOLDER, StoredFile, StoredTable, TablePart, describe_file, hash_file, read_manifest
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class _Content(NamedTuple):
 
 def import_tables(tables: Mapping[str, Path], folder: Path, previous: Path | None, run: JobRunner) -> dict[str, StoredTable]:
     """Link or copy the parts of `tables` into the snapshot `folder`. Return the manifest entry of each table."""
-    sources = {name: parts(source) for name, source in tables.items()}
+    sources = {name: list_parts(source) for name, source in tables.items()}
     known = _read_known_contents(previous)
     every = [part for found in sources.values() for part in found]
     fresh = [part for part in every if _read_inode(part) not in known]

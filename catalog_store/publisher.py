@@ -70,7 +70,7 @@ from catalog_store.snapshot import (
 )
 from catalog_store.snapshot_invariants import require_invariants
 from catalog_store.tables import CATALOG_TABLES, TABLES
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from catalog_store.verified_files import mark_verified, read_states, remove_stale_marks
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType(
 
 def _read_next_ids(folder: Path) -> dict[str, int]:
     try:
-        return {kind: 1 + max(map(_build_largest_id_reader(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
+        return {kind: 1 + max(map(_build_largest_id_reader(kind), list_parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
     except (OSError, pa.ArrowException) as error:
         raise SnapshotInvalidError(
             f"snapshot {folder} has neither a usable {MANIFEST} nor tables that can be read ({error}), so the ids that it gave out are not "

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ def rank_by_popularity(tables: Mapping[str, Path]) -> tuple[Ids, NDArray[np.floa
 
     Popularities are equal here when they are equal as 32-bit numbers, as readers see them.
     """
-    found = parts(tables["recording"])
+    found = list_parts(tables["recording"])
     ordered, keys = sort_blocks(lambda: map(_read_popularities, found), sum(pq.read_metadata(part).num_rows for part in found))
     return ordered, keys.view(np.float32)
 

@@ -1,7 +1,7 @@
 """The reader of a published catalog: read-only by construction, a deadline on every query, any number of threads and processes.
 
   with open_catalog(root) as catalog:
-      catalog.track_body(catalog.id_for_isrc("USUM71703861"))
+      catalog.read_track_body(catalog.find_id_by_isrc("USUM71703861"))
 
 A `Catalog` stays on the snapshot it was opened on; open it again for the next one. This module only binds the questions of
 catalog_store/queries to the open files. Writing belongs in publisher.py, HTTP in catalog_api.
@@ -64,11 +64,11 @@ class Catalog:
         """The id of the snapshot."""
         return self.manifest.id
 
-    def track_body(self, recording_id: int) -> bytes | None:
+    def read_track_body(self, recording_id: int) -> bytes | None:
         """Return the encoded wire JSON of the track of exactly that id."""
         return tracks.read_track_body(self._store, recording_id)
 
-    def track_bodies(self, recording_ids: Sequence[int]) -> dict[int, bytes]:
+    def read_track_bodies(self, recording_ids: Sequence[int]) -> dict[int, bytes]:
         """Return the encoded wire JSON of many tracks; unknown ids are absent."""
         return tracks.read_track_bodies(self._store, recording_ids)
 
@@ -76,43 +76,43 @@ class Catalog:
         """Return the id under which a recording lives now, redirects followed; None when there is none."""
         return tracks.resolve_id(self._store, recording_id)
 
-    def track_by_isrc(self, isrc: str) -> tuple[int, bytes] | None:
-        """Return (id, encoded wire JSON) of the track with an ISRC in any spelling: `id_for_isrc` and `track_body` in one."""
+    def find_track_by_isrc(self, isrc: str) -> tuple[int, bytes] | None:
+        """Return (id, encoded wire JSON) of the track with an ISRC in any spelling: `find_id_by_isrc` and `read_track_body` in one."""
         return tracks.find_track_by_isrc(self._store, isrc)
 
-    def id_for_isrc(self, isrc: str) -> int | None:
+    def find_id_by_isrc(self, isrc: str) -> int | None:
         """Return the recording that carries an ISRC."""
         return tracks.find_id_by_isrc(self._store, isrc)
 
-    def isrcs(self, recording_id: int) -> list[str]:
+    def list_isrcs(self, recording_id: int) -> list[str]:
         """Return every ISRC of a recording, the representative one first."""
         return tracks.list_isrcs(self._store, recording_id)
 
-    def ids_for_isrcs(self, isrcs: Sequence[str]) -> dict[str, int]:
+    def find_ids_by_isrcs(self, isrcs: Sequence[str]) -> dict[str, int]:
         """Return the recordings that carry many ISRCs, by the spelling given."""
         return tracks.find_ids_by_isrcs(self._store, isrcs)
 
-    def ids_for_external(self, source: str, external_id: str) -> list[int]:
+    def find_ids_by_external(self, source: str, external_id: str) -> list[int]:
         """Return the recordings behind a platform's id, most popular first."""
         return tracks.find_ids_by_external(self._store, source, external_id)
 
-    def ids_for_externals(self, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
+    def find_ids_by_externals(self, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
         """Return the recordings behind many ids of one platform, by the spelling given."""
         return tracks.find_ids_by_externals(self._store, source, external_ids)
 
-    def links(self, recording_id: int) -> list[PlatformLink]:
+    def list_links(self, recording_id: int) -> list[PlatformLink]:
         """Return the platform links of a recording, in platform order."""
         return platform_links.list_links(self._store, recording_id)
 
-    def iswcs(self, recording_id: int) -> list[WorkTitle]:
+    def list_iswcs(self, recording_id: int) -> list[WorkTitle]:
         """Return the compositions that a recording performs."""
         return iswc_queries.list_iswcs(self._store, recording_id)
 
-    def work(self, code: str, limit: int, cursor: str | None = None) -> Work | None:
+    def find_work(self, code: str, limit: int, cursor: str | None = None) -> Work | None:
         """Return a composition and `limit` of its recordings, most popular first; InvalidCursorError."""
         return iswc_queries.find_work(self._store, self._cursors, code, limit, cursor)
 
-    def slim_bodies(self, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
+    def read_slim_bodies(self, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
         """Return slim tracks (contract B10) of many ids with their links; unknown ids are absent, redirects are not followed."""
         return tracks.read_slim_bodies(self._store, recording_ids)
 
@@ -130,37 +130,37 @@ class Catalog:
         """
         return browse_queries.browse(self._store, self._cursors, filters, limit=limit, cursor=cursor, randomize=randomize)
 
-    def new_releases(self, *, today: date, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage:
+    def list_new_releases(self, *, today: date, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage:
         """Return encoded entries (contract B15) of releases dated `today` (UTC) or before, newest first, then artist popularity, then id.
 
         InvalidQueryError for a limit outside 1..100, InvalidCursorError. `today` is not bound into the cursor.
         """
         return release_queries.list_new_releases(self._store, self._cursors, today=today, limit=limit, cursor=cursor)
 
-    def artist(self, artist_id: int) -> Artist | None:
+    def find_artist(self, artist_id: int) -> Artist | None:
         """Return the artist, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_artist(self._store, artist_id)
 
-    def artist_releases(self, artist_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
-        """Return encoded entries (as new_releases) of an artist's releases, newest first, undated last; None for an unknown artist.
+    def list_artist_releases(self, artist_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
+        """Return encoded entries (as list_new_releases) of an artist's releases, newest first, undated last; None for an unknown artist.
 
-        Merged ids as in `artist`. InvalidQueryError for a limit outside 1..100, InvalidCursorError.
+        Merged ids as in `find_artist`. InvalidQueryError for a limit outside 1..100, InvalidCursorError.
         """
         return release_queries.list_releases(self._store, self._cursors, "artist", artist_id, limit=limit, cursor=cursor)
 
-    def label(self, label_id: int) -> Label | None:
+    def find_label(self, label_id: int) -> Label | None:
         """Return the label, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_label(self._store, label_id)
 
-    def label_releases(self, label_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
-        """Return the releases of a label as `artist_releases` does."""
+    def list_label_releases(self, label_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
+        """Return the releases of a label as `list_artist_releases` does."""
         return release_queries.list_releases(self._store, self._cursors, "label", label_id, limit=limit, cursor=cursor)
 
-    def release(self, release_id: int) -> ReleaseBody | None:
+    def find_release(self, release_id: int) -> ReleaseBody | None:
         """Return the encoded release with all its tracks, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_release(self._store, release_id)
 
-    def changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
+    def list_changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
         """Return the changes of ids after the build `since` (a snapshot id) up to this one.
 
         UnknownBuildError when this catalog does not descend from that build or no longer has its history. InvalidQueryError for a limit
@@ -168,7 +168,7 @@ class Catalog:
         """
         return id_changes.list_changes(self._store, self._cursors, since, limit=limit, cursor=cursor)
 
-    def genres(self) -> list[Genre]:
+    def read_genres(self) -> list[Genre]:
         """Return the canonical genre tree."""
         return genre_tree.read_genres(self._store)
 
@@ -179,15 +179,15 @@ class Catalog:
             raise CatalogClosedError("the catalog was closed: open it again")
         return track_search.search(index, self._cursors, track_search.Request(artist, title, limit, cursor), deadline=self._deadline)
 
-    def evidence(self, recording_id: int) -> Evidence | None:
+    def collect_evidence(self, recording_id: int) -> Evidence | None:
         """Return why source records became the recording of exactly that id, and which record gave each field.
 
         For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it. TablesAbsentError on a serving node.
         """
         return evidence_queries.collect_evidence(self._find_tables(), recording_id)
 
-    def genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
-        """Return why the recording of exactly that id has its genres, most trusted first. Like `evidence`, it reads Parquet."""
+    def read_genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
+        """Return why the recording of exactly that id has its genres, most trusted first. Like `collect_evidence`, it reads Parquet."""
         return genre_evidence_queries.read_genre_evidence(self._find_tables(), recording_id)
 
     def _find_tables(self) -> Path:

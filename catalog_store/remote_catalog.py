@@ -157,11 +157,11 @@ def _require_bare_address(source: str) -> None:
 def _require_plain_names(manifest: Manifest, place: str) -> None:
     """Raise TransferError when an id, a path or a checksum could lead out of the folder that is pulled into."""
     if not ID_SHAPE.fullmatch(manifest.id):
-        raise TransferError(f"{place}: {manifest.id!r} is no id of a snapshot")
-    for file in manifest.files():
+        raise TransferError(f"{place}: {manifest.id!r} is not the id of a snapshot")
+    for file in manifest.list_files():
         is_plain = all(_PATH_PART.fullmatch(part) for part in file.path.split("/")) and file.path != MANIFEST
         if not is_plain or not _HASH.fullmatch(file.sha256) or file.bytes < 0:
-            raise TransferError(f"{place}: {file.path!r} with SHA-256 {file.sha256!r} is no file of a snapshot")
+            raise TransferError(f"{place}: {file.path!r} with SHA-256 {file.sha256!r} is not a file of a snapshot")
 
 
 def _is_lasting(error: Exception) -> bool:

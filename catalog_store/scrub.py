@@ -114,7 +114,7 @@ class Scrubber:
             self._note(folder, MANIFEST, str(error))
             return []
         self._note(folder, MANIFEST, None)
-        return list(manifest.files(find_role(folder, manifest)))
+        return list(manifest.list_files(find_role(folder, manifest)))
 
     def _pause(self, folder: Path) -> None:
         """Wait for the next round, for another snapshot, and for damaged files to change."""

@@ -129,7 +129,7 @@ def _check_keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:
     found = _build_id_set(ids)
     entries = sum(rows[name] for name in keyed)
     lengths = [_check_equal(len(array), entries, f"{name} of keys") for name, array in (("tags", tags), ("ids", ids))]
-    # A recording has many keys, so repeats are no fault.
+    # A recording has many keys, so repeats are not faults.
     found.repeated = 0
     return _combine_faults(
         *lengths, _check_equal(int(starts[-1]), entries, "end of the last bucket"), _compare_ids(expected, found, "recording")

@@ -135,7 +135,7 @@ class Manifest(msgspec.Struct, frozen=True):
         """Encode the manifest as indented JSON with a final newline."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
-    def files(self, role: Role = "all") -> Iterator[StoredFile | TablePart]:
+    def list_files(self, role: Role = "all") -> Iterator[StoredFile | TablePart]:
         """Yield every file of the snapshot that a machine of `role` holds, except the manifest."""
         members = {member for named, listed in ROLES.items() if role in {named, "all"} for member in listed}
         if "tables" in members:
@@ -210,7 +210,7 @@ def _is_sealed(manifest: Manifest, values: Mapping[str, object]) -> bool:
 
 def find_role(folder: Path, manifest: Manifest) -> Role:
     """Return the role whose files the snapshot in `folder` holds: `all`, unless every file of another role is missing."""
-    held = [role for role in ROLES if any((folder / file.path).is_file() for file in manifest.files(role))]  # type: ignore[arg-type]
+    held = [role for role in ROLES if any((folder / file.path).is_file() for file in manifest.list_files(role))]  # type: ignore[arg-type]
     return held[0] if len(held) == 1 else "all"  # type: ignore[return-value]
 
 
@@ -231,9 +231,9 @@ def verify(
     manifest = read_manifest(folder)
     read = select_files(manifest, contents, unread_folder) - set(known)
     faults: list[str] = []
-    total = sum(file.bytes for file in manifest.files(role) if file.path in read)
+    total = sum(file.bytes for file in manifest.list_files(role) if file.path in read)
     done, reported = 0, -REPORTED_BYTES
-    for file in manifest.files(role):
+    for file in manifest.list_files(role):
         is_read = file.path in read
         if is_read and done - reported >= REPORTED_BYTES:
             report(f"verifying snapshot {manifest.id}: {done / _GB:.1f} of {total / _GB:.1f} GB read")
@@ -251,7 +251,7 @@ def select_files(manifest: Manifest, contents: bool | str, unread_folder: str = 
     below = contents + "/" if isinstance(contents, str) else ""
     # Paths in a manifest are relative, so none begins with a slash.
     unread = unread_folder + "/" if unread_folder else "/"
-    return {file.path for file in manifest.files() if contents and file.path.startswith(below) and not file.path.startswith(unread)}
+    return {file.path for file in manifest.list_files() if contents and file.path.startswith(below) and not file.path.startswith(unread)}
 
 
 def _find_fault(folder: Path, file: StoredFile | TablePart, *, contents: bool) -> str | None:

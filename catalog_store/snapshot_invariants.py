@@ -81,7 +81,7 @@ def require_invariants(folder: Path, manifest: Manifest, role: Role = "all") -> 
     if broken:
         raise SnapshotInconsistentError(
             f"snapshot {manifest.id} contradicts itself; {'; '.join(map(str, broken))}. "
-            "Look at these rows in the tables; build anew with --relink, and if it fails again report it with the tables"
+            "Look at these rows in the tables; rebuild with --relink, and if it fails again report it with the tables"
         )
 
 
@@ -164,7 +164,7 @@ def _check_references(checks: _Checks, tables: dict[str, Path], manifest: Manife
 
 
 def _find_unlisted_files(folder: Path, manifest: Manifest, role: Role) -> Faults:
-    listed = {file.path for file in manifest.files(role)} | {MANIFEST}
+    listed = {file.path for file in manifest.list_files(role)} | {MANIFEST}
     # The manifest does not list itself.
     there = {path.relative_to(folder).as_posix() for path in list_tree(folder) if path.is_file()} | {MANIFEST}
     wrong = sorted(listed ^ there)
@@ -249,7 +249,7 @@ def _read_nested(table: Path, column: str, field: str) -> Iterator[pl.Series]:
 
 def _read_values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int64]]:
     # A KeyError names a column that the spec does not have.
-    TABLES[name].column(column)
+    TABLES[name].get_column(column)
     for batch in read_batches(table, [column]):
         yield _convert_to_integers(pl.Series(batch.column(0)))
 

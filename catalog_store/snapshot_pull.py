@@ -157,7 +157,7 @@ class _Incoming:
     def gather(self) -> None:
         """Bring every file of the role that the folder lacks into `pulling`: by a link where a snapshot holds it, else from the source."""
         fetched: dict[str, StoredFile | TablePart] = {}
-        for file in self.manifest.files(self._role):
+        for file in self.manifest.list_files(self._role):
             is_placed = self._is_there and self._is_whole(file, self.folder / file.path)
             self._missing += [] if is_placed else [file]
             # Files of equal contents are fetched once.
@@ -232,7 +232,7 @@ class _Incoming:
         found: dict[str, list[_Copy]] = {}
         for snapshot in list_snapshots(self._root):
             verified = set() if self._reads_all else find_verified(snapshot.folder)
-            for file in snapshot.manifest.files():
+            for file in snapshot.manifest.list_files():
                 found.setdefault(file.sha256, []).append(_Copy(snapshot.folder / file.path, file.path in verified))
         return found
 
@@ -307,7 +307,7 @@ def _remove(pulling: Path, report: Callable[[str], None]) -> None:
 
 
 def _prune(root: Path, keep: int, report: Callable[[str], None]) -> list[str]:
-    # A snapshot that is live is worth more than room, so a failure is no error.
+    # A snapshot that is live is worth more than room, so a failure is not an error.
     try:
         return prune(root, keep, report=report)
     except (OSError, CatalogError) as error:

@@ -91,7 +91,7 @@ def find_verified(folder: Path) -> set[str]:
 
 def read_states(folder: Path, role: Role) -> dict[str, FileState]:
     """Return the states of a snapshot's files, for `mark_verified`. Take them before the files are read: a later change then shows."""
-    return {file.path: _read_state(folder / file.path) for file in read_manifest(folder).files(role)}
+    return {file.path: _read_state(folder / file.path) for file in read_manifest(folder).list_files(role)}
 
 
 def mark_verified(folder: Path, states: Mapping[str, FileState]) -> None:

@@ -78,7 +78,7 @@ def _explain(classifier: Classifier, platform: str, string: str, parent: str) ->
     for tag in answer.tags:
         print(f"-> {tag.node.main_name}" + (f" > {tag.node.name}" if tag.node.level else "") + f"  (rule {tag.rule_id})")
     if not answer.tags:
-        print("-> nothing: " + ("known to be no genre" if answer.is_known else "no rule knows it"))
+        print("-> nothing: " + ("known not to be a genre" if answer.is_known else "no rule knows it"))
     return 0
 
 

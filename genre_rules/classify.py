@@ -340,7 +340,7 @@ class Classifier:
         return ""
 
     def _split_compound(self, word: str) -> list[str]:
-        """Return the known words of a compound, its head last: `finnishmetal`; none when it is no such compound."""
+        """Return the known words of a compound, its head last: `finnishmetal`; none when the word is not such a compound."""
         for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
             head = self.book.spaced.get(word[cut:])
             before = self._split_prefix(word[:cut]) if head else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from yaml_documents import DocumentError, Node, nearest
+from yaml_documents import DocumentError, Node, suggest_nearest
 from yaml_documents import read_document as read_yaml
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_mapping(value: Any, place: str, field: str, known: Collection[str] | No
     entries = {key: below for key, below in value.items() if key != LINE}
     unknown = [key for key in entries if known and key not in known]
     if known and unknown:
-        raise RuleError(f"{place}: unknown fields {unknown} in {field}{nearest(unknown[0], known)}; known are {sorted(known)}")
+        raise RuleError(f"{place}: unknown fields {unknown} in {field}{suggest_nearest(unknown[0], known)}; known are {sorted(known)}")
     return entries
 
 

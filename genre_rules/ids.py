@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from genre_rules.documents import RuleError
-from genre_rules.normal_form import plain
+from genre_rules.normal_form import simplify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,8 +49,8 @@ def find_changed(book: RuleBook, locked: dict[str, str]) -> list[str]:
     for name, meaning in list_meanings(book).items():
         # A new id has no committed meaning, so it cannot have changed.
         before = locked.get(name, meaning)
-        # A node may change its spelling: `plain` ignores case, marks and punctuation.
-        if plain(before) != plain(meaning):
+        # A node may change its spelling: `simplify` ignores case, marks and punctuation.
+        if simplify(before) != simplify(meaning):
             lines.append(
                 f"{name} meant {before!r}, now {meaning!r}: ids never change meaning; give the new one a new id and keep or delete the old"
             )

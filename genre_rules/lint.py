@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from genre_rules.classify import NOTHING_ABOVE, Classifier
 from genre_rules.compile import Above, compile_book
 from genre_rules.load import PLATFORMS, WHOLE_STRING
-from genre_rules.normal_form import plain
+from genre_rules.normal_form import simplify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ def _find_unreachable(rule: Rule, book: CompiledBook, classifier: Classifier) ->
 def _is_firing(rule: Rule, text: str, platform: str, parent: str, classifier: Classifier) -> bool:
     """Return whether the rule fires on the string alone or, if it is a phrase, beside a word that only describes."""
     if rule.kind == "split_guard":
-        above = Above(plain(parent)) if parent else NOTHING_ABOVE
+        above = Above(simplify(parent)) if parent else NOTHING_ABOVE
         return any(r.id == rule.id and r.find_scope(platform, above) >= 0 for r in classifier.find_named(text))
     probes = [text] if rule.kind in WHOLE_STRING or rule.residual == "none" else [text, *(probe.format(text) for probe in _PROBES)]
     return any(rule.id in classifier.classify(platform, string, parent).fired for string in probes)
@@ -159,7 +159,7 @@ def _find_orphans(book: RuleBook, compiled: CompiledBook, classifier: Classifier
         reached = any(node.id in {tag.node.id for tag in classifier.classify(platform, node.name).tags} for platform in PLATFORMS)
         if not reached:
             yield Finding("orphan", f"taxonomy.yaml:{node.line}", f"{node.name!r} is not the meaning of its own name on any platform")
-    mains = {plain(node.name).replace(" ", "_") for node in compiled.taxonomy.nodes if node.level == 0}
+    mains = {simplify(node.name).replace(" ", "_") for node in compiled.taxonomy.nodes if node.level == 0}
     for file in sorted({rule.file for rule in book.rules if rule.file}):
         if file.removesuffix(".yaml") not in mains:
             yield Finding(

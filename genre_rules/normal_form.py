@@ -24,7 +24,7 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
 """Scripts that join words without spaces: Thai, Hangul (as its single letters), kana, Chinese characters."""
 
 
-def plain(text: str) -> str:
+def simplify(text: str) -> str:
     """Return lower-case words with single spaces: letters without marks, `&` as `and`, no punctuation. May be empty."""
     bare = text.casefold()
     if not bare.isascii():
@@ -41,7 +41,7 @@ class Spellings:
 
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
         """Compile `groups`: the form kept -> the forms that become it."""
-        self.variants = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
+        self.variants = {simplify(variant): simplify(kept) for kept, variants in groups.items() for variant in variants}
         # A pattern takes the first alternative that matches, so longer spellings come before those they contain.
         longest = sorted(self.variants, key=lambda form: (-len(form), form))
         spaced = [form for form in longest if not _UNSPACED.search(form)]
@@ -54,7 +54,7 @@ class Spellings:
         """Return the normal form of `text`. It is cached, because the engine asks for the same text several times."""
         form = self._known.get(text)
         if form is None:
-            words = plain(text)
+            words = simplify(text)
             # Such words stand inside others (`アニメソング`), so each becomes a word of its own.
             if self._unspaced and not words.isascii():
                 words = " ".join(self._unspaced.sub(lambda match: f" {self.variants[match.group()]} ", words).split())

@@ -33,11 +33,11 @@ class AllowList:
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[IPv4Network | IPv6Network, int | None], ...] = ()
 
-    def allows_name(self, host: str, port: int) -> bool:
+    def is_name_allowed(self, host: str, port: int) -> bool:
         """Return whether this name is allowed with this port, wherever it resolves to."""
         return (host, port) in self.names or (host, ANY_PORT) in self.names
 
-    def allows(self, address: IpAddress, port: int) -> bool:
+    def is_address_allowed(self, address: IpAddress, port: int) -> bool:
         """Return whether this address is allowed with this port."""
         return any(address in network and allowed in (port, ANY_PORT) for network, allowed in self.networks)
 

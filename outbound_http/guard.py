@@ -65,7 +65,7 @@ class Outbound:
         on a machine that the operator does not allow while `https_only`. UnreachableError: the name does not resolve now.
         """
         target = parse_target(url)
-        is_trusted = self._allowed.allows_name(target.host, target.port)
+        is_trusted = self._allowed.is_name_allowed(target.host, target.port)
         try:
             addresses = self._resolve(target)
         except UnreachableError:
@@ -124,7 +124,7 @@ class Outbound:
 
     def _check_address(self, target: Target, text: str, *, https_only: bool) -> None:
         address = ip_address(text)
-        if self._allowed.allows(address, target.port):
+        if self._allowed.is_address_allowed(address, target.port):
             return
         # The message leaves the address out: it would map our network, name by name.
         if kind := find_non_public_kind(address):

@@ -326,7 +326,7 @@ def _build_parser() -> argparse.ArgumentParser:
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
     where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
     command.add_argument(
-        "--relink", action="store_true", help="link every record anew, not only those that changed since the live snapshot"
+        "--relink", action="store_true", help="link every record again, not only those that changed since the live snapshot"
     )
     command.set_defaults(run=build)
 

@@ -137,7 +137,7 @@ def _save_catalog(paths: BuildPaths, target: Path, folder: Path, report: Callabl
 
 
 def _remove_older(dest: Path, folder: Path, report: Callable[[str], None]) -> None:
-    # The new backup is whole by now, so a failure is no error: the next backup tries again.
+    # The new backup is whole by now, so a failure is not an error: the next backup tries again.
     try:
         for other in list_folder(dest, f"{_FILES}*"):
             if other != folder:
@@ -160,7 +160,7 @@ def read_backup(source: Path) -> Backup:
     try:
         backup = msgspec.json.decode(file.read_bytes(), type=Backup)
     except FileNotFoundError:
-        raise BackupError(f"{source} is no backup: it has no {BACKUP_FILE}") from None
+        raise BackupError(f"{source} is not a backup: it has no {BACKUP_FILE}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{file} is damaged: {error}: take another backup") from error
     if (backup.format, backup.format_version) != (FORMAT, FORMAT_VERSION):

@@ -132,11 +132,11 @@ class BuildPaths:
 
     @property
     def relink(self) -> Path:
-        """File that makes the next build link everything anew. It need not exist."""
+        """File that makes the next build link all records again. It need not exist."""
         return self.root / "work" / "relink"
 
     def ask_for_relink(self) -> None:
-        """Make the next successful build link everything anew."""
+        """Make the next successful build link everything again."""
         self.relink.parent.mkdir(parents=True, exist_ok=True)
         self.relink.touch()
 

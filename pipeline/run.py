@@ -36,10 +36,10 @@ class BuildFailedError(Exception):
 def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot, and return facts about it. BuildFailedError when a step fails.
 
-    With `relink` the build links every record anew. If it fails, the next build does so.
+    With `relink` the build links every record again. If it fails, the next build does so.
     """
     with _claim_run("build", settings, NIGHTLY) as run_id:
-        # The wish is a file, so that the next build links everything anew if this one fails.
+        # The wish is a file, so that the next build links everything again if this one fails.
         if relink:
             BuildPaths(settings.root).ask_for_relink()
         stages = _materialise(settings, run_id)

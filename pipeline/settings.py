@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from catalog_store.memory_budget import LEAST_PROCESS_BYTES, measure_ram
-from yaml_documents import nearest
+from yaml_documents import suggest_nearest
 
 PREFIX = "CATALOG_"
 SERVER_PREFIX = "CATALOG_API_"
@@ -117,7 +117,7 @@ class Settings:
                 name, kind = kinds[variable]
                 values |= {name: _read(variable, text, kind)} if text else {}
             # A misspelled limit would silently leave the default in force. A name that resembles no setting may belong to another program.
-            elif variable.startswith(PREFIX) and not variable.startswith(SERVER_PREFIX) and (meant := nearest(variable, kinds)):
+            elif variable.startswith(PREFIX) and not variable.startswith(SERVER_PREFIX) and (meant := suggest_nearest(variable, kinds)):
                 raise ValueError(f"{variable}={text!r}: there is no such setting{meant}")
         return cls(**values)  # type: ignore[arg-type]
 

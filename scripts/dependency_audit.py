@@ -102,7 +102,7 @@ def pin_advisories(checkout: Path, packages: set[str]) -> dict[str, Any]:
     for path in paths:
         if canonicalize_name(path.split("/")[1]) in packages:
             try:
-                written = parse_document(_run_git(checkout, "show", f"HEAD:{path}"), path).plain()
+                written = parse_document(_run_git(checkout, "show", f"HEAD:{path}"), path).read_plain()
             except DocumentError as error:
                 print(f"this advisory is left out: {error}", file=sys.stderr)
                 continue

@@ -21,10 +21,10 @@ import polars as pl
 
 from catalog_store.platforms import SOURCES
 from catalog_store.record_keys import place_numbers
-from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.content_hash import compute_content_hash
 from catalog_store.record_keys.new_records import NewRecords
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, parts, read_table, write_table
+from catalog_store.tables.files import TableWriter, list_parts, read_table, write_table
 from simulator.randomness import hash_keys
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 SHARE = 0.003
 """Rows that a night changes."""
 DRAWN = {"retitled": 0.22, "recoded": 0.16, "retimed": 0.15, "removed": 0.12, "added": 0.15}
-"""Kinds that are drawn anew every night; each as a share of the rows changed."""
+"""Kinds that are drawn again every night; each as a share of the rows changed."""
 TWIN_TURNS = 0.04
 """Share of kinds that take turns: a row is `twinned` one night, `joined` with its twin the next, `parted` from it or removed the third."""
 CREDIT_TURNS = 0.02
@@ -81,7 +81,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     new_names = _rename_artists(before / "source_artist", after / "source_artist", night, share)
     changes, new_records = [], NewRecords(before)
     with TableWriter(TABLES["source_recording"], after / "source_recording") as writer:
-        for part in parts(before / "source_recording"):
+        for part in list_parts(before / "source_recording"):
             rows = pl.read_parquet(part)
             kept, changed = _apply_changes(rows, new_names, night, share)
             written = pl.concat([kept, changed.select(rows.columns)])
@@ -130,7 +130,7 @@ def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, sh
         made += [{**new, "change": None if new == row else kind} for new in _CHANGES[kind](change)]
     kept = rows.filter(_build_mask(~touched | np.isin(kinds, BESIDE)))
     changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
-    return kept, changed.with_columns(content_hash=content_hash())
+    return kept, changed.with_columns(content_hash=compute_content_hash())
 
 
 def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:

@@ -44,7 +44,7 @@ class OpenCatalog:
     def find_track(self, recording_id: int) -> PlayedTrack | None:
         """Return the recording's names; None when the catalog has no such recording."""
         current = self._catalog.resolve_id(recording_id)
-        body = None if current is None else self._catalog.track_body(current)
+        body = None if current is None else self._catalog.read_track_body(current)
         return None if body is None else _read_track(json.loads(body))
 
 

@@ -62,7 +62,7 @@ class Play:
         return self.anchor_ms + round(seconds * 1000)
 
     def is_same(self, recording_id: int, anchor_ms: int) -> bool:
-        """Return whether a detection with that anchor belongs to this play: nobody plays a recording anew while it still plays.
+        """Return whether a detection with that anchor belongs to this play: nobody plays a recording again while it still plays.
 
         A later anchor comes from an edited or looped version, or from a player that paused while the source was away. An anchor shortly
         before the end of what was heard is a repeat that was faded in.

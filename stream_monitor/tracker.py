@@ -3,7 +3,7 @@
 The tracker follows a track by the track's own fingerprint. Only when nothing known plays does it ask the matcher about the last seconds. A
 recording counts as played after one match that leaves no doubt, or after a match that the following seconds confirm; silence, talk and
 advertisements give neither. One play is one row through talk, drop-outs, new connections and other workers, because its implied start (the
-anchor) stays where it is. The same recording begun anew is another row.
+anchor) stays where it is. The same recording begun again is another row.
 
 What must not live here: sound and connections (listener.py), comparison of fingerprints (references.py), tables (account_store/streams).
 """

@@ -1,13 +1,13 @@
 """The reader of YAML files that people write. Nodes know their place; this project reads YAML in no other way.
 
   document = read_document(path)                     # DocumentError: no such file, no UTF-8, no YAML, too large, too deep, keys twice
-  fields = document.fields(("location", "dated"))    # DocumentError: no mapping, an unknown key (with the nearest known one)
-  is_dated = fields["dated"].flag()                  # DocumentError: anything but true and false
+  fields = document.read_fields(("location", "dated"))    # DocumentError: no mapping, an unknown key (with the nearest known one)
+  is_dated = fields["dated"].read_flag()                  # DocumentError: anything but true and false
 
-Values are converted only on demand: `on`, `no`, `1990`, `2026-03-01` are text until `flag()`, `whole_number()` ... read them. Anchors,
-aliases, tags and several documents in a file are refused: nobody needs them here, and they turn a small file into a large document. Every
-error names file, line and key, the value, and the allowed values. The text is read event by event, so nesting cannot exhaust the stack. The
-meaning of a file does not belong here.
+Values are converted only on demand: `on`, `no`, `1990`, `2026-03-01` are text until `read_flag()`, `read_whole_number()` ... convert them.
+The reader refuses anchors, aliases, tags and several documents in a file: nobody needs them here, and they turn a small file into a large
+document. Every error names file, line and key, the value, and the allowed values. The text is read event by event, so nesting cannot
+exhaust the stack. The meaning of a file does not belong here.
 """
 
 from __future__ import annotations
@@ -66,76 +66,76 @@ class Node:
         """Return whether the value is empty, `~` or `null`."""
         return self.text in ("", "~", "null") and not self.is_quoted
 
-    def shown(self) -> str:
-        """Return the value for a message, shortened."""
+    def describe(self) -> str:
+        """Return the value for a message, in at most 60 characters."""
         if self.is_empty:
             return "empty"
-        text = repr(self.text if self.text is not None else self.plain())
+        text = repr(self.text if self.text is not None else self.read_plain())
         return text if len(text) <= _SHOWN else text[: _SHOWN - 4] + " ..."
 
-    def mapping(self) -> dict[str, Node]:
+    def read_mapping(self) -> dict[str, Node]:
         """Return the entries of a mapping with any keys."""
         if self.entries is None:
-            self.refuse(f"expected a mapping, one `name: value` a line, got {self.shown()}")
+            self.refuse(f"expected a mapping, one `name: value` a line, got {self.describe()}")
         return self.entries
 
-    def fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
+    def read_fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
         """Return the entries of a mapping that may only have `known` keys and must have the `required` ones."""
-        entries = self.mapping()
+        entries = self.read_mapping()
         for key, value in entries.items():
             if key not in known:
-                value.refuse(f"unknown key {key!r}{nearest(key, known)}; known are {', '.join(known)}")
+                value.refuse(f"unknown key {key!r}{suggest_nearest(key, known)}; known are {', '.join(known)}")
         if missing := [key for key in required if key not in entries]:
             self.refuse(f"needs {' and '.join(f'`{key}:`' for key in missing)}")
         return entries
 
-    def list(self) -> list[Node]:
+    def read_list(self) -> list[Node]:
         """Return the items of a list."""
         if self.items is None:
-            self.refuse(f"expected a list, got {self.shown()}")
+            self.refuse(f"expected a list, got {self.describe()}")
         return self.items
 
-    def string(self) -> str:
+    def read_text(self) -> str:
         """Return text as written."""
         if self.text is None or self.is_empty:
-            self.refuse(f"expected text, got {self.shown()}")
+            self.refuse(f"expected text, got {self.describe()}")
         if "\0" in self.text:  # no path, address or name may hold one, and whoever uses it would not name this place
-            self.refuse(f"expected text without zero bytes, got {self.shown()}")
+            self.refuse(f"expected text without zero bytes, got {self.describe()}")
         return self.text
 
-    def flag(self) -> bool:
+    def read_flag(self) -> bool:
         """Return `true` or `false` as a boolean."""
         if self.text not in ("true", "false") or self.is_quoted:
-            self.refuse(f"expected true or false{', without quotes' if self.is_quoted else ''}, got {self.shown()}")
+            self.refuse(f"expected true or false{', without quotes' if self.is_quoted else ''}, got {self.describe()}")
         return self.text == "true"
 
-    def whole_number(self, least: int, most: int) -> int:
+    def read_whole_number(self, least: int, most: int) -> int:
         """Return a whole number within bounds."""
-        number = self.number(least, most)
+        number = self.read_number(least, most)
         if number != int(number):
-            self.refuse(f"expected a whole number from {least} to {most}, got {self.shown()}")
+            self.refuse(f"expected a whole number from {least} to {most}, got {self.describe()}")
         return int(number)
 
-    def number(self, least: float, most: float) -> Decimal:
+    def read_number(self, least: float, most: float) -> Decimal:
         """Return a finite number within bounds."""
         try:
             number = Decimal(self.text if self.text is not None and not self.is_quoted else "")
         except InvalidOperation:
             number = Decimal("NaN")
         if not number.is_finite() or not Decimal(str(least)) <= number <= Decimal(str(most)):
-            self.refuse(f"expected a number from {least} to {most}{', without quotes' if self.is_quoted else ''}, got {self.shown()}")
+            self.refuse(f"expected a number from {least} to {most}{', without quotes' if self.is_quoted else ''}, got {self.describe()}")
         return number
 
-    def plain(self) -> Any:  # noqa: ANN401 - a document has any shape
+    def read_plain(self) -> Any:  # noqa: ANN401 - a document has any shape
         """Return the value without places: mappings, lists, flags, numbers, text; None for nothing. Dates stay text."""
         if self.entries is not None:
-            return {key: value.plain() for key, value in self.entries.items()}
+            return {key: value.read_plain() for key, value in self.entries.items()}
         if self.items is not None:
-            return [item.plain() for item in self.items]
-        return self.text if self.is_quoted or self.text is None else _plain_scalar(self.text)
+            return [item.read_plain() for item in self.items]
+        return self.text if self.is_quoted or self.text is None else _read_plain_scalar(self.text)
 
 
-def _plain_scalar(text: str) -> bool | int | float | str | None:
+def _read_plain_scalar(text: str) -> bool | int | float | str | None:
     known: dict[str, bool | None] = {"": None, "~": None, "null": None, "true": True, "false": False}
     if text in known:
         return known[text]
@@ -149,7 +149,7 @@ def _plain_scalar(text: str) -> bool | int | float | str | None:
     return int(text) if text.lstrip("+-").isdigit() else float(number)
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def suggest_nearest(name: str, known: Collection[str]) -> str:
     """Return `; did you mean 'x'?`, or nothing when no known name is near."""
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
@@ -184,7 +184,7 @@ def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = 
 def parse_document(text: str, name: str) -> Node:
     """Parse a text from the file `name` as `read_document` does."""
     try:
-        return _document(yaml.parse(text, Loader=yaml.CSafeLoader), name)
+        return _build_document(yaml.parse(text, Loader=yaml.CSafeLoader), name)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -200,7 +200,7 @@ def _has_tab(text: str, line: int) -> bool:
     return line <= len(lines) and lines[line - 1].lstrip(" ").startswith("\t")
 
 
-def _document(events: Iterator[yaml.Event], name: str) -> Node:
+def _build_document(events: Iterator[yaml.Event], name: str) -> Node:
     """Build the document from its events, without recursion."""
     root: Node | None = None
     open_nodes: list[Node] = []
@@ -208,16 +208,16 @@ def _document(events: Iterator[yaml.Event], name: str) -> Node:
     """For each open node, the key whose value comes next."""
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-            raise DocumentError(name, _place(event)[0], "", "a second document begins here: keep one in a file")
+            raise DocumentError(name, _get_place(event)[0], "", "a second document begins here: keep one in a file")
         if isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
             open_nodes.pop()
             waiting_keys.pop()
         elif isinstance(event, yaml.NodeEvent):
-            node = _node(event, name)
+            node = _build_node(event, name)
             if not open_nodes:
                 root = node
             elif _is_key(open_nodes[-1], waiting_keys[-1]):
-                waiting_keys[-1] = (_new_key(node, open_nodes[-1]), node)
+                waiting_keys[-1] = (_require_new_key(node, open_nodes[-1]), node)
                 continue
             else:
                 _attach(node, open_nodes[-1], waiting_keys[-1])
@@ -230,8 +230,8 @@ def _document(events: Iterator[yaml.Event], name: str) -> Node:
     return root or Node(name, 1, 1, text="")
 
 
-def _node(event: yaml.NodeEvent, name: str) -> Node:
-    node = Node(name, *_place(event))
+def _build_node(event: yaml.NodeEvent, name: str) -> Node:
+    node = Node(name, *_get_place(event))
     if isinstance(event, yaml.AliasEvent) or event.anchor:
         node.refuse(f"anchors and aliases (`&{event.anchor}`, `*{event.anchor}`) are not read: write the value out, or put it in quotes")
     if tag := getattr(event, "tag", None):
@@ -245,7 +245,7 @@ def _node(event: yaml.NodeEvent, name: str) -> Node:
     return node
 
 
-def _place(event: yaml.Event) -> tuple[int, int]:
+def _get_place(event: yaml.Event) -> tuple[int, int]:
     """Return line and column, from 1."""
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -255,7 +255,7 @@ def _is_key(above: Node, waiting: tuple[str, Node] | None) -> bool:
     return above.entries is not None and waiting is None
 
 
-def _new_key(node: Node, above: Node) -> str:
+def _require_new_key(node: Node, above: Node) -> str:
     entries = above.entries or {}
     if node.text is None:
         raise DocumentError(node.file, node.line, above.key, "a key is a list or a mapping; keys are words")

@@ -71,11 +71,11 @@ class LedgerDatabase(ABC):
         """Close the connection."""
 
     @abstractmethod
-    def transaction(self) -> AbstractContextManager[object]:
+    def open_transaction(self) -> AbstractContextManager[object]:
         """Enclose everything of one batch."""
 
     @abstractmethod
-    def locking_transaction(self) -> AbstractContextManager[object]:
+    def open_locking_transaction(self) -> AbstractContextManager[object]:
         """Enclose the operations that are decided under locks."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class LedgerDatabase(ABC):
         today = format_day(now)
         for operation in operations:
             operation.day = operation.day or today
-        with self.transaction():
+        with self.open_transaction():
             # Processes cache keys for a second: only the database knows that one was revoked a moment ago.
             taking = sorted({operation.key_id for operation in operations if operation.kind in _TAKING})
             # The moment has the form in which SQLite stores times, which are text there.
@@ -141,7 +141,7 @@ class LedgerDatabase(ABC):
     def _decide_under_locks(self, operations: list[Operation], unix: int) -> list[Charge | Exception]:
         decided: list[Charge | Exception] = []
         try:
-            with self.locking_transaction():
+            with self.open_locking_transaction():
                 decided = self._decide_all(operations, unix)
         except InDoubtError as doubt:
             doubt.refunds = [

@@ -62,12 +62,12 @@ class PostgresqlLedger(LedgerDatabase):
         """Close the connection."""
         self._connection.close()
 
-    def transaction(self) -> AbstractContextManager[object]:
+    def open_transaction(self) -> AbstractContextManager[object]:
         """Do nothing: plain charges and the others commit separately."""
         return nullcontext()
 
     @contextmanager
-    def locking_transaction(self) -> Iterator[None]:
+    def open_locking_transaction(self) -> Iterator[None]:
         """Run the block in a transaction of its own, which holds locks over several statements."""
         self._connection.execute("BEGIN")
         with self._rollback_on_error():

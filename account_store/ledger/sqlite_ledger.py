@@ -75,7 +75,7 @@ class SqliteLedger(LedgerDatabase):
         self._turn.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def open_transaction(self) -> Iterator[None]:
         """Run the block in one transaction that holds the write lock from its start: no read in it is stale."""
         # SQLite itself waits by sleeping and trying again, ever longer: of four processes that charged all the time one had
         # a p99 of 1.5 s. With turns all stayed within some 30 ms. The kernel drops the lock of a process that dies.
@@ -100,7 +100,7 @@ class SqliteLedger(LedgerDatabase):
         if fault is not None:
             raise FileLostError(fault)
 
-    def locking_transaction(self) -> AbstractContextManager[object]:
+    def open_locking_transaction(self) -> AbstractContextManager[object]:
         """Do nothing: the batch holds the write lock already."""
         return nullcontext()
 

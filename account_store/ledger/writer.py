@@ -1,4 +1,4 @@
-"""The writer thread of a process: it commits everything that waits in one transaction, delivers the results, and looks again.
+"""The writer thread of a process: it commits all waiting operations in one transaction, delivers the results, and repeats.
 
 There is no timer. Waiting operations are committed at once; while one transaction is on its way to the disk, the next operations queue up.
 `benchmarks/metering.py` measures this against a transaction for each charge.
@@ -244,7 +244,7 @@ def connect_ledger(url: URL) -> LedgerDatabase:
 
 
 def _deliver(batch: deque[Submission], results: Results) -> None:
-    """Call everything of the batch back, in order, and empty it."""
+    """Call the callbacks of the batch in order, and empty it."""
     begin = 0
     while batch:
         operations, on_results = batch.popleft()

@@ -84,7 +84,7 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
 
 
 def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
-    """Extend an airing. One that had ended (a long talk-over) opens again; nothing is announced twice."""
+    """Extend an airing. An airing that had ended (a long talk-over) reopens; its start is not announced twice."""
     row = _read_row(connection, airing_id)
     # A worker that took the stream over may know less than the row: what was heard never shrinks here.
     heard_ms = max(hearing.heard_ms, row.heard_ms)
@@ -124,7 +124,7 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
 
 
 def _delete_packed_day(connection: Connection, stream_id: str, started_at: datetime) -> None:
-    """Delete the packed day, so that reports read it anew: a monitor may write late, after the database was away for long."""
+    """Delete the packed day, so that reports read it again: a monitor may write late, after the database was away for long."""
     is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == format_day(started_at))
     connection.execute(airplay_day.delete().where(is_its))
 

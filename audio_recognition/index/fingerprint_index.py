@@ -58,7 +58,7 @@ class Segment:
         try:
             self.facts = facts = msgspec.json.decode((folder / SEGMENT_FILE).read_bytes(), type=SegmentFacts)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise IndexInvalidError(f"{folder / SEGMENT_FILE} cannot be read: {error}; build the index anew") from error
+            raise IndexInvalidError(f"{folder / SEGMENT_FILE} cannot be read: {error}; rebuild the index") from error
         self.ids = _map_column(folder / "ids.npy", np.dtype(np.int64), facts.recordings)
         self.seconds = _map_column(folder / "seconds.npy", np.dtype(np.uint16), facts.recordings)
         self.store = _map_column(folder / "store.npy", np.dtype(np.uint32), facts.stored)
@@ -68,7 +68,7 @@ class Segment:
         self._places = _map_column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
         # The starts are trusted without checks from here on.
         if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
-            raise IndexInvalidError(f"{folder}: the starts do not end where the arrays do; build the index anew")
+            raise IndexInvalidError(f"{folder}: the starts do not end where the arrays do; rebuild the index")
 
     def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> FoundPostings:
         """Return the postings of sampled codes, in their order.
@@ -112,9 +112,9 @@ class Index:
         try:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}; build the index anew") from error
+            raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}; rebuild the index") from error
         if content.format != FORMAT:
-            raise IndexInvalidError(f"{folder} has format {content.format}, this program reads {FORMAT}: build the index anew")
+            raise IndexInvalidError(f"{folder} has format {content.format}, this program reads {FORMAT}: rebuild the index")
         if content.format_version not in READ_VERSIONS:
             raise IndexInvalidError(f"{folder} has format {FORMAT} {explain_unreadable(content.format_version, READ_VERSIONS)}")
         return cls(tuple(Segment(folder / name) for name in content.segments))
@@ -129,9 +129,9 @@ def _map_column(path: Path, dtype: np.dtype[Any] | None, length: int) -> NDArray
     try:
         column = map_array(path)
     except (OSError, ValueError, EOFError) as error:
-        raise IndexInvalidError(f"{path} cannot be read: {error}; build the index anew") from error
+        raise IndexInvalidError(f"{path} cannot be read: {error}; rebuild the index") from error
     if column.ndim != 1 or len(column) != length:
-        raise IndexInvalidError(f"{path} holds {column.shape} values where {length} are expected; build the index anew")
+        raise IndexInvalidError(f"{path} holds {column.shape} values where {length} are expected; rebuild the index")
     if column.dtype != dtype and (dtype is not None or column.dtype not in (np.dtype(np.uint32), np.dtype(np.uint64))):
-        raise IndexInvalidError(f"{path} holds values of type {column.dtype}; build the index anew")
+        raise IndexInvalidError(f"{path} holds values of type {column.dtype}; rebuild the index")
     return column

@@ -136,7 +136,7 @@ class Upload:
         end = self.duration_seconds or math.inf
         asked: set[float] = set()
         while len(asked) < self._most_windows:
-            # The order is computed anew for each window, because decoding may have moved the end.
+            # The order is computed again for each window, because decoding may have moved the end.
             start = next((start for start in iterate_window_starts(end) if start not in asked), None)
             if start is None:
                 return

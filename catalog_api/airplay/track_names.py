@@ -95,10 +95,10 @@ def read_bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tup
     for start in range(0, len(recording_ids), _ID_BATCH_SIZE):
         some = recording_ids[start : start + _ID_BATCH_SIZE]
         # Most recordings are still in the catalog and are read in one call; only the others are looked up one by one.
-        found |= {number: (number, body) for number, body in catalog.track_bodies(some).items()}
+        found |= {number: (number, body) for number, body in catalog.read_track_bodies(some).items()}
         for number in some:
             survivor = None if number in found else catalog.resolve_id(number)
-            body = None if survivor is None else catalog.track_body(survivor)
+            body = None if survivor is None else catalog.read_track_body(survivor)
             if survivor is not None and body is not None:
                 found[number] = (survivor, body)
     return found

@@ -49,7 +49,7 @@ async def show_track(visit: CurrentVisit, track_id: FromPath[int]) -> Response[A
     answer = (await visit.request_api(f"/v1/tracks/{track_id}", {"include": "isrcs,links"})).raise_if_refused()
     plan = (await visit.find_caller())[0].plan
     return visit.render(
-        "track.html", answer=answer, track=answer.document, asked_id=track_id, fields=FIELDS, may_suggest=plan.allows("suggestions")
+        "track.html", answer=answer, track=answer.document, asked_id=track_id, fields=FIELDS, may_suggest=plan.has_feature("suggestions")
     )
 
 
@@ -72,7 +72,7 @@ async def show_evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Respons
 
 def _read_evidence(live: LiveCatalog, track_id: int) -> Evidence | None:
     with live.hold() as catalog:
-        return catalog.evidence(track_id)
+        return catalog.collect_evidence(track_id)
 
 
 def format_atom_letter(place: int) -> str:
@@ -107,7 +107,7 @@ async def show_genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[A
     plan = (await visit.context.store.run(visit.service.accounts.get, visit.person.account_id)).plan
     values: dict[str, Any] = {"node": node, "main": main, "below": below, "plan": plan}
     # The tree is free; a request to /v1 would only be refused.
-    if not plan.allows(_FEATURE):
+    if not plan.has_feature(_FEATURE):
         return visit.render("genre.html", answer=None, **values)
     cursor = visit.request.query_params.get("cursor", "")
     query: dict[str, str | int] = {"genreId": genre_id, "limit": _LIMIT}
@@ -118,7 +118,7 @@ async def show_genre(visit: CurrentVisit, genre_id: FromPath[int]) -> Response[A
 async def _read_genres(visit: Visit) -> list[Genre]:
     def read() -> list[Genre]:
         with visit.service.live.hold() as catalog:
-            return catalog.genres()
+            return catalog.read_genres()
 
     return await visit.context.store.run(read)
 

@@ -69,7 +69,7 @@ class RequestTracking:
         for name, value in scope["headers"]:
             if name == b"x-request-id":
                 sent = value.decode("latin-1")
-                # An id that is no such text is replaced, not refused: it is not a reason to fail a request.
+                # An id of another form is replaced, not refused: it is not a reason to fail a request.
                 if _HARMLESS_ID.fullmatch(sent):
                     request_id = sent
                     break

@@ -36,7 +36,7 @@ def changes(values: ParameterValues) -> Question:
             raise ApiError("invalid_cursor", "A cursor needs `since`: send the value of the page before.")
         if since is None:
             return encode_answer(Changes(None, catalog.snapshot_id, [], None))
-        found = catalog.changes(since, limit=values[CHANGES_LIMIT], cursor=values[CURSOR])
+        found = catalog.list_changes(since, limit=values[CHANGES_LIMIT], cursor=values[CURSOR])
         results = [Change(one.snapshot_id, _KINDS.get(one.kind, one.kind), one.change, one.old_id, one.new_id) for one in found.changes]
         return encode_answer(Changes(since, found.until, results, found.next_cursor))
 

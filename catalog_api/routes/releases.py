@@ -33,7 +33,7 @@ def new_releases(values: ParameterValues) -> Question:
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         # The day of the request: a release appears on its date without a new snapshot.
-        found = catalog.new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
+        found = catalog.list_new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
         return build_page(found.bodies, found.next_cursor)
 
     return Lookup(work)
@@ -45,7 +45,7 @@ def release(values: ParameterValues) -> Question:
     release_id = values[RELEASE_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.release(release_id)
+        found = catalog.find_release(release_id)
         if found is None:
             raise _build_unknown_error("release", release_id)
         return _add_location(Answer(found.body), "releases", release_id, found.id)
@@ -59,7 +59,7 @@ def artist(values: ParameterValues) -> Question:
     artist_id = values[ARTIST_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.artist(artist_id)
+        found = catalog.find_artist(artist_id)
         if found is None:
             raise _build_unknown_error("artist", artist_id)
         return _add_location(encode_answer(Artist(found.id, found.name, found.release_count)), "artists", artist_id, found.id)
@@ -73,7 +73,7 @@ def label(values: ParameterValues) -> Question:
     label_id = values[LABEL_ID]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.label(label_id)
+        found = catalog.find_label(label_id)
         if found is None:
             raise _build_unknown_error("label", label_id)
         return _add_location(encode_answer(Label(found.id, found.name, found.release_count)), "labels", label_id, found.id)
@@ -91,7 +91,7 @@ def label(values: ParameterValues) -> Question:
 )
 def artist_releases(values: ParameterValues) -> Question:
     """Return the releases of the artist, newest first, undated last."""
-    return _list_releases(values, "artist", values[ARTIST_ID], lambda catalog: catalog.artist_releases)
+    return _list_releases(values, "artist", values[ARTIST_ID], lambda catalog: catalog.list_artist_releases)
 
 
 @get_route(
@@ -104,7 +104,7 @@ def artist_releases(values: ParameterValues) -> Question:
 )
 def label_releases(values: ParameterValues) -> Question:
     """Return the releases of the label, newest first, undated last."""
-    return _list_releases(values, "label", values[LABEL_ID], lambda catalog: catalog.label_releases)
+    return _list_releases(values, "label", values[LABEL_ID], lambda catalog: catalog.list_label_releases)
 
 
 def _list_releases(

@@ -81,7 +81,7 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
             tried = items[: charge.granted]
             found = await _BY_TYPE[input_type](catalog, input_type, tried)
             # One read for all rows (contract D4); a repeated track is read once.
-            slim = catalog.slim_bodies([one for one in dict.fromkeys(found.ids) if one is not None])
+            slim = catalog.read_slim_bodies([one for one in dict.fromkeys(found.ids) if one is not None])
         templates = service.settings.url_templates
         rows = []
         for item, track_id, match in zip(tried, found.ids, found.matches, strict=True):
@@ -140,7 +140,7 @@ def _read(members: Members) -> tuple[str, list[object]]:
 
 
 async def _find_by_isrc(catalog: Catalog, _input_type: str, items: list[str]) -> _Found:
-    found = catalog.ids_for_isrcs(items)
+    found = catalog.find_ids_by_isrcs(items)
     return _build_unscored([found.get(item) for item in items])
 
 
@@ -148,7 +148,7 @@ async def _find_by_platform(catalog: Catalog, input_type: str, items: list[str])
     platform = BY_PLATFORM[input_type]
     spellings = {item: spelling for item in items if (spelling := _read_spelling(platform, item))}
     # An id in two spellings is looked up once.
-    found = catalog.ids_for_externals(platform, list(dict.fromkeys(spellings.values())))
+    found = catalog.find_ids_by_externals(platform, list(dict.fromkeys(spellings.values())))
     return _build_unscored([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
 
 

@@ -47,7 +47,7 @@ def search(values: ParameterValues) -> Question:
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = catalog.search(artist=values[ARTIST], title=values[TITLE], limit=values[LIMIT], cursor=values[CURSOR])
-        bodies = catalog.track_bodies([hit.id for hit in found.hits])
+        bodies = catalog.read_track_bodies([hit.id for hit in found.hits])
         results = []
         for hit in found.hits:
             match = msgspec.json.encode(Match(score=hit.score, match_class=hit.match_class, reasons=list(hit.reasons)))
@@ -127,6 +127,6 @@ def genres(_values: ParameterValues) -> Question:
 
 
 def _read_tree(catalog: Catalog, _service: Service) -> Answer:
-    answer = encode_answer(GenreTree([Genre(*node) for node in catalog.genres()]))
+    answer = encode_answer(GenreTree([Genre(*node) for node in catalog.read_genres()]))
     answer.headers["cache-control"] = KEEP_ONE_DAY
     return answer

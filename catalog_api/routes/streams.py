@@ -96,7 +96,7 @@ def streams(values: ParameterValues) -> Question:
 
     async def work(service: Service, caller: Caller) -> Answer:
         query, cursor, limit = ("streams", str(caller.account_id)), values[CURSOR], values[LIMIT]
-        after = None if cursor is None else place_to_uuid(_CURSORS.decode(query, cursor))
+        after = None if cursor is None else decode_place(_CURSORS.decode(query, cursor))
         page = service.accounts.streams.read_page
         try:
             # One more than the page shows whether another one follows.
@@ -104,7 +104,7 @@ def streams(values: ParameterValues) -> Question:
         except UnknownError:
             # The default key of cursors stands in the source, so a caller can seal a cursor of any place.
             raise ApiError("invalid_cursor", "The cursor names no stream of the account.") from None
-        following = _CURSORS.encode(query, uuid_to_place(found[limit - 1].stream_id)) if len(found) > limit else None
+        following = _CURSORS.encode(query, encode_place(found[limit - 1].stream_id)) if len(found) > limit else None
         return encode_answer(StreamPage(await build_streams(service, found[:limit]), following))
 
     return FreeQuestion(work)
@@ -245,12 +245,12 @@ _BITS = 53
 _REST = 128 - 2 * _BITS
 
 
-def uuid_to_place(identity: str) -> Place:
+def encode_place(identity: str) -> Place:
     """Return a cursor's place that holds the whole id."""
     number = UUID(identity).int
     return Place(number >> (_BITS + _REST), number >> _REST & (2**_BITS - 1), number & (2**_REST - 1))
 
 
-def place_to_uuid(place: Place) -> str:
-    """Return the id that `uuid_to_place` was given."""
+def decode_place(place: Place) -> str:
+    """Return the id that `encode_place` was given."""
     return str(UUID(int=(int(place.score) << (_BITS + _REST)) | (int(place.popularity) << _REST) | place.id))

@@ -34,12 +34,12 @@ _SHOWN = msgspec.json.Decoder(TrackSummary)
 
 def find_body(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     """Return the present id of a track, merges followed, and its stored JSON; ApiError `not_found`."""
-    body = catalog.track_body(track_id)
+    body = catalog.read_track_body(track_id)
     if body is not None:
         return track_id, body
     # Only an id without a body can be a merged one, so most lookups end above.
     survivor = catalog.resolve_id(track_id)
-    body = None if survivor is None else catalog.track_body(survivor)
+    body = None if survivor is None else catalog.read_track_body(survivor)
     if survivor is None or body is None:
         raise ApiError("not_found", f"There is no track {track_id}.")
     return survivor, body
@@ -57,7 +57,7 @@ def build_unknown_isrc_error(isrc: str) -> ApiError:
 
 def find_ids_on_platform(catalog: Catalog, named: PlatformId) -> list[int]:
     """Return the tracks with this id on a platform, most popular first; ApiError `not_found`."""
-    found = catalog.ids_for_external(named.platform, named.external_id)
+    found = catalog.find_ids_by_external(named.platform, named.external_id)
     if not found:
         raise ApiError("not_found", f"No track is known as {named.external_id} on {named.platform}.")
     return found
@@ -69,7 +69,7 @@ def find_ids(catalog: Catalog, values: ParameterValues, by: Parameter[Any]) -> l
         # Not looked up here: `find_body` follows merges, and raises not_found.
         return [values[OF_ID]]
     if by is OF_ISRC:
-        found = catalog.id_for_isrc(values[OF_ISRC])
+        found = catalog.find_id_by_isrc(values[OF_ISRC])
         if found is None:
             raise build_unknown_isrc_error(values[OF_ISRC])
         return [found]
@@ -90,11 +90,11 @@ def include_members(service: Service, catalog: Catalog, track_id: int, body: byt
     """Add the members of `wanted` (of parameters.INCLUDABLE) to the stored track."""
     members: dict[str, object] = {}
     if "isrcs" in wanted:
-        members["isrcs"] = catalog.isrcs(track_id)
+        members["isrcs"] = catalog.list_isrcs(track_id)
     if "links" in wanted:
-        members["links"] = build_links(catalog.links(track_id), service.settings.url_templates)
-    if PROVENANCE in wanted and (evidence := catalog.evidence(track_id)) is not None:
-        members[PROVENANCE] = _build_provenance(evidence, catalog.genre_evidence(track_id))
+        members["links"] = build_links(catalog.list_links(track_id), service.settings.url_templates)
+    if PROVENANCE in wanted and (evidence := catalog.collect_evidence(track_id)) is not None:
+        members[PROVENANCE] = _build_provenance(evidence, catalog.read_genre_evidence(track_id))
     return append_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
 
 
@@ -138,7 +138,7 @@ def track_by_isrc(values: ParameterValues) -> Question:
     code, wanted = values[ISRC], values[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
-        found = catalog.track_by_isrc(code)
+        found = catalog.find_track_by_isrc(code)
         if found is None:
             raise build_unknown_isrc_error(code)
         track_id, body = found
@@ -181,7 +181,7 @@ def links(values: ParameterValues) -> Question:
             candidates = find_ids(catalog, values, by)
         track_id, body = find_body(catalog, candidates[0])
         track = read_summary(body)
-        found = build_links(catalog.links(track_id), service.settings.url_templates)
+        found = build_links(catalog.list_links(track_id), service.settings.url_templates)
         answer = encode_answer(TrackLinks(track_id, track.title, track.isrc, found, candidates[1:]))
         answer.headers |= build_location_header("/v1/tracks/links?id=", candidates[0], track_id)
         return answer

@@ -31,7 +31,7 @@ def iswcs_of_track(values: ParameterValues) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         named = find_ids(catalog, values, by)[0]
         track_id, body = find_body(catalog, named)
-        entries = [IswcEntry(iswc, title) for iswc, title in catalog.iswcs(track_id)]
+        entries = [IswcEntry(iswc, title) for iswc, title in catalog.list_iswcs(track_id)]
         answer = encode_answer(TrackIswcs(track_id, read_summary(body).isrc, entries))
         answer.headers |= build_location_header("/v1/tracks/iswc?id=", named, track_id)
         return answer
@@ -52,7 +52,7 @@ def tracks_of_iswc(values: ParameterValues) -> Question:
     code = values[ISWC]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.work(code, values[WORK_LIMIT], values[CURSOR])
+        found = catalog.find_work(code, values[WORK_LIMIT], values[CURSOR])
         if found is None:
             raise ApiError("not_found", f"No recording of the ISWC {code} is known.")
         recordings = [RecordingEntry(*recording) for recording in found.recordings]

@@ -68,7 +68,7 @@ class CompanionMetrics(Collector):
         """Yield the metrics as they are now."""
         states = self._companions.read_states()
         up = GaugeMetricFamily("catalog_api_companion_up", "Whether the companion process runs", labels=["companion"])
-        restarts = CounterMetricFamily("catalog_api_companion_restarts", "How often it was started anew", labels=["companion"])
+        restarts = CounterMetricFamily("catalog_api_companion_restarts", "How often it was restarted", labels=["companion"])
         merged: dict[str, Metric] = {}
         for state in states:
             up.add_metric([state.name], state.is_up)

@@ -21,7 +21,7 @@ from catalog_store.lists.posting_lists import write_lists
 from catalog_store.ranked_ids import sort_blocks
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, read_table
+from catalog_store.tables.files import count_rows, list_parts, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
 
 def _sort_tracks(tables: Tables) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
     """Return the recording ids, the newest first, and their stamps."""
-    shown, found = _find_earliest_stamps(tables), parts(tables["recording"])
+    shown, found = _find_earliest_stamps(tables), list_parts(tables["recording"])
     return sort_blocks(lambda: (_read_stamps(part, shown) for part in found), count_rows(tables["recording"]))
 
 
@@ -89,7 +89,7 @@ def _read_stamps(part: Path, shown: NDArray[np.uint32]) -> tuple[NDArray[np.int6
 def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
     """Return by recording id the earliest stamp of its releases, _UNDATED where none has a date."""
     stamps = np.full(find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
-    for part in parts(tables["release"]):
+    for part in list_parts(tables["release"]):
         rows = pl.read_parquet(part, columns=["release_id", *_DATED]).select("release_id", stamp=encode_stamp_expr(*_DATED))
         # Stamp 0 means no date. It would win every minimum, so it becomes the largest value.
         stamps[rows["release_id"].to_numpy()] = rows["stamp"].replace(0, _UNDATED).to_numpy()
@@ -102,14 +102,14 @@ def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
 
 def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all releases. Return the rank of each release id."""
-    # The last entry is no artist's: it stands for the artists that the table lacks, which the invariants report.
+    # The last entry belongs to no artist: it stands for the artists that the table lacks, which the invariants report.
     unheard_by_artist = np.full(find_largest_id(tables, "artist") + 2, LEAST_HEARD, dtype=np.uint32)
-    for part in parts(tables["artist"]):
+    for part in list_parts(tables["artist"]):
         artists = pl.read_parquet(part, columns=["artist_id", "popularity"]).select("artist_id", unheard=encode_unheard_expr("popularity"))
         unheard_by_artist[artists["artist_id"].to_numpy()] = artists["unheard"].to_numpy()
     rows = count_rows(tables["release"])
     ids, keys, filled = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64), 0
-    for part in parts(tables["release"]):
+    for part in list_parts(tables["release"]):
         read = pl.read_parquet(part, columns=["release_id", "artist_id", *_DATED])
         block = slice(filled, filled := filled + read.height)
         ids[block] = read["release_id"].to_numpy()
@@ -169,7 +169,7 @@ def _read_release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.ui
 def _read_release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
     """Return an id column of `release` by release id, 0 for none."""
     values = np.zeros(find_largest_id(tables, "release") + 1, dtype=np.uint32)
-    for part in parts(tables["release"]):
+    for part in list_parts(tables["release"]):
         rows = pl.read_parquet(part, columns=["release_id", column]).with_columns(pl.col(column).fill_null(0))
         values[rows["release_id"].to_numpy()] = rows[column].to_numpy()
     return values
@@ -177,12 +177,12 @@ def _read_release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
 
 def find_largest_id(tables: Tables, entity: str) -> int:
     """Return the largest id of a table; 0 when it is empty."""
-    largest = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series().max() for part in parts(tables[entity]))
+    largest = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series().max() for part in list_parts(tables[entity]))
     return max((found for found in largest if isinstance(found, int)), default=0)
 
 
 def _read_batches(tables: Tables, table: str, *columns: str) -> Iterator[tuple[NDArray[np.int64], ...]]:
-    for part in parts(tables[table]):
+    for part in list_parts(tables[table]):
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(columns)):
                 yield tuple(batch.column(name).to_numpy().astype(np.int64) for name in columns)

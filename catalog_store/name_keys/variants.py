@@ -63,7 +63,7 @@ def _are_names_compatible(one: str, other: str, *, is_place: bool) -> bool:
     if not one or not other or _is_contained(one, other) or _is_contained(other, one):
         return True
     # Platforms write place and date in any order: `Live at Budokan, 1999`, `live, 1999-05-01: Budokan, Tokyo`.
-    return is_place and (_holds_runs(one, other) or _holds_runs(other, one))
+    return is_place and (_has_runs(one, other) or _has_runs(other, one))
 
 
 def _is_contained(inner: str, outer: str) -> bool:
@@ -76,5 +76,5 @@ def _is_contained(inner: str, outer: str) -> bool:
     return not is_cut or _is_contained(inner, outer[place + 1 :])
 
 
-def _holds_runs(outer: str, inner: str) -> bool:
+def _has_runs(outer: str, inner: str) -> bool:
     return all(run in outer for run in _RUNS.findall(inner))

@@ -255,7 +255,7 @@ def collect_evidence(tables: Path, recording_id: int) -> Evidence | None:
 def _scan(tables: Path, name: str) -> pl.LazyFrame:
     # A snapshot published without the tables of linkage answers with what it has.
     if not (tables / name).is_dir():
-        return TABLES[name].empty().lazy()
+        return TABLES[name].build_empty().lazy()
     return scan_live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
 
 
@@ -282,7 +282,11 @@ def _read_atoms(tables: Path, atoms: pl.DataFrame) -> list[Atom]:
 
 def _read_others(tables: Path, ids: Iterable[int]) -> dict[int, Other]:
     wanted = pl.Series("recording_id", sorted(set(ids)), dtype=pl.Int64)
-    rows = _read_rows(tables, "recording", pl.col("recording_id").is_in(wanted.implode())) if len(wanted) else TABLES["recording"].empty()
+    rows = (
+        _read_rows(tables, "recording", pl.col("recording_id").is_in(wanted.implode()))
+        if len(wanted)
+        else TABLES["recording"].build_empty()
+    )
     return {row["recording_id"]: Other(**row) for row in rows.select(Other.__struct_fields__).iter_rows(named=True)}
 
 

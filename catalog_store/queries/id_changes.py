@@ -50,11 +50,11 @@ def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit
     builds: dict[int, str] = dict(store.fetch_rows("SELECT number, snapshot_id FROM build ORDER BY number"))
     first = next((number for number, snapshot_id in builds.items() if snapshot_id == since), None)
     if first is None:
-        raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: take everything anew")
+        raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: read everything again")
     query = ("changes", since)
     place = cursors.decode(query, cursor) if cursor is not None else Place(0.0, 0.0, 0)
     step, sort = divmod(int(place.score), _STEPS * _STEPS)
-    # The history drops its oldest builds and counts anew from 0, so a cursor holds steps from `since` and no build number.
+    # The history drops its oldest builds and restarts its count at 0, so a cursor holds steps from `since` and no build number.
     behind = (first + step, *divmod(sort, _STEPS), place.id, int(place.popularity))
     rows = store.fetch_rows(
         f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",

@@ -17,7 +17,7 @@ LINKED_COLUMNS = (
 """Columns of `source_recording`."""
 
 
-def content_hash() -> pl.Expr:
+def compute_content_hash() -> pl.Expr:
     """Return 64 bits over LINKED_COLUMNS of a staged row, including the record's own name: distinct records differ."""
     return hash_columns(LINKED_COLUMNS).reinterpret(signed=True)
 
@@ -25,7 +25,7 @@ def content_hash() -> pl.Expr:
 def add_content_hash(records: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with column `content_hash`, computed where it is missing."""
     if "content_hash" not in records.columns:
-        return records.with_columns(content_hash=content_hash())
+        return records.with_columns(content_hash=compute_content_hash())
     if not records["content_hash"].null_count():
         return records
-    return records.with_columns(content_hash=pl.coalesce("content_hash", content_hash()))
+    return records.with_columns(content_hash=pl.coalesce("content_hash", compute_content_hash()))

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ class NewRecords:
 def _read_hashes(folder: Path) -> pl.Series:
     """Return the content hashes of a staged table; none when it is missing, torn, or older than the column. Staging continues without."""
     try:
-        return pl.read_parquet(parts(folder), columns=["content_hash"])["content_hash"]
+        return pl.read_parquet(list_parts(folder), columns=["content_hash"])["content_hash"]
     except (OSError, pl.exceptions.PolarsError):
         return pl.Series("content_hash", [], dtype=pl.Int64)
 

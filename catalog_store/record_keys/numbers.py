@@ -26,11 +26,11 @@ def hash_columns(columns: Iterable[str | pl.Expr], seed: int = 0) -> pl.Expr:
     return found
 
 
-def record_number() -> pl.Expr:
+def number_record() -> pl.Expr:
     """Return the number of a source record from columns platform and external_id."""
     return hash_columns(("platform", "external_id"))
 
 
-def release_number() -> pl.Expr:
+def number_release() -> pl.Expr:
     """Return the number of a platform's release from columns platform and release_id."""
     return hash_columns(("platform", "release_id"))

@@ -20,8 +20,8 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.record_keys import numbers
-from catalog_store.record_keys.numbers import record_number, release_number
-from catalog_store.tables.files import hash_part_end, parts
+from catalog_store.record_keys.numbers import number_record, number_release
+from catalog_store.tables.files import hash_part_end, list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,17 +34,17 @@ _MADE_BY = blake2b(pl.__version__.encode() + _CODE, digest_size=4).hexdigest()
 
 
 def select_barcoded(releases: pl.DataFrame) -> pl.DataFrame:
-    """Return release (`release_number`) and gtin (i64) of the rows of `source_release` that have one."""
-    return releases.select(release=release_number(), gtin=pl.col("gtin").cast(pl.Int64, strict=False)).drop_nulls("gtin")
+    """Return release (`number_release`) and gtin (i64) of the rows of `source_release` that have one."""
+    return releases.select(release=number_release(), gtin=pl.col("gtin").cast(pl.Int64, strict=False)).drop_nulls("gtin")
 
 
 def select_placed(tracks: pl.DataFrame) -> pl.DataFrame:
-    """Return release, record (`record_number`) and spot (disc and track as one number) of the tracks that have a position."""
+    """Return release, record (`number_record`) and spot (disc and track as one number) of the tracks that have a position."""
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     # 6 and 10 bits fill a spot of 16. A missing disc number counts as disc 1.
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
     spot = pl.when(numbered).then(disc * (1 << TRACK_BITS) + track).cast(pl.UInt16)
-    return tracks.select(release=release_number(), record=record_number(), spot=spot).drop_nulls("spot")
+    return tracks.select(release=number_release(), record=number_record(), spot=spot).drop_nulls("spot")
 
 
 FORMS = {
@@ -66,13 +66,13 @@ def write_place_numbers(staging: Path, name: str, part: Path, rows: pl.DataFrame
 def write_all_place_numbers(staging: Path) -> None:
     """Write the numbers of every part in a platform's staging folder."""
     for name, (_, columns) in FORMS.items():
-        for part in parts(staging / name):
+        for part in list_parts(staging / name):
             write_place_numbers(staging, name, part, pl.read_parquet(part, columns=columns))
 
 
 def read_place_numbers(staging: Path, name: str) -> Iterator[pl.DataFrame]:
     """Yield the numbers of a table in a platform's staging folder, part by part."""
-    for part in parts(staging / name):
+    for part in list_parts(staging / name):
         try:
             # Through a table, which maps the file instead of reading it.
             table = pa.ipc.open_file(pa.memory_map(str(_place_file(staging, name, part)))).read_all()

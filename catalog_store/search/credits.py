@@ -20,7 +20,7 @@ def split_artists(lists: pl.DataFrame, text: str) -> pl.DataFrame:
     """
     fields = pl.col(text).str.split_exact(FIELD_SEPARATOR, 1)
     keys = [fields.struct.field(side).str.split(NAME_SEPARATOR) for side in ("field_0", "field_1")]
-    # Splitting an empty text gives one empty name, which is no artist.
+    # Splitting an empty text gives one empty name, which is not an artist.
     primary, featured = (pl.when(side.list.get(0) != "").then(side).otherwise(_NO_ARTISTS) for side in keys)
     whole = lists.with_columns(key=pl.concat_list(primary, featured), primary_count=primary.list.len()).drop(text)
     whole = whole.with_columns(place=pl.int_ranges(pl.col("key").list.len())).explode("key", "place", empty_as_null=False)

@@ -25,7 +25,7 @@ in titles, L lists of artists, A artist names. All arrays are .npy, little endia
   vocabulary_starts.npy   uint32 or uint64 [V+1]           word i begins at byte starts[i]; the last entry is the size
   vocabulary_counts.npy   uint8 [V]                        8 log2(1 + documents that pair the word), rounded up
   vocabulary_marks.npy    uint8 [2^M / 8]                  a Bloom filter with one hash: bit i % 8 of byte i / 8 is set for every word
-                              whose `hash_title_word` has i as its top M bits. A text whose bit is not set is no word
+                              whose `hash_title_word` has i as its top M bits. A text whose bit is not set is not a word
   reversed.bin                                             the words but those led by TAB, each backwards, in the same order
   reversed_starts.npy     uint32 or uint64                 where every 64th word of reversed.bin begins, and the size
 

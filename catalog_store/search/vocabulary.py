@@ -1,7 +1,7 @@
 """All words of an index by length and text, and again reversed, so that words with a common beginning or end are neighbours.
 
 Texts stand between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit of
-`vocabulary_marks.npy` rejects most texts that are no word. layout.py names the files, walks.pyx searches them. The meaning of a word to a
+`vocabulary_marks.npy` rejects most texts that are not words. layout.py names the files, walks.pyx searches them. The meaning of a word to a
 query belongs in typo_lookup.py.
 """
 
@@ -106,7 +106,7 @@ class Vocabulary:
 
     def has(self, word: str) -> bool:
         """Return whether the vocabulary has the word."""
-        # The mark is tested first: a bisection over the texts costs far more, and most texts asked for are no words.
+        # The mark is tested first: a bisection over the texts costs far more, and most texts that callers ask for are not words.
         mark = hash_title_word(word) >> self._mark_shift
         return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
 

@@ -72,7 +72,7 @@ class BodyFile:
 
     def build_damage_error(self, identifier: int) -> BodyDamagedError:
         """Build the error for a body that is not what was published."""
-        return BodyDamagedError(f"the body of {self._name} {identifier} is damaged: roll back to another snapshot, or publish anew")
+        return BodyDamagedError(f"the body of {self._name} {identifier} is damaged: roll back to another snapshot, or publish again")
 
     def read_frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
         """Return (id, frame) of each id that has one, in their order; many ids cost a third of single calls."""

@@ -24,7 +24,7 @@ from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import BULK_MINIMUM
 from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key
-from catalog_store.tables.files import count_rows, parts
+from catalog_store.tables.files import count_rows, list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def _hash_keys(space: int, keys: pl.Series) -> NDArray[np.uint64]:
 
 
 def _read_batches(table: Path, *columns: str) -> Iterator[pl.DataFrame]:
-    for part in parts(table):
+    for part in list_parts(table):
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(_ROWS_PER_BATCH, columns=list(columns)):
                 yield pl.DataFrame(batch)

@@ -42,7 +42,7 @@ from catalog_store.serving.schema import (
     WORK_ID_BITS,
 )
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, render_sql_source, scan_table
+from catalog_store.tables.files import count_rows, list_parts, render_sql_source, scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -207,7 +207,7 @@ def _read_ids(tables: Tables, entity: str) -> pl.Series:
     """Return the ids of a table, in half the bytes of the table's type where they fit."""
     largest = find_largest_id(tables, entity)
     narrow = pl.UInt32 if largest <= _LARGEST_NARROW else pl.Int64
-    ids = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series() for part in parts(tables[entity]))
+    ids = (pl.read_parquet(part, columns=[f"{entity}_id"]).to_series() for part in list_parts(tables[entity]))
     return pl.concat([found.cast(narrow) for found in ids])
 
 
@@ -305,7 +305,7 @@ def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
 
 
 def _read_blocks_of_table(folder: Path, *columns: str) -> Iterator[pl.DataFrame]:
-    for part in parts(folder):
+    for part in list_parts(folder):
         yield from _split_blocks(pl.read_parquet(part, columns=list(columns)))
 
 

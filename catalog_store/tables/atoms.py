@@ -28,7 +28,7 @@ def read_gone_atoms(place: Place) -> pl.Series:
     """Return atom_id of the atoms in the tables that no longer count; none when the table is missing (an older snapshot)."""
     table = TABLES["atom_gone"]
     folder = place(table.name)
-    rows = scan_table(table, folder).collect() if folder.is_dir() else table.empty()
+    rows = scan_table(table, folder).collect() if folder.is_dir() else table.build_empty()
     return rows["atom_id"]
 
 

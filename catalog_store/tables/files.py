@@ -79,7 +79,7 @@ class TableWriter:
             return
         # A folder without parts would read as a table that was never built.
         if self._parts == 0:
-            self._write_part(self.table.empty())
+            self._write_part(self.table.build_empty())
         if self.folder.exists():
             retired = self.folder.with_name(self.folder.name + ".retired")
             shutil.rmtree(retired, ignore_errors=True)
@@ -143,11 +143,11 @@ def join_tables(table: Table, folder: Path, sources: Iterable[Path]) -> None:
     """Build `table` from the parts of several folders of it, in that order. Parts are linked, so nobody may write into them."""
     with TableWriter(table, folder) as writer:
         for source in sources:
-            for part in parts(source):
+            for part in list_parts(source):
                 writer.take(part)
 
 
-def parts(folder: Path) -> list[Path]:
+def list_parts(folder: Path) -> list[Path]:
     """Return the Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
     found = list_folder(folder, "part-*.parquet")
     if not found:
@@ -158,7 +158,7 @@ def parts(folder: Path) -> list[Path]:
 
 def scan_table(table: Table, folder: Path) -> pl.LazyFrame:
     """Scan the table as a LazyFrame with the declared columns."""
-    return pl.scan_parquet(parts(folder)).select(table.column_names)
+    return pl.scan_parquet(list_parts(folder)).select(table.column_names)
 
 
 def read_table(table: Table, folder: Path) -> pl.DataFrame:
@@ -181,7 +181,7 @@ def count_part_rows(part: Path) -> int:
 
 def count_rows(*folders: Path) -> int:
     """Return the rows of a table, or of several of one spec together, from the Parquet footers."""
-    count: int = pl.scan_parquet([part for folder in folders for part in parts(folder)]).select(pl.len()).collect().item()
+    count: int = pl.scan_parquet([part for folder in folders for part in list_parts(folder)]).select(pl.len()).collect().item()
     return count
 
 

@@ -48,7 +48,7 @@ def _list_of_table(name: str) -> Iterator[Reference]:
         for target in filter(None, (column.references, column.later_references)):
             if target.startswith("{"):
                 kinds = target[1 : target.index("}")]
-                for kind in table.column(kinds).values:
+                for kind in table.get_column(kinds).values:
                     other, key = target.format(**{kinds: kind}).split(".")
                     yield Reference(name, column.name, other, key, kind=(kinds, kind))
             else:

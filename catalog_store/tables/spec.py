@@ -95,7 +95,7 @@ class Table:
         """The names in declared order."""
         return [column.name for column in self.columns]
 
-    def column(self, name: str) -> Column:
+    def get_column(self, name: str) -> Column:
         """Return the column of that name; KeyError names table and column."""
         for column in self.columns:
             if column.name == name:
@@ -103,8 +103,8 @@ class Table:
         message = f"table {self.name} has no column {name!r}"
         raise KeyError(message)
 
-    def empty(self) -> pl.DataFrame:
-        """Return a frame of this table without rows."""
+    def build_empty(self) -> pl.DataFrame:
+        """Build a frame of this table without rows."""
         return pl.DataFrame(schema=self.polars_schema)
 
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from genre_rules import Classifier, compile_book, load_book
 from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.labels import NO_LABEL
 from pipeline.build.listed_names import find_listed_pairs
-from pipeline.build.name_forms import label_key, release_key
+from pipeline.build.name_forms import build_label_key, build_release_key
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -244,7 +244,7 @@ def _collect_facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFram
         "SELECT DISTINCT text FROM (SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release) ORDER BY text"
     )
     text = pl.col("text")
-    bench.load("release_form", texts.drop_nulls().with_columns(release_key=release_key(text), label_key=label_key(text)))
+    bench.load("release_form", texts.drop_nulls().with_columns(release_key=build_release_key(text), label_key=build_label_key(text)))
     facts = [bench.read_frame(sql).with_columns(kind=pl.lit(kind)) for kind, sql in _FACTS.items()]
     works = pl.concat([single.select(node="node_a", value="recording_id"), single.select(node="node_b", value="recording_id")])
     works = works.join(clusters, on="node").select(node="group", value=pl.col("value").cast(pl.String), kind=pl.lit("work"))

@@ -12,8 +12,8 @@ import polars as pl
 
 from catalog_store.name_keys import build_name_key_expr, compact_expr
 from catalog_store.platforms import CATALOG_A, CATALOG_B
-from pipeline.build.name_forms import shown_name_sql
-from pipeline.build.priorities import ARTIST_NAME, rank_sql
+from pipeline.build.name_forms import render_shown_name_sql
+from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -57,16 +57,17 @@ JOIN node_artist a USING (node)
 
 # `Beatles, The` stands for `The Beatles` wherever it is printed, so it needs no other witness.
 _ARTICLE_BEHIND = "'^(.+), (The)$', '\\2 \\1'"
-_SHOWN = f"regexp_replace(trim({shown_name_sql('name')}), {_ARTICLE_BEHIND})"
+_SHOWN = f"regexp_replace(trim({render_shown_name_sql('name')}), {_ARTICLE_BEHIND})"
 _IS_EDITED = f"platform IN {_EDITED}"
 
 # The chain only decides between equal votes: a platform's own list, then its credits, then credits of releases.
 _FORM = f"""
 SELECT artist_id, name, sum(votes)::BIGINT AS votes, min(rank)::INT AS rank, bool_or(is_edited) AS is_edited FROM (
-    SELECT artist_id, {_SHOWN} AS name, {VOTE} AS votes, {rank_sql(ARTIST_NAME)} AS rank, {_IS_EDITED} AS is_edited FROM listed_artist
+    SELECT artist_id, {_SHOWN} AS name, {VOTE} AS votes, {render_rank_sql(ARTIST_NAME)} AS rank, {_IS_EDITED} AS is_edited
+    FROM listed_artist
     UNION ALL
     SELECT artist_id, name, {VOTE} * times // sum(times) OVER (PARTITION BY artist_id, voter),
-        {len(ARTIST_NAME)} + {rank_sql(ARTIST_NAME, "voter")}, false
+        {len(ARTIST_NAME)} + {render_rank_sql(ARTIST_NAME, "voter")}, false
     FROM (SELECT artist_id, voter, {_SHOWN} AS name, sum(times)::BIGINT AS times FROM credited_artist GROUP BY ALL)
     UNION ALL
     SELECT artist_id, {_SHOWN}, 0, {3 * len(ARTIST_NAME)}, false FROM credited_on_release
@@ -83,17 +84,17 @@ FROM (
     FROM chosen_name UNION ALL SELECT artist_id, name FROM artist_form ANTI JOIN chosen_name USING (artist_id)
 ) LEFT JOIN (
     SELECT artist_id, max(popularity) AS popularity,
-        arg_min(sort_name, struct_pack(a := {rank_sql(ARTIST_NAME)}, b := sort_name)) AS sort_name
+        arg_min(sort_name, struct_pack(a := {render_rank_sql(ARTIST_NAME)}, b := sort_name)) AS sort_name
     FROM listed_artist GROUP BY artist_id
 ) USING (artist_id)
 """
 
 _ALIAS = f"""
 SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM artist a JOIN (
-    SELECT artist_id, {shown_name_sql("name")} AS alias, 'name' AS kind, platform FROM listed_artist
+    SELECT artist_id, {render_shown_name_sql("name")} AS alias, 'name' AS kind, platform FROM listed_artist
     UNION ALL SELECT artist_id, unnest(aliases), 'alias', platform FROM listed_artist
     UNION ALL SELECT artist_id, sort_name, 'sort_name', platform FROM listed_artist
-    UNION ALL SELECT artist_id, {shown_name_sql("name")}, 'credit', platform FROM (
+    UNION ALL SELECT artist_id, {render_shown_name_sql("name")}, 'credit', platform FROM (
         SELECT artist_id, name, platform FROM credited_artist UNION ALL SELECT artist_id, name, platform FROM credited_on_release
     ) WHERE platform <> '{NAME_ONLY}'
 ) f USING (artist_id) WHERE f.alias <> a.name AND trim(f.alias) <> ''
@@ -129,8 +130,8 @@ def choose_names(forms: pl.DataFrame) -> pl.DataFrame:
     known = forms.with_columns(
         words=words.str.split(" "),
         key=compact_expr(words),
-        turned_key=_key(name.str.extract(r"^([^,]+), [^,]+$", 1), name.str.extract(r"^[^,]+, ([^,]+)$", 1)),
-        bare_key=_key(name.str.extract(r"^(.*\S)\s*[(\[][^()\[\]]*[)\]]\s*$", 1)),
+        turned_key=_build_key(name.str.extract(r"^([^,]+), [^,]+$", 1), name.str.extract(r"^[^,]+, ([^,]+)$", 1)),
+        bare_key=_build_key(name.str.extract(r"^(.*\S)\s*[(\[][^()\[\]]*[)\]]\s*$", 1)),
         is_upper=(name.str.to_uppercase() == name) & (name.str.to_lowercase() != name),
         is_lower=(name.str.to_lowercase() == name) & (name.str.to_uppercase() != name),
         is_long=name.str.replace_all(r"\P{L}", "").str.len_chars() > ACRONYM_LETTERS,
@@ -158,7 +159,7 @@ def choose_names(forms: pl.DataFrame) -> pl.DataFrame:
     return best.unique("artist_id", keep="first", maintain_order=True).select("artist_id", "name")
 
 
-def _key(last: pl.Expr, first: pl.Expr | None = None) -> pl.Expr:
+def _build_key(last: pl.Expr, first: pl.Expr | None = None) -> pl.Expr:
     """Return the key of a name, or of a name and its part behind the comma put in front; null without one."""
     text = last if first is None else pl.concat_str(first, pl.lit(" "), last)
     return pl.when(text.is_not_null()).then(compact_expr(build_name_key_expr(text)))

@@ -17,9 +17,9 @@ from catalog_store.platforms import CATALOG_A
 from pipeline.build.artist_evidence import group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
-from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
+from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
-from pipeline.build.priorities import ARTIST_NAME, rank_sql
+from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
 
@@ -91,7 +91,7 @@ def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
     keyed = names.drop("has_id")
     if joined.is_empty():
         return keyed
-    # A cut moves the later artists of a record, so all its credits are numbered anew.
+    # A cut moves the later artists of a record, so all its credits are numbered again.
     bench.keep("credit_apart", _CREDIT_APART)
     bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
@@ -125,7 +125,7 @@ SELECT platform, name, bool_or(has_id) AS has_id FROM (
 # Placeholders are left out: `(feat. Various Artists)` names nobody.
 _KNOWN = f"""
 SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
-    SELECT k.key, {rank_sql(ARTIST_NAME)} AS rank, {shown_name_sql("name")} AS shown
+    SELECT k.key, {render_rank_sql(ARTIST_NAME)} AS rank, {render_shown_name_sql("name")} AS shown
     FROM listed_name JOIN name_key k USING (name)
     WHERE has_id AND k.key NOT IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)})
 ) GROUP BY key ORDER BY key
@@ -152,7 +152,7 @@ def _add_keys(names: pl.DataFrame) -> pl.DataFrame:
     """Return distinct `name`, the columns beside it, key and is_numbered."""
     # The first bearer of a name carries no number, so only numbers from 2 tell of another one.
     various = pl.col("key").is_in(VARIOUS_KEYS)
-    return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
+    return names.with_columns(key=build_artist_key(pl.col("name"))).with_columns(
         key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),
         is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1,
     )
@@ -244,7 +244,7 @@ FROM (
 _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
     CASE WHEN c.is_bare THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
-    {shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
+    {render_shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
 FROM credit_node c LEFT JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
 WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
 """

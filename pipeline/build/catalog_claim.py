@@ -141,7 +141,7 @@ def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] =
     """
     root.mkdir(parents=True, exist_ok=True)
     with _hold_mutex(root):
-        # The file is never removed: a lock on a removed file would not stop a process that makes the file anew.
+        # The file is never removed: a lock on a removed file would not stop a process that makes the file again.
         lock = (root / LOCK).open("a")
         try:
             _take_lock(root, holder, lock, has_ended)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.build.artists import VARIOUS_KEYS
-from pipeline.build.name_forms import artist_key
+from pipeline.build.name_forms import build_artist_key
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import QuerySteps
@@ -30,5 +30,5 @@ def load_other_names(bench: QuerySteps, credits_sql: str) -> None:
         "WHERE c.credited_as <> a.name ORDER BY ALL"
     )
     # SQL has no key of a name, so the keys are compared in Polars, over distinct pairs only.
-    credited = artist_key(pl.col("credited_as"))
-    bench.load(OTHER_NAME, pairs.filter(artist_key(pl.col("name")) != credited, ~credited.is_in(VARIOUS_KEYS)))
+    credited = build_artist_key(pl.col("credited_as"))
+    bench.load(OTHER_NAME, pairs.filter(build_artist_key(pl.col("name")) != credited, ~credited.is_in(VARIOUS_KEYS)))

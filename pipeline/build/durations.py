@@ -6,7 +6,7 @@ count only where nothing else does. recordings.py rounds to seconds; pipeline/li
 
 from __future__ import annotations
 
-from pipeline.build.priorities import RECORDING_DURATION, rank_sql
+from pipeline.build.priorities import RECORDING_DURATION, render_rank_sql
 
 AGREEING_MS = 4_000
 """Largest distance of two platforms that agree. Encoder delay, trailing silence and whole seconds make up to 3 s in real quadruples, 4 with
@@ -38,7 +38,7 @@ WITH spread AS (
     FROM split a JOIN split b USING (recording_id) WHERE abs(a.ms - b.ms) <= {AGREEING_MS} GROUP BY ALL
 ), centre AS (
     SELECT recording_id, arg_min(struct_pack(ms := ms, voices := voices),
-        struct_pack(a := -voices, b := -records, c := {rank_sql(RECORDING_DURATION)})) AS best
+        struct_pack(a := -voices, b := -records, c := {render_rank_sql(RECORDING_DURATION)})) AS best
     FROM supported GROUP BY recording_id
 ), agreed AS (
     SELECT recording_id, median(ms) AS ms, count(*) AS platforms, any_value(best.voices) AS voices

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.numbers import hash_columns, record_number
-from catalog_store.tables.files import count_rows, parts
+from catalog_store.record_keys.numbers import hash_columns, number_record
+from catalog_store.tables.files import count_rows, list_parts
 from pipeline.build.genre_strings import ENTITY_STRING, VOTED
 from pipeline.build.recording_index import build_recording_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
@@ -95,7 +95,7 @@ class GenreBuckets(NamedTuple):
         write_run(self.folder / "genre", job.number, rows.select(*_GENRE), pl.col("entity") % self.buckets)
 
     def _send_records(self, job: SliceJob) -> None:
-        rows = self.recordings.join(job.rows.read_columns("platform", "external_id", "release_id", "artists"), record_number())
+        rows = self.recordings.join(job.rows.read_columns("platform", "external_id", "release_id", "artists"), number_record())
         coded = rows.with_columns(code=_find_codes())
         write_run(self.folder / "known", job.number, coded.select("recording_id", platform="code"), find_range())
         artists = coded.select("recording_id", "platform", "code", "artists").explode("artists", empty_as_null=False).unnest("artists")
@@ -107,7 +107,7 @@ class GenreBuckets(NamedTuple):
         write_run(self.folder / "place", 2 * job.number, pl.concat(found), pl.col("entity") % self.buckets)
 
     def _send_tracks(self, job: SliceJob) -> None:
-        rows = self.recordings.join(job.rows.read_columns("platform", "external_id", "release_id"), record_number())
+        rows = self.recordings.join(job.rows.read_columns("platform", "external_id", "release_id"), number_record())
         found = self._find_places(rows.with_columns(code=_find_codes()), "release_id", "release")
         # Slices of both tables are numbered from 0: those of records are the even runs, those of tracks the odd ones.
         write_run(self.folder / "place", 2 * job.number + 1, found, pl.col("entity") % self.buckets)
@@ -153,4 +153,4 @@ def _name_platforms(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    return [part for folder in paths.staged(table) for part in parts(folder)]
+    return [part for folder in paths.staged(table) for part in list_parts(folder)]

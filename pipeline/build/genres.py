@@ -19,7 +19,7 @@ from genre_rules.load import FOLDER
 from pipeline.build.genre_buckets import open_genre_buckets
 from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings
 from pipeline.build.genre_suggestions import read_suggestions
-from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, rank_sql
+from pipeline.build.priorities import GENRE, SUGGESTION, render_platform_count_sql, render_rank_sql
 from pipeline.build.recording_ranges import find_range, open_range_work, write_range
 from pipeline.build.workbench import QuerySteps, open_workbench, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
@@ -182,7 +182,7 @@ WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.t
 
 # The usual genre of an artist says little about one recording, so it ranks behind every platform's opinion about recording or release. As a
 # last vote it still gave .008 over leaving it out.
-_RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
+_RANK = f"({render_rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
 """Rank of a platform in the chain. Facts known of artists only rank behind the whole chain, in the same order."""
 
 _OPINION = f"""
@@ -201,7 +201,7 @@ release."""
 # `rank` is 0 for a suggestion: it decides alone, and no number of platforms outvotes it.
 _DECIDED = f"""
 WITH voice AS (
-    SELECT recording_id, main_id, {platform_count_sql("platform", GENRE)} AS voices, min(rank) AS rank FROM opinion GROUP BY ALL
+    SELECT recording_id, main_id, {render_platform_count_sql("platform", GENRE)} AS voices, min(rank) AS rank FROM opinion GROUP BY ALL
 ), verdict AS (
     SELECT recording_id, min(rank) AS first, max(voices) AS loudest FROM voice GROUP BY recording_id
 )
@@ -214,7 +214,7 @@ WHERE CASE WHEN d.first > {GENRE.index(SUGGESTION)} AND d.loudest >= {ENOUGH_VOI
 _RECORDING_GENRE = f"""
 WITH picked AS (
     SELECT o.recording_id, o.genre_id, any_value(d.rank) AS main_rank, min(o.rank) AS rank, any_value(d.voices) AS voices,
-        {platform_count_sql("o.platform", GENRE)} AS agreeing,
+        {render_platform_count_sql("o.platform", GENRE)} AS agreeing,
         arg_min(struct_pack(platform := o.platform, level := o.level, support := o.support, evidence := o.evidence), o.rank) AS best
     FROM opinion o JOIN decided d USING (recording_id, main_id) GROUP BY o.recording_id, o.genre_id
 ), ordered AS (

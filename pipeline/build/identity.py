@@ -66,7 +66,7 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
 
     Args:
         groups: node, group.
-        nodes: node, key, is_loose, is_placeholder. Loose nodes that are no placeholders are attached; the others are in `groups`.
+        nodes: node, key, is_loose, is_placeholder. Loose nodes that are not placeholders are attached; the others are in `groups`.
             Loose nodes of a name without another bearer are one.
         ties: node_a, node_b, strength.
     """
@@ -113,7 +113,7 @@ def separate_platforms(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame
         edges: node_a, node_b, strength.
     """
     joining = edges.filter(pl.col("strength") > 0)
-    # Plain components are right for all but a few groups. Only groups that hold a platform twice or a forbidden pair are joined anew, edge
+    # Plain components are right for all but a few groups. Only groups that hold a platform twice or a forbidden pair are joined again, edge
     # by edge in Python.
     groups = find_components(nodes["node"], joining)
     at_odds = groups.join(nodes, on="node").filter(pl.struct("group", "platform").is_duplicated())["group"].unique()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.build.name_forms import NUMBERED, artist_key
+from pipeline.build.name_forms import NUMBERED, build_artist_key
 from pipeline.linkage.credits import build_name_table
 
 _CUT, _GUESTS = "\x1f", "\x1e"
@@ -22,7 +22,7 @@ def cut_joined_names(names: pl.DataFrame) -> pl.DataFrame:
     A part is named as it was written. If it cannot be found again (`Tyler, The Creator`), it gets the usual name of the artist of that key.
 
     Args:
-        names: name (distinct), key, has_id: every name of the build; `key` as `artist_key` gives it.
+        names: name (distinct), key, has_id: every name of the build; `key` as `build_artist_key` gives it.
     """
     cut = build_name_table(names.select("name", "has_id")).filter(pl.col("part_keys").is_not_null())
     parts = cut.select("name", key="part_keys").explode("key", empty_as_null=False)
@@ -49,4 +49,4 @@ def _cut_pieces(names: pl.DataFrame) -> pl.DataFrame:
     pieces = names.select("name", piece=text.str.split(_CUT)).explode("piece", empty_as_null=False)
     pieces = pieces.with_columns(is_guest=pl.col("piece").str.starts_with(_GUESTS).cum_max().over("name"))
     pieces = pieces.with_columns(pl.col("piece").str.strip_prefix(_GUESTS).str.strip_chars(" )]")).filter(pl.col("piece") != "")
-    return pieces.with_columns(key=artist_key(pl.col("piece")))
+    return pieces.with_columns(key=build_artist_key(pl.col("piece")))

@@ -1,6 +1,6 @@
 """Labels: one canonical label per group of platform labels; a platform that gives only a name has the label `name:<key>`.
 
-Placeholders (Not On Label, [no label]) are no labels: a release on them has none. `count_label_releases` fills the counts once releases
+Placeholders (Not On Label, [no label]) are not labels: a release on them has none. `count_label_releases` fills the counts once releases
 exist. Labels known by name only join no two others. identity.py decides which platform labels are one.
 """
 
@@ -12,9 +12,9 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A
 from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
-from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
+from pipeline.build.name_forms import NUMBERED, build_label_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
-from pipeline.build.priorities import LABEL_NAME, rank_sql
+from pipeline.build.priorities import LABEL_NAME, render_rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ _NAME = "SELECT name FROM (SELECT label_name AS name FROM labelled UNION SELECT 
 
 def _build_name_keys(names: pl.DataFrame) -> pl.DataFrame:
     # Names that mean `no label` get no key. The joins below then leave out their releases.
-    return names.with_columns(key=label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1).filter(
-        ~pl.col("key").str.contains(NO_LABEL)
-    )
+    return names.with_columns(
+        key=build_label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1
+    ).filter(~pl.col("key").str.contains(NO_LABEL))
 
 
 _NODE = f"""
@@ -134,8 +134,8 @@ _LABEL_SOURCE = "SELECT n.platform, n.external_id, l.label_id FROM node n JOIN n
 _LABEL = f"""
 SELECT l.label_id, arg_min(n.shown, struct_pack(a := n.rank, b := n.shown)) AS name, 0 AS release_count
 FROM node_label l JOIN (
-    SELECT node, {rank_sql(LABEL_NAME)} AS rank,
-        {shown_name_sql("name")} AS shown
+    SELECT node, {render_rank_sql(LABEL_NAME)} AS rank,
+        {render_shown_name_sql("name")} AS shown
     FROM node
 ) n USING (node) GROUP BY l.label_id
 """

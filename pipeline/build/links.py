@@ -20,9 +20,9 @@ import polars as pl
 
 from catalog_store.array_files import map_array, write_array
 from catalog_store.platforms import CATALOG_A
-from catalog_store.record_keys.numbers import hash_columns, record_number, release_number
+from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, parts, write_table
+from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.build.recording_index import build_recording_index
 from pipeline.build.recording_ranges import cut_jobs, find_range, map_slices, open_range_work, read_sent, run_all, write_range
 from pipeline.engine.local import map_ordered
@@ -115,7 +115,7 @@ def _send_said(buckets: _Buckets, writer: int, said: pl.DataFrame) -> None:
 
 def _send_records(buckets: _Buckets, job: SliceJob) -> None:
     """Send the links of source records, and the listings of linked releases that records name."""
-    rows = buckets.recordings.join(job.rows.read_columns("platform", "external_id", "link_id", "slug", "release_id"), record_number())
+    rows = buckets.recordings.join(job.rows.read_columns("platform", "external_id", "link_id", "slug", "release_id"), number_record())
     own = rows.select("recording_id", "slug", source="platform", external_id="link_id").select(*_OWN)
     write_run(buckets.folder / "own", job.number, own, find_range())
     numbers = own.select(link=_number_link(), is_release=pl.col("source") == CATALOG_A)
@@ -125,18 +125,18 @@ def _send_records(buckets: _Buckets, job: SliceJob) -> None:
 
 def _send_tracks(buckets: _Buckets, job: SliceJob) -> None:
     rows = job.rows.read_columns("platform", "external_id", "release_id")
-    is_linked = _mark_linked(buckets, rows.select(release_number()).to_series())
+    is_linked = _mark_linked(buckets, rows.select(number_release()).to_series())
     # Slices of both tables are numbered from 0: those of records are the even runs, those of tracks the odd ones.
-    _send_listings(buckets, 2 * job.number + 1, buckets.recordings.join(rows.filter(is_linked), record_number()))
+    _send_listings(buckets, 2 * job.number + 1, buckets.recordings.join(rows.filter(is_linked), number_record()))
 
 
 def _send_listings(buckets: _Buckets, writer: int, rows: pl.DataFrame) -> None:
-    listed = rows.select("recording_id", release=release_number()).select(*_LISTING)
+    listed = rows.select("recording_id", release=number_release()).select(*_LISTING)
     buckets.send("listing", writer, listed.filter(_mark_linked(buckets, listed["release"])), pl.col("release"))
 
 
 def _send_track_counts(buckets: _Buckets, job: SliceJob) -> None:
-    rows = job.rows.read_columns("platform", "release_id", "track_count").select("track_count", release=release_number())
+    rows = job.rows.read_columns("platform", "release_id", "track_count").select("track_count", release=number_release())
     buckets.send("track_count", job.number, rows.select(*_TRACK_COUNT).filter(_mark_linked(buckets, rows["release"])), pl.col("release"))
 
 
@@ -216,4 +216,4 @@ def _mark_linked(buckets: _Buckets, releases: pl.Series) -> pl.Series:
 
 def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
     folders = paths.staged(table)
-    return [part for folder in folders for part in parts(folder)]
+    return [part for folder in folders for part in list_parts(folder)]

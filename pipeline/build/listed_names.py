@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.build.name_forms import artist_key
+from pipeline.build.name_forms import build_artist_key
 from pipeline.linkage.alias_owners import find_alias_owners, list_aliases
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def find_listed_pairs(bench: Workbench) -> pl.DataFrame:
     aliases = list_aliases(bench.read_frame(_LISTING))
     names = aliases.select(name=pl.col("alias").unique().sort())
     bench.load("listed", aliases.select("platform", "artist_id", name="alias"))
-    bench.load("alias_key", names.with_columns(key=artist_key(pl.col("name"))))
+    bench.load("alias_key", names.with_columns(key=build_artist_key(pl.col("name"))))
     keys = bench.read_frame("SELECT name, key AS name_key FROM name_key ORDER BY name")
     bench.load("alias_owner", find_alias_owners(keys, bench.read_frame(_NAMED), aliases))
     return bench.read_frame(_LISTED_PAIR)

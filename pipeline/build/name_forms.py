@@ -25,12 +25,12 @@ _LARGER = (
 """Pattern of the words that mean a larger release, or nothing more than `Edition`."""
 
 
-def shown_name_sql(name: str, platform: str = "platform") -> str:
+def render_shown_name_sql(name: str, platform: str = "platform") -> str:
     """Return SQL for a name as shown: without the number that catalog_a appends. Names of other platforms stay as they are."""
     return f"CASE WHEN {platform} = '{CATALOG_A}' THEN regexp_replace({name}, '{NUMBERED}', '') ELSE {name} END"
 
 
-def artist_key(name: pl.Expr) -> pl.Expr:
+def build_artist_key(name: pl.Expr) -> pl.Expr:
     """Return the key of an artist's name.
 
     `The Chemical Brothers`, `chemical brothers (2)` -> `chemicalbrothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`.
@@ -38,7 +38,7 @@ def artist_key(name: pl.Expr) -> pl.Expr:
     return compact_expr(build_name_key_expr(name))
 
 
-def label_key(name: pl.Expr) -> pl.Expr:
+def build_label_key(name: pl.Expr) -> pl.Expr:
     """Return the key of a label's name, with its words apart.
 
     `Interscope Records` -> `interscope`; `Music` -> `music`.
@@ -47,7 +47,7 @@ def label_key(name: pl.Expr) -> pl.Expr:
     return build_name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
 
 
-def release_key(title: pl.Expr) -> pl.Expr:
+def build_release_key(title: pl.Expr) -> pl.Expr:
     """Return the key of a release title; a title of symbols only, such as `(...)`, keeps them.
 
     `Around the World - Single` -> `aroundtheworld`.
@@ -57,7 +57,7 @@ def release_key(title: pl.Expr) -> pl.Expr:
     return pl.when(words == "").then(folded).otherwise(words)
 
 
-def edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
+def build_edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
     """Return a struct of `title_key`, `edition` and `is_remaster` from a release's title and its separate version.
 
     `Hit (Deluxe Version)` -> `hit`, `larger`; `Hit (20th Anniversary Edition)` -> `hit`, `larger 20th anniversary`; `Hit` with the version
@@ -72,7 +72,7 @@ def edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
         extract_words_expr(notes.str.replace_all(_REMASTER, " ").str.replace_all(r"\b(?:[0-9]{4}|edition|version|the|and)\b", " ")) != ""
     )
     return pl.struct(
-        title_key=release_key(pl.when(bare.str.strip_chars() != "").then(bare).otherwise(folded)),
+        title_key=build_release_key(pl.when(bare.str.strip_chars() != "").then(bare).otherwise(folded)),
         edition=pl.concat_str(larger.then(pl.lit("larger")).otherwise(pl.lit("")), other, separator=" ").str.strip_chars(),
         is_remaster=notes.str.contains(_REMASTER),
     )

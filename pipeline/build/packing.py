@@ -11,7 +11,7 @@ RECORD_BITS = 34
 CRITERIA_BITS = 63 - RECORD_BITS
 
 
-def packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
+def render_packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
     """Return SQL for a BIGINT that sorts by `criteria` (expression, bits), then by `record`.
 
     Each criterion is a non-negative integer, cut to its bits. ValueError when the criteria need more than CRITERIA_BITS.
@@ -27,11 +27,11 @@ def packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
     return "(" + " | ".join(packed) + ")"
 
 
-def record_sql(packed: str) -> str:
+def render_record_sql(packed: str) -> str:
     """Return SQL for the record number in a packed value."""
     return f"({packed} & {2**RECORD_BITS - 1})"
 
 
-def criteria_sql(packed: str) -> str:
+def render_criteria_sql(packed: str) -> str:
     """Return SQL for the criteria of a packed value, without the record number: 0 when all of them are 0."""
     return f"({packed} >> {RECORD_BITS})"

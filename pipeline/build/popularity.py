@@ -7,17 +7,17 @@ all platforms. Among recordings without a rank the widespread ones come first.
 from __future__ import annotations
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from pipeline.build.priorities import platform_count_sql
+from pipeline.build.priorities import render_platform_count_sql
 
 RANK_SHARE = 900_000
 BREADTH_SHARE = 100_000
 """Share of the number of platforms, in millionths."""
 
 
-def popularity_sql() -> str:
+def render_popularity_sql() -> str:
     """Return an SQL aggregate over the source records (columns platform, popularity) of one recording."""
     # The sums are integers (millionths): a sum of floats depends on the order in which threads add.
     return (
         f"({RANK_SHARE} * coalesce(max(CAST(round(popularity * 1e6) AS BIGINT)), 0) // 1000000 "
-        f"+ {BREADTH_SHARE} * ({platform_count_sql()} - 1) // {len(CATALOG_PLATFORMS) - 1}) / 1e6"
+        f"+ {BREADTH_SHARE} * ({render_platform_count_sql()} - 1) // {len(CATALOG_PLATFORMS) - 1}) / 1e6"
     )

@@ -63,13 +63,13 @@ CHAINS = {
 }
 
 
-def platform_count_sql(column: str = "platform", chain: Chain = CATALOG_PLATFORMS) -> str:
+def render_platform_count_sql(column: str = "platform", chain: Chain = CATALOG_PLATFORMS) -> str:
     """Return an SQL aggregate for the number of the chain's platforms in the group."""
     # Bits are counted, because `count(DISTINCT ...)` keeps a set of strings per group.
-    return f"bit_count(bit_or(1 << {rank_sql(chain, column)}))"
+    return f"bit_count(bit_or(1 << {render_rank_sql(chain, column)}))"
 
 
-def rank_sql(chain: Chain, column: str = "platform") -> str:
+def render_rank_sql(chain: Chain, column: str = "platform") -> str:
     """Return SQL for the place of `column` in the chain: 0 is asked first, platforms outside come last."""
     places = " ".join(f"WHEN '{platform}' THEN {place}" for place, platform in enumerate(chain))
     return f"(CASE {column} {places} ELSE {len(chain)} END)"

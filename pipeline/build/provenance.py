@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 from polars import selectors as cs
 
-from pipeline.build.packing import criteria_sql, packed_sql, record_sql
+from pipeline.build.packing import render_criteria_sql, render_packed_sql, render_record_sql
 from pipeline.build.priorities import (
     DATE,
     RELEASE_ARTIST,
@@ -18,26 +18,27 @@ from pipeline.build.priorities import (
     RELEASE_TITLE,
     RELEASE_TYPE,
     Chain,
-    rank_sql,
+    render_rank_sql,
 )
 from pipeline.build.recording_artists import CREDIT_WITHOUT_FLAWS
 from pipeline.build.titles import TITLE_WITHOUT_FLAWS
 
 CHOSEN = f"""
-SELECT c.recording_id, c.platform_count, {record_sql("t.choice")} AS title_record, {record_sql("c.credit_key")} AS artists_record,
-    {record_sql("c.popularity_key")} AS popularity_record, v.best.record AS variant_record, i.isrc, l.ms,
+SELECT c.recording_id, c.platform_count, {render_record_sql("t.choice")} AS title_record,
+    {render_record_sql("c.credit_key")} AS artists_record, {render_record_sql("c.popularity_key")} AS popularity_record,
+    v.best.record AS variant_record, i.isrc, l.ms,
     CASE WHEN d.source & 1 = 0 THEN d.source >> 1 END AS date_record, CASE WHEN d.source & 1 = 1 THEN d.source >> 1 END AS date_release,
-    {criteria_sql("t.choice")} < {TITLE_WITHOUT_FLAWS} AS is_title_sound,
-    {criteria_sql("c.credit_key")} < {CREDIT_WITHOUT_FLAWS} AS is_credit_sound
+    {render_criteria_sql("t.choice")} < {TITLE_WITHOUT_FLAWS} AS is_title_sound,
+    {render_criteria_sql("c.credit_key")} < {CREDIT_WITHOUT_FLAWS} AS is_credit_sound
 FROM counted c JOIN title t USING (recording_id) JOIN variant v USING (recording_id)
 LEFT JOIN representative i USING (recording_id) LEFT JOIN duration l USING (recording_id) LEFT JOIN release_date d USING (recording_id)
 """
 
 
 # A median may lie between two records, so the record nearest to it stands for the duration. 29 bits hold distances of six days.
+_DISTANCE = f"min({render_packed_sql(('round(abs(duration_ms - ms))', 29))}) FILTER (WHERE duration_ms IS NOT NULL)"
 _NEAREST = f"""
-SELECT recording_id, min(record) FILTER (WHERE list_contains(isrcs, isrc)) AS isrc_record,
-    {record_sql(f"min({packed_sql(('round(abs(duration_ms - ms))', 29))}) FILTER (WHERE duration_ms IS NOT NULL)")} AS duration_record
+SELECT recording_id, min(record) FILTER (WHERE list_contains(isrcs, isrc)) AS isrc_record, {render_record_sql(_DISTANCE)} AS duration_record
 FROM member JOIN chosen USING (recording_id) GROUP BY recording_id
 """
 """The first record that carries the code, and the record with the duration nearest to the agreed one."""
@@ -85,22 +86,23 @@ def name_records(rows: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
+def _render_first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
     """Return the first edition, in the chain's order, of those with the chosen value."""
-    order = packed_sql(("(NOT is_official)::INT", 1), (rank_sql(chain, "m.platform"), 3), record="node")
+    order = render_packed_sql(("(NOT is_official)::INT", 1), (render_rank_sql(chain, "m.platform"), 3), record="node")
     columns = (("platform", "m.platform"), ("external_id", "m.release_id"))
     return ", ".join(f"arg_min({column}, {order}) FILTER (WHERE {is_chosen}) AS {field}_{name}" for name, column in columns)
 
 
+_SAME_DATE = "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision"
 _RELEASE_PROVENANCE = f"""
 SELECT r.release_id,
-    {_first_edition_sql("title", RELEASE_TITLE, "true")},
-    {_first_edition_sql("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
-    {_first_edition_sql("label", RELEASE_LABEL, "m.label_id = r.label_id")},
-    {_first_edition_sql("catalog_number", RELEASE_CATALOG_NUMBER, "trim(m.catalog_number) = r.catalog_number")},
-    {_first_edition_sql("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
-    {_first_edition_sql("release_date", DATE, "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision")},
-    {_first_edition_sql("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
+    {_render_first_edition_sql("title", RELEASE_TITLE, "true")},
+    {_render_first_edition_sql("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
+    {_render_first_edition_sql("label", RELEASE_LABEL, "m.label_id = r.label_id")},
+    {_render_first_edition_sql("catalog_number", RELEASE_CATALOG_NUMBER, "trim(m.catalog_number) = r.catalog_number")},
+    {_render_first_edition_sql("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
+    {_render_first_edition_sql("release_date", DATE, _SAME_DATE)},
+    {_render_first_edition_sql("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
 FROM (FROM merged WHERE {{condition}}) m JOIN (FROM (SELECT *, release_id AS id FROM release) WHERE {{condition}}) r USING (id)
 GROUP BY r.release_id
 """

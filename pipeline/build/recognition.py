@@ -55,7 +55,7 @@ class Plan:
 def build_recognition(paths: BuildPaths) -> dict[str, int]:
     """Make the index at `paths.recognition` from recording_fingerprint and the index of the live snapshot, and return its counts.
 
-    Without fingerprints the index finds nothing. A build that links everything anew takes over no segment.
+    Without fingerprints the index finds nothing. A build with full linkage reuses no segment.
     """
     # Sorted keys make every membership test below a binary search.
     table = scan_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint"))
@@ -66,7 +66,7 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
     pending = paths.recognition.with_name(paths.recognition.name + PENDING_SUFFIX)
     shutil.rmtree(pending, ignore_errors=True)
     pending.mkdir(parents=True)
-    # Only IDS_FILE is written anew, so a merge, a split or a withdrawal costs one look-up per fingerprint and no indexing.
+    # Only IDS_FILE is written again, so a merge, a split or a withdrawal costs one look-up per fingerprint and no indexing.
     for name in plan.kept:
         _take_over(_find_live_index(paths) / name, pending / name)
         _write_ids(pending / name, segments[name], keys, ids)
@@ -126,7 +126,7 @@ def _find_live_index(paths: BuildPaths) -> Path:
 def _read_live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
     """Return the keys of each segment of the live snapshot's index; empty without an index that this program can read."""
     folder = _find_live_index(paths)
-    # An index of another version of the program, or a damaged one, is no error: the index is built whole.
+    # An index of another version of the program, or a damaged one, is not an error: the index is built whole.
     try:
         return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
     except (IndexInvalidError, OSError, ValueError):
@@ -136,7 +136,7 @@ def _read_live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
 def _take_over(old: Path, new: Path) -> None:
     new.mkdir()
     for file in sorted(old.iterdir()):
-        if file.name == IDS_FILE:  # written anew each night; a link would change the live snapshot
+        if file.name == IDS_FILE:  # written again each night; a link would change the live snapshot
             continue
         try:
             (new / file.name).hardlink_to(file)
@@ -146,7 +146,7 @@ def _take_over(old: Path, new: Path) -> None:
 
 def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
     """Write the present recording of each ordinal of the segment."""
-    # VOID stands for a fingerprint that no longer counts. Its postings stay until its segment is built anew.
+    # VOID stands for a fingerprint that no longer counts. Its postings stay until its segment is built again.
     with ArrayWriter(segment / IDS_FILE, np.int64) as written:
         if not len(keys):
             written.append(np.full(len(segment_keys), VOID))

@@ -7,21 +7,21 @@ credits are one artist; title_credits.py finds names in titles.
 from __future__ import annotations
 
 from pipeline.build.credited_names import OTHER_NAME
-from pipeline.build.packing import packed_sql
-from pipeline.build.priorities import RECORDING_CREDITS, ROLELESS, rank_sql
+from pipeline.build.packing import render_packed_sql
+from pipeline.build.priorities import RECORDING_CREDITS, ROLELESS, render_rank_sql
 
 MOST_LISTED = 1023
 """Longest list that the criterion can hold; longer lists count as this long."""
 
-CREDIT_KEY = packed_sql(
+CREDIT_KEY = render_packed_sql(
     ("is_uncredited::INT", 1),
     ("is_video::INT", 1),
     ("has_names_only::INT", 1),
-    (rank_sql(RECORDING_CREDITS), 3),
+    (render_rank_sql(RECORDING_CREDITS), 3),
     (f"{MOST_LISTED} - least(artist_count, {MOST_LISTED})", 10),
 )
 """Rank of a row of `member`; the least is best. Criteria: an artist at all (`Unknown Artist` is none), no video, all artists with ids (a
-joined `A & B` is no artist), the chain, the longest list."""
+joined `A & B` is not an artist), the chain, the longest list."""
 # `is_video` and `has_names_only` are the bits 14 and 13 of the 16 bits of CREDIT_KEY, below `is_uncredited`.
 CREDIT_WITHOUT_FLAWS = 1 << 13
 """Bound of the criteria: a value below this means no video, no bare names."""
@@ -52,7 +52,7 @@ WITH said AS (
         bool_or(role = 'remixer') AS is_remixer,
         bool_or(is_named_by_title) AS is_named_by_title,
         bool_or(is_named_by_title AND role = 'featured') AS is_guest_of_title,
-        arg_min(name, struct_pack(a := is_named_by_title, b := {rank_sql(RECORDING_CREDITS)}, c := name)) AS name
+        arg_min(name, struct_pack(a := is_named_by_title, b := {render_rank_sql(RECORDING_CREDITS)}, c := name)) AS name
     FROM source_credit LEFT JOIN role_knowledge k USING (platform, external_id) GROUP BY ALL
 ), listed AS (
     SELECT c.recording_id, c.artist_id, min(c.position) AS position, arg_min(c.name, c.position) AS name,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from catalog_store.record_keys.numbers import hash_columns, record_number, release_number
+from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
-from catalog_store.tables.files import ROWS_PER_PART, count_rows, parts, scan_table
+from catalog_store.tables.files import ROWS_PER_PART, count_rows, list_parts, scan_table
 from pipeline.build.recording_index import build_recording_index, seal_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
-from pipeline.build.release_dates import stamp_expr
+from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.staged_records import list_record_parts
@@ -46,7 +46,7 @@ class RecordingBuckets(NamedTuple):
     folder: Path
     recordings: NumberIndex
     releases: NumberIndex
-    """`stamp` and `is_official` by `release_number`."""
+    """`stamp` and `is_official` by `number_release`."""
     last_day: str
 
     def fill(self, paths: BuildPaths, pool: Pool) -> None:
@@ -55,9 +55,9 @@ class RecordingBuckets(NamedTuple):
         seal_index(self.releases, pool)
         map_slices(pool, self._send_records, list_record_parts(paths))
         map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
-        pairs = zip(parts(paths.table("atom_member")), parts(paths.table("atom")), strict=True)
+        pairs = zip(list_parts(paths.table("atom_member")), list_parts(paths.table("atom")), strict=True)
         run_all(pool, partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
-        map_slices(pool, self._send_owners, parts(paths.table("isrc_owner")))
+        map_slices(pool, self._send_owners, list_parts(paths.table("isrc_owner")))
 
     def list_buckets(self) -> list[int]:
         """Return the numbers of the ranges that have recordings, in order."""
@@ -94,29 +94,29 @@ class RecordingBuckets(NamedTuple):
 
     def _index_releases(self, job: SliceJob) -> None:
         rows = job.rows.read_columns(*_RELEASE, *_DATE, "is_official")
-        rows = rows.with_columns(stamp=stamp_expr(self.last_day).fill_null(_NO_STAMP))
-        self.releases.add(job.number, rows.select(release_number()).to_series(), rows)
+        rows = rows.with_columns(stamp=build_stamp_expr(self.last_day).fill_null(_NO_STAMP))
+        self.releases.add(job.number, rows.select(number_release()).to_series(), rows)
 
     def _send_records(self, job: SliceJob) -> None:
         rows = job.rows.read_columns(*_RECORD, *_TEXTS, *_DATE, "artists", "release_id")
         artists = pl.col("artists").list
         rows = rows.with_columns(
-            stamp=stamp_expr(self.last_day),
+            stamp=build_stamp_expr(self.last_day),
             artist_count=artists.len(),
             has_names_only=(artists.len() == 0) | artists.eval(pl.element().struct.field("artist_id").is_null()).list.any(),
         ).drop("artists", *_DATE)
-        rows = self.recordings.join(rows, record_number())
+        rows = self.recordings.join(rows, number_record())
         write_run(self.folder / "member", job.number, rows.drop("release_id"), find_range())
         listed = rows.select("recording_id", "record", *_RELEASE).drop_nulls("release_id")
         self._send_listings(job.number, listed)
 
     def _send_tracks(self, job: SliceJob) -> None:
-        tracks = self.recordings.join(job.rows.read_columns(*_RECORD, "release_id"), record_number())
+        tracks = self.recordings.join(job.rows.read_columns(*_RECORD, "release_id"), number_record())
         # Records are numbered from 0 as well: their slices are the even runs, those of tracks the odd ones.
         self._send_listings(job.number, tracks, is_track=True)
 
     def _send_listings(self, number: int, listed: pl.DataFrame, *, is_track: bool = False) -> None:
-        found = self.releases.join(listed, release_number()).with_columns(
+        found = self.releases.join(listed, number_release()).with_columns(
             pl.col("stamp").replace(_NO_STAMP, None).cast(pl.Int32), pl.col("is_official").cast(pl.Boolean)
         )
         write_run(self.folder / "listing", 2 * number + is_track, found.select(*_LISTING), find_range())
@@ -129,7 +129,7 @@ class RecordingBuckets(NamedTuple):
             members = members.filter(~pl.col("atom_id").is_in(gone.implode()))
         # Title keys are only compared within a recording, so a number stands for the text.
         atoms = pl.read_parquet(atom_part, columns=["atom_id", "variant", "title_key"]).with_columns(title_key=hash_columns(["title_key"]))
-        members = self.recordings.join(members, record_number()).drop(_RECORD)
+        members = self.recordings.join(members, number_record()).drop(_RECORD)
         joined = members.join(atoms, on="atom_id", how="left", maintain_order="left")
         if lost := joined["variant"].null_count():
             raise ValueError(f"{member_part} names {lost} records of atoms that {atom_part} lacks: link again")
@@ -169,4 +169,4 @@ def count_code_parts(paths: BuildPaths) -> int:
 
 
 def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    return [part for folder in paths.staged(table) for part in parts(folder)]
+    return [part for folder in paths.staged(table) for part in list_parts(folder)]

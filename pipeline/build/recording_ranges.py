@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import polars as pl
 
-from catalog_store.tables.files import parts, write_table
+from catalog_store.tables.files import list_parts, write_table
 from pipeline.engine.local import map_ordered, start_workers
 from pipeline.engine.shuffle import read_bucket
 from pipeline.linkage.staged_records import Slice, cut_parts
@@ -90,7 +90,7 @@ def list_range_parts(folder: Path) -> dict[int, list[Path]]:
     """Return each range of a table in the order of recordings, with the parts that hold it."""
     # A range opens its own parts only. With all of them, the footers alone would cost time in the square of the catalog.
     found: dict[int, list[Path]] = defaultdict(list)
-    for part in parts(folder):
+    for part in list_parts(folder):
         first, last = pl.scan_parquet(part).select(find_range().min().alias("first"), find_range().max().alias("last")).collect().row(0)
         for number in range(first, last + 1) if first is not None else ():
             found[number].append(part)
@@ -101,7 +101,7 @@ def read_range(table: Table, range_parts: list[Path], number: int, columns: Sequ
     """Return the rows of one range, or some columns of them, out of the parts that hold it."""
     first, names = number * RECORDINGS_PER_RANGE, columns or table.column_names
     inside = pl.col("recording_id").is_between(first, first + RECORDINGS_PER_RANGE, closed="left")
-    return pl.scan_parquet(range_parts).select(names).filter(inside).collect() if range_parts else table.empty().select(names)
+    return pl.scan_parquet(range_parts).select(names).filter(inside).collect() if range_parts else table.build_empty().select(names)
 
 
 def write_range(table: Table, folder: Path, rows: pl.DataFrame) -> None:

@@ -18,19 +18,19 @@ import pyarrow as pa
 
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, parts
+from catalog_store.tables.files import count_rows, join_tables, list_parts
 from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
-from pipeline.build.packing import packed_sql, record_sql
-from pipeline.build.popularity import popularity_sql
-from pipeline.build.priorities import platform_count_sql
+from pipeline.build.packing import render_packed_sql, render_record_sql
+from pipeline.build.popularity import render_popularity_sql
+from pipeline.build.priorities import render_platform_count_sql
 from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE, name_records
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
 from pipeline.build.recording_buckets import count_code_parts, open_buckets
 from pipeline.build.recording_ranges import list_range_parts, open_range_work, read_range, write_range
-from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, find_last_believable_day, precision_sql
-from pipeline.build.representative_isrcs import representative_sql
+from pipeline.build.release_dates import DATED, RELEASE_DATE, find_last_believable_day, render_date_sql, render_precision_sql
+from pipeline.build.representative_isrcs import render_representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
@@ -93,7 +93,7 @@ def _write_artist_names(paths: BuildPaths, file: Path) -> None:
     columns: dict[str, pa.DataType] = {"artist_id": pa.int64(), "name": pa.large_string()}
     schema = pa.schema(columns)
     with pa.ipc.new_file(str(file), schema) as writer:
-        for part in parts(paths.table("artist")):
+        for part in list_parts(paths.table("artist")):
             writer.write_table(pl.read_parquet(part, columns=schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
@@ -206,7 +206,7 @@ def _choose_values(steps: QuerySteps, last_day: str) -> None:
     steps.keep("member", _MEMBER)
     steps.keep("source_release_number", _RELEASE_NUMBER)
     steps.keep("on_release", _ON_RELEASE)
-    steps.keep("representative", representative_sql(last_day))
+    steps.keep("representative", render_representative_sql(last_day))
     steps.keep("counted", _COUNTED)
     steps.keep("credit_record", _CREDIT_RECORD)
     steps.keep("role_knowledge", ROLE_KNOWLEDGE)
@@ -244,15 +244,16 @@ _SHOWN = "SELECT o.place FROM isrc_owner o JOIN representative r USING (recordin
 
 # One pass over the members feeds several fields. `popularity_key` is smallest for the highest popularity: `min` is the only choice needed.
 _COUNTED = f"""
-SELECT recording_id, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count, {popularity_sql()} AS popularity,
+SELECT recording_id, count(*)::INT AS source_count, {render_platform_count_sql()}::INT AS platform_count,
+    {render_popularity_sql()} AS popularity,
     min({CREDIT_KEY}) AS credit_key,
-    min({packed_sql(("1000000 - round(popularity * 1e6)", 20))}) FILTER (WHERE popularity > 0) AS popularity_key
+    min({render_packed_sql(("1000000 - round(popularity * 1e6)", 20))}) FILTER (WHERE popularity > 0) AS popularity_key
 FROM member GROUP BY recording_id
 """
 
 _CREDIT_RECORD = f"""
 SELECT m.recording_id, m.platform, m.external_id, nullif(trim(m.artist_credit), '') AS shown
-FROM member m JOIN (SELECT {record_sql("credit_key")} AS record FROM counted) c USING (record)
+FROM member m JOIN (SELECT {render_record_sql("credit_key")} AS record FROM counted) c USING (record)
 """
 
 _VARIANT = """
@@ -271,7 +272,8 @@ WITH names AS (
 SELECT c.recording_id, t.title, v.best.variant AS variant, coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
     floor(l.ms + 0.5)::INT AS duration_ms,
     CASE WHEN l.ms IS NOT NULL THEN greatest(1, floor(l.ms / 1000 + 0.5))::INT END AS duration_seconds,
-    {date_sql("d.stamp")} AS release_date, CASE WHEN d.stamp IS NOT NULL THEN {precision_sql("d.stamp")} END AS release_date_precision,
+    {render_date_sql("d.stamp")} AS release_date,
+    CASE WHEN d.stamp IS NOT NULL THEN {render_precision_sql("d.stamp")} END AS release_date_precision,
     c.popularity, c.source_count, c.platform_count, t.platform AS title_platform
 FROM counted c JOIN title t USING (recording_id) JOIN variant v USING (recording_id) JOIN credit_record a USING (recording_id)
 LEFT JOIN duration l USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN release_date d USING (recording_id)

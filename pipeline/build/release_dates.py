@@ -3,7 +3,7 @@
 The earliest date that is known to the day is chosen, except a 1 January: that day is most often a year in disguise. An older date known to
 the month or year only may win, as old vinyl has in the catalogs. It wins when it is at least a year older even at its latest, and when an
 edited catalog or two platforms give it. Inside one year the finer date wins. A 1 January that elsewhere is a bare year counts as the bare
-year. Fillers and dates long after the dumps are no dates. docs/design/decisions gives the reasons. pipeline/dumps/fields/dates.py reads the
+year. Fillers, and dates long after the dumps, do not count. docs/design/decisions gives the reasons. pipeline/dumps/fields/dates.py reads the
 dates.
 """
 
@@ -16,8 +16,8 @@ import polars as pl
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
-from pipeline.build.packing import packed_sql, record_sql
-from pipeline.build.priorities import DATE, rank_sql
+from pipeline.build.packing import render_packed_sql, render_record_sql
+from pipeline.build.priorities import DATE, render_rank_sql
 from pipeline.dumps.fields.dates import LATEST_YEAR
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def find_last_believable_day(paths: BuildPaths) -> str:
     return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
 
 
-def stamp_expr(last_day: str) -> pl.Expr:
+def build_stamp_expr(last_day: str) -> pl.Expr:
     """Return columns release_date and release_date_precision as one integer that sorts by date.
 
-    It is null when there is no date to believe. See `date_sql`.
+    It is null when there is no date to believe. See `render_date_sql`.
     """
     # The digits of the date stand above two bits of precision, so stamps sort by date first.
     date, precision = pl.col("release_date"), pl.col("release_date_precision")
@@ -62,13 +62,13 @@ def stamp_expr(last_day: str) -> pl.Expr:
     return pl.when(is_date).then(digits * (1 << _PRECISION_BITS) + known)
 
 
-def date_sql(stamp: str) -> str:
+def render_date_sql(stamp: str) -> str:
     """Return SQL for the `YYYY-MM-DD` of a stamp."""
     digits = f"(({stamp} >> 2)::VARCHAR)"
     return f"{digits}[1:4] || '-' || {digits}[5:6] || '-' || {digits}[7:8]"
 
 
-def precision_sql(stamp: str) -> str:
+def render_precision_sql(stamp: str) -> str:
     """Return SQL for the precision of a stamp."""
     return f"CASE {stamp} & 3 WHEN {_MONTH} THEN 'month' WHEN {_YEAR} THEN 'year' ELSE 'day' END"
 
@@ -78,8 +78,8 @@ MEMBER_RECORD = "2 * record"
 """Numbers for both kinds of sources of a date: even ones are source records, odd ones source releases."""
 
 DATED = f"""
-SELECT recording_id, stamp, bit_or(1 << {rank_sql(CATALOG_PLATFORMS)}) AS platforms,
-    min({packed_sql((rank_sql(DATE), 3), record="source")}) AS source
+SELECT recording_id, stamp, bit_or(1 << {render_rank_sql(CATALOG_PLATFORMS)}) AS platforms,
+    min({render_packed_sql((render_rank_sql(DATE), 3), record="source")}) AS source
 FROM (
     SELECT recording_id, stamp, platform, {MEMBER_RECORD} AS source FROM member WHERE stamp IS NOT NULL
     UNION ALL SELECT recording_id, stamp, platform, {RELEASE_RECORD} FROM on_release WHERE stamp IS NOT NULL AND is_official
@@ -113,13 +113,13 @@ WITH full_date AS (
         CASE WHEN o.found IS NULL THEN 'full_date' WHEN o.found.is_alone THEN 'earliest' ELSE 'older_year' END AS reason
     FROM full_date f FULL JOIN older o USING (recording_id)
 )
-SELECT recording_id, stamp, reason, bit_count(d.platforms)::INT AS agreed, {record_sql("d.source")} AS source
+SELECT recording_id, stamp, reason, bit_count(d.platforms)::INT AS agreed, {render_record_sql("d.source")} AS source
 FROM chosen JOIN dated d USING (recording_id, stamp)
 """
 """recording_id, stamp, reason, agreed (platforms with exactly this date), source (see MEMBER_RECORD). No row without a date."""
 
 
-def earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
+def render_earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
     """Return an SQL aggregate for dates of one release: a struct with the chosen date `d` and its precision `p`.
 
     It covers the rows for which `where` holds. Editions of one release lie a year apart at most, so no older year competes with a full
@@ -134,7 +134,7 @@ def earliest_date_sql(date: str = "release_date", precision: str = "release_date
     )
 
 
-def order_key_expr() -> pl.Expr:
+def build_order_key_expr() -> pl.Expr:
     """Return release_date as an integer that sorts a partial date behind all full dates of its period; null when there is no date."""
     digits = pl.col("release_date").str.replace_all("-", "", literal=True).cast(pl.Int32)
     precision = pl.col("release_date_precision")

@@ -22,9 +22,9 @@ from pipeline.build.artists import VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.credited_names import OTHER_NAME, load_other_names
 from pipeline.build.identity import find_components
 from pipeline.build.labels import count_label_releases
-from pipeline.build.name_forms import artist_key, edition_form, label_key, shown_name_sql
+from pipeline.build.name_forms import build_artist_key, build_edition_form, build_label_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
-from pipeline.build.popularity import popularity_sql
+from pipeline.build.popularity import render_popularity_sql
 from pipeline.build.priorities import (
     RECORDING_POSITION,
     RELEASE_ARTIST,
@@ -32,11 +32,11 @@ from pipeline.build.priorities import (
     RELEASE_LABEL,
     RELEASE_TITLE,
     RELEASE_TYPE,
-    platform_count_sql,
-    rank_sql,
+    render_platform_count_sql,
+    render_rank_sql,
 )
 from pipeline.build.provenance import render_release_provenance
-from pipeline.build.release_dates import earliest_date_sql
+from pipeline.build.release_dates import render_earliest_date_sql
 from pipeline.build.workbench import Workbench, open_workbench
 
 if TYPE_CHECKING:
@@ -101,17 +101,17 @@ def _build_name_forms(texts: pl.DataFrame) -> pl.DataFrame:
     """Return text, artist_key, label_key of distinct names of artists and labels."""
     text = pl.col("text")
     # `Various`, `VA` and their translations must meet under one key, as artists.py gives them one.
-    various = artist_key(text).is_in(VARIOUS_KEYS)
+    various = build_artist_key(text).is_in(VARIOUS_KEYS)
     return texts.select(
         "text",
-        artist_key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise(artist_key(text)),
-        label_key=label_key(text),
+        artist_key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise(build_artist_key(text)),
+        label_key=build_label_key(text),
     )
 
 
 def _build_title_forms(titles: pl.DataFrame) -> pl.DataFrame:
     """Return title, version, title_key, edition, is_remaster of distinct pairs."""
-    return titles.with_columns(form=edition_form(pl.col("title"), pl.col("version"))).unnest("form")
+    return titles.with_columns(form=build_edition_form(pl.col("title"), pl.col("version"))).unnest("form")
 
 
 _REMASTERED = """
@@ -144,7 +144,7 @@ WITH named AS (
 SELECT r.node, r.platform, r.release_id, r.title, r.version, k.title_key, k.edition,
     k.is_remaster OR (r.platform, r.release_id) IN (FROM remastered) AS is_remaster,
     coalesce(s.artist_id, o.artist_id, v.artist_id) AS artist_id,
-    CASE WHEN s.artist_id IS NOT NULL THEN {shown_name_sql("r.first.name", "r.platform")}
+    CASE WHEN s.artist_id IS NOT NULL THEN {render_shown_name_sql("r.first.name", "r.platform")}
          ELSE coalesce(o.name, '{VARIOUS_ARTISTS}') END AS artist_name,
     l.label_id, r.catalog_number, r.gtin, r.gtin AS told_gtin,
     r.release_date, r.release_date_precision, r.release_type, r.is_compilation, r.is_official,
@@ -267,21 +267,21 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
 _RECORDING_RELEASE = f"""
 SELECT recording_id, id AS release_id, nullif(best.disc, {UNPLACED}) AS disc_number, nullif(best.track, {UNPLACED}) AS track_number
 FROM (
-    SELECT t.recording_id, m.id, min(struct_pack(a := t.place.track = {UNPLACED}, b := {rank_sql(RECORDING_POSITION, "t.platform")},
+    SELECT t.recording_id, m.id, min(struct_pack(a := t.place.track = {UNPLACED}, b := {render_rank_sql(RECORDING_POSITION, "t.platform")},
         c := t.release_id, disc := t.place.disc, track := t.place.track)) AS best
     FROM release_track t JOIN merged m USING (platform, release_id) GROUP BY t.recording_id, m.id
 )
 """
 
 
-def _first_sql(field: str, chain: tuple[str, ...]) -> str:
+def _render_first_sql(field: str, chain: tuple[str, ...]) -> str:
     """Return SQL for the field of the first platform of `chain` that has it: official editions first, then by id."""
-    return f"arg_min({field}, struct_pack(a := NOT is_official, b := {rank_sql(chain)}, c := release_id))"
+    return f"arg_min({field}, struct_pack(a := NOT is_official, b := {render_rank_sql(chain)}, c := release_id))"
 
 
 _PLAIN_TITLE = "regexp_replace(title, '(?i)\\s+[-\u2013]\\s+(single|ep)\\s*$', '')"
 _POPULARITY = f"""
-SELECT recording_id, {popularity_sql()} AS popularity
+SELECT recording_id, {render_popularity_sql()} AS popularity
 FROM source_recording JOIN recording_member USING (platform, external_id) GROUP BY recording_id
 """
 
@@ -299,15 +299,15 @@ FROM release_track t JOIN merged m USING (platform, release_id) JOIN popularity 
 _RELEASE = f"""
 WITH golden AS (
     SELECT id AS release_id,
-        {_first_sql(_TITLE, RELEASE_TITLE)} AS title,
-        {_first_sql("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
-        {_first_sql("label_id", RELEASE_LABEL)} AS label_id,
-        {_first_sql("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
+        {_render_first_sql(_TITLE, RELEASE_TITLE)} AS title,
+        {_render_first_sql("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
+        {_render_first_sql("label_id", RELEASE_LABEL)} AS label_id,
+        {_render_first_sql("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
         coalesce(min(gtin), min(told_gtin)) AS gtin,
-        coalesce({earliest_date_sql(where="is_official")}, {earliest_date_sql()}) AS date,
-        {_first_sql("release_type", RELEASE_TYPE)} AS release_type,
+        coalesce({render_earliest_date_sql(where="is_official")}, {render_earliest_date_sql()}) AS date,
+        {_render_first_sql("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,
-        {platform_count_sql()}::INT AS platform_count
+        {render_platform_count_sql()}::INT AS platform_count
     FROM merged WHERE {{condition}} GROUP BY id
 )
 SELECT g.release_id, g.title, g.artist.id AS artist_id, a.name AS artist_name, o.credited_as AS artist_credited_as, g.label_id,

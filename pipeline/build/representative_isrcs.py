@@ -12,7 +12,7 @@ LAST_YEAR_OF_2000S = 39
 _YEAR = f"CASE WHEN isrc[6:7]::INT > {LAST_YEAR_OF_2000S} THEN 1900 ELSE 2000 END + isrc[6:7]::INT"
 
 
-def representative_sql(last_day: str) -> str:
+def render_representative_sql(last_day: str) -> str:
     """Return SQL for recording_id, isrc, agreed (platforms), reason.
 
     It reads `isrc_owner` and `shown_before` (recording_id, isrc).

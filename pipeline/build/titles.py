@@ -7,8 +7,8 @@ title only when no other record has one. catalog_store/name_keys gives a title i
 
 from __future__ import annotations
 
-from pipeline.build.packing import RECORD_BITS, packed_sql, record_sql
-from pipeline.build.priorities import RECORDING_TITLE, platform_count_sql, rank_sql
+from pipeline.build.packing import RECORD_BITS, render_packed_sql, render_record_sql
+from pipeline.build.priorities import RECORDING_TITLE, render_platform_count_sql, render_rank_sql
 
 _DISPLAY_TITLE = """
 CASE WHEN trim(coalesce(version, '')) = '' OR lower(trim(version)) IN ('original mix', 'original', 'original version', 'album version')
@@ -50,12 +50,12 @@ WITH varied AS (
     JOIN (SELECT DISTINCT atom_id, title_key FROM member SEMI JOIN varied USING (recording_id)) USING (atom_id)
     WHERE NOT is_video AND NOT is_unofficial
 ), by_key AS (
-    SELECT recording_id, title_key, {platform_count_sql()} AS voices FROM spelt GROUP BY ALL
+    SELECT recording_id, title_key, {render_platform_count_sql()} AS voices FROM spelt GROUP BY ALL
 ), kept_key AS (
     SELECT recording_id, title_key
     FROM by_key JOIN (SELECT recording_id, max(voices) AS most FROM by_key GROUP BY recording_id) USING (recording_id) WHERE voices = most
 ), by_letters AS (
-    SELECT recording_id, letters, 2 * {platform_count_sql()} + (letters = {_BOTH})::INT AS voices
+    SELECT recording_id, letters, 2 * {render_platform_count_sql()} + (letters = {_BOTH})::INT AS voices
     FROM spelt SEMI JOIN kept_key USING (recording_id, title_key) GROUP BY recording_id, letters
 ), kept AS (
     SELECT recording_id, title_key, letters FROM kept_key JOIN by_letters USING (recording_id)
@@ -66,11 +66,11 @@ SELECT record FROM spelt ANTI JOIN kept USING (recording_id, title_key, letters)
 """Titles that more platforms spell or write otherwise; reads `titled` and `member`, kept as `outvoted`."""
 
 # The first criterion counts most. The vote comes before the chain, and the chain before how often a form occurs.
-_KEY = packed_sql(
+_KEY = render_packed_sql(
     ("is_video::INT", 1),
     ("is_unofficial::INT", 1),
     ("(o.record IS NOT NULL)::INT", 1),
-    (rank_sql(RECORDING_TITLE), 3),
+    (render_rank_sql(RECORDING_TITLE), 3),
     ("1023 - least(n, 1023)", 10),
     ("length(title)", 13),
 )
@@ -84,10 +84,11 @@ WITH best AS (
     SELECT t.recording_id, min({_KEY}) AS choice, min({_KEY} & {_WITHOUT_VOTE}) AS without_vote
     FROM titled t LEFT JOIN outvoted o USING (record) GROUP BY t.recording_id
 ), chosen AS (
-    SELECT b.recording_id, b.choice, {record_sql("b.choice")} <> {record_sql("b.without_vote")} AS is_voted, t.title, t.platform
-    FROM titled t JOIN best b ON t.record = {record_sql("b.choice")}
+    SELECT b.recording_id, b.choice, {render_record_sql("b.choice")} <> {render_record_sql("b.without_vote")} AS is_voted, t.title,
+        t.platform
+    FROM titled t JOIN best b ON t.record = {render_record_sql("b.choice")}
 )
 SELECT c.*, a.agreed FROM chosen c
-JOIN (SELECT recording_id, title, {platform_count_sql()}::INT AS agreed FROM titled GROUP BY ALL) a USING (recording_id, title)
+JOIN (SELECT recording_id, title, {render_platform_count_sql()}::INT AS agreed FROM titled GROUP BY ALL) a USING (recording_id, title)
 """
 """recording_id, choice (packed), is_voted (the chain alone prefers another), title, platform, agreed (platforms of this title)."""

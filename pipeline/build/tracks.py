@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, parts, read_table, scan_table
+from catalog_store.tables.files import count_rows, join_tables, list_parts, read_table, scan_table
 from pipeline.build.recording_ranges import (
     find_range,
     list_range_parts,
@@ -23,7 +23,7 @@ from pipeline.build.recording_ranges import (
     run_all,
     write_range,
 )
-from pipeline.build.release_dates import order_key_expr
+from pipeline.build.release_dates import build_order_key_expr
 from pipeline.engine.local import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
@@ -66,7 +66,7 @@ class _Range(NamedTuple):
 def build_tracks(paths: BuildPaths) -> dict[str, int]:
     """Write track and return its row count."""
     with open_range_work(paths, "tracks", count_rows(paths.table("recording_release"))) as (spill, pool):
-        map_slices(pool, partial(_send_listings, spill), parts(paths.table("recording_release")))
+        map_slices(pool, partial(_send_listings, spill), list_parts(paths.table("recording_release")))
         run_all(pool, partial(_send_releases, paths, spill), count_bucket_rows(spill / "listing"))
         found = {name: list_range_parts(paths.table(name)) for name in _TABLES}
         ranges = [_Range(number, {name: found[name].get(number, []) for name in _TABLES}) for number in found["recording"]]
@@ -85,7 +85,9 @@ def _send_releases(paths: BuildPaths, spill: Path, bucket: int) -> None:
     """Send each release of a bucket to the ranges of its recordings."""
     first = bucket * RELEASES_PER_BUCKET
     inside = pl.col("release_id").is_between(first, first + RELEASES_PER_BUCKET, closed="left")
-    releases = scan_table(TABLES["release"], paths.table("release")).filter(inside).select(*_RELEASE_FIELDS, order_key=order_key_expr())
+    releases = (
+        scan_table(TABLES["release"], paths.table("release")).filter(inside).select(*_RELEASE_FIELDS, order_key=build_order_key_expr())
+    )
     listed = read_bucket(spill / "listing", bucket).join(releases.collect(), on="release_id").select(*_SENT)
     write_run(spill / "release", bucket, listed, find_range())
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from catalog_store.publisher import read_live_snapshot
 from catalog_store.snapshot import compute_schema_version, hash_file
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
         stored = live.manifest.tables.get(table.name)
         folder = paths.table(table.name)
         published = [(live.folder / file.path, file.sha256) for file in stored.files] if stored else []
-        if not folder.is_dir() or not _is_same(parts(folder), published):
+        if not folder.is_dir() or not _is_same(list_parts(folder), published):
             raise StaleWorkError(
                 f"table {table.name} of the work folder is not that of the live snapshot {live.id}: run a whole build first "
                 "(the job nightly_build)"

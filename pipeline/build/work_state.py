@@ -60,7 +60,7 @@ class TableState(msgspec.Struct, frozen=True):
     parts: dict[str, int] = {}
     """Name of each part -> its size in bytes."""
     fingerprint: str = ""
-    """Hash of the inputs of the step that are no tables (step_fingerprint.py)."""
+    """Hash of the inputs of the step that are not tables (step_fingerprint.py)."""
     files: dict[str, int] = {}
     """Path below the catalog's folder of each file that the step wrote beside its tables -> its size in bytes."""
     facts: dict[str, int | float] = {}
@@ -228,7 +228,7 @@ class WorkState:
             require_live_work(self._paths, (TABLES[name] for name in live.manifest.tables))
         except (NoSnapshotError, StaleWorkError):
             return None
-        # The recognition index is no table, so the check above does not cover it.
+        # The recognition index is not a table, so the check above does not cover it.
         index = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}/"
         of_index = [(self._paths.recognition / file.path.removeprefix(index), file) for file in live.manifest.serving]
         if any(not (here.is_file() and here.stat().st_size == file.bytes) for here, file in of_index if file.path.startswith(index)):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from catalog_store.platforms import CATALOG_B
-from pipeline.build.priorities import WORK_TITLE, rank_sql
+from pipeline.build.priorities import WORK_TITLE, render_rank_sql
 from pipeline.build.work_guards import judge_namesakes, read_artist_forms, read_title_forms, weigh_claims
 from pipeline.build.work_support import settle_works
 from pipeline.build.workbench import open_workbench
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 _WORK = f"""
-SELECT iswc, arg_min(title, struct_pack(a := {rank_sql(WORK_TITLE)}, b := -n, c := title)) AS title
+SELECT iswc, arg_min(title, struct_pack(a := {render_rank_sql(WORK_TITLE)}, b := -n, c := title)) AS title
 FROM (SELECT platform, iswc, title, count(*) AS n FROM source_work WHERE iswc IS NOT NULL GROUP BY ALL) GROUP BY iswc
 """
 

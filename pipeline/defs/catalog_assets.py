@@ -14,8 +14,8 @@ from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
-from pipeline.defs.dump_assets import staging_key
-from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
+from pipeline.defs.dump_assets import build_staging_key
+from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_keys, find_tables
 from pipeline.paths import BuildPaths
 from pipeline.quality.genre_coverage import read_genre_coverage
 from pipeline.quality.invariants import list_genre_invariants, list_recording_invariants
@@ -28,29 +28,29 @@ def list_steps() -> list[TableStep]:
         TableStep(
             "recordings",
             find_tables("recording", "recording_provenance", "recording_isrc", "recording_artist", "recording_release"),
-            table_keys("release", "isrc_owner"),
+            build_table_keys("release", "isrc_owner"),
             build_recordings,
             list_recording_invariants,
         ),
         # A step of its own, after all steps that the counts depend on: artists and labels get their ids long before recordings exist.
-        TableStep("counts", find_tables("artist", "label"), table_keys("recording_artist", "release"), _count_works_and_releases),
-        TableStep("works", find_tables("work", "work_recording", "work_conflict"), table_keys("recording"), build_works),
-        TableStep("links", find_tables("platform_link", "external_redirect"), table_keys("recording"), build_links),
+        TableStep("counts", find_tables("artist", "label"), build_table_keys("recording_artist", "release"), _count_works_and_releases),
+        TableStep("works", find_tables("work", "work_recording", "work_conflict"), build_table_keys("recording"), build_works),
+        TableStep("links", find_tables("platform_link", "external_redirect"), build_table_keys("recording"), build_links),
         TableStep(
             "fingerprints",
             find_tables("recording_fingerprint", "fingerprint_conflict"),
-            (*table_keys("recording", "isrc_owner"), *map(staging_key, FINGERPRINT_SOURCES)),
+            (*build_table_keys("recording", "isrc_owner"), *map(build_staging_key, FINGERPRINT_SOURCES)),
             build_fingerprints,
         ),
         TableStep(
             "genres",
             find_tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage"),
-            (*table_keys("recording_artist", "isrc_owner", "redirect"), staging_key(SUGGESTIONS)),
+            (*build_table_keys("recording_artist", "isrc_owner", "redirect"), build_staging_key(SUGGESTIONS)),
             _write_genres,
             list_genre_invariants,
             files=lambda paths: [paths.genre_report],
         ),
-        TableStep("tracks", find_tables("track"), table_keys("recording_genre", "recording_release", "artist"), build_tracks),
+        TableStep("tracks", find_tables("track"), build_table_keys("recording_genre", "recording_release", "artist"), build_tracks),
     ]
 
 

@@ -38,29 +38,29 @@ AS_KNOWN = "layout_is_as_known"
 UNNAMED = "no source is named"
 
 
-def landing_key(platform: str) -> dg.AssetKey:
+def build_landing_key(platform: str) -> dg.AssetKey:
     """Return the asset key of a platform's landed dump."""
     return dg.AssetKey(["landing", platform])
 
 
-def staging_key(platform: str) -> dg.AssetKey:
+def build_staging_key(platform: str) -> dg.AssetKey:
     """Return the asset key of a platform's staging tables."""
     return dg.AssetKey(["staging", platform])
 
 
-STAGING_KEYS = tuple(staging_key(platform) for platform in INPUTS)
+STAGING_KEYS = tuple(build_staging_key(platform) for platform in INPUTS)
 
 
 def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     """Return the asset that fetches the platform's newest dump; without one it keeps the last good dump and says so."""
 
     @dg.asset(
-        key=landing_key(platform),
+        key=build_landing_key(platform),
         group_name="landing",
         description=f"The newest whole dump of {platform}, as delivered.",
         check_specs=[
-            dg.AssetCheckSpec(FRESH, asset=landing_key(platform), description="the newest dump upstream shows is the one in use"),
-            dg.AssetCheckSpec(YOUNG, asset=landing_key(platform), description="the dump in use is not older than its source allows"),
+            dg.AssetCheckSpec(FRESH, asset=build_landing_key(platform), description="the newest dump upstream shows is the one in use"),
+            dg.AssetCheckSpec(YOUNG, asset=build_landing_key(platform), description="the dump in use is not older than its source allows"),
         ],
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
@@ -137,7 +137,7 @@ def stage(catalog: CatalogResource, platform: str) -> Intake:
 
 def list_staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
     """Return the checks of one platform's staging tables: their specs, and rows read = rows staged + rows rejected."""
-    key = staging_key(platform)
+    key = build_staging_key(platform)
     specs = [build_spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
     return [*specs, *(build_invariant_check(rule, key) for rule in list_staging_invariants(platform, folder))]
 
@@ -177,11 +177,11 @@ def iterate_warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.Ass
 
 def build_staging_asset(platform: str) -> dg.AssetsDefinition:
     """Return the asset that reads the platform's dump into the staging tables."""
-    key = staging_key(platform)
+    key = build_staging_key(platform)
 
     @dg.asset(
         key=key,
-        deps=[landing_key(platform)],
+        deps=[build_landing_key(platform)],
         group_name="staging",
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},

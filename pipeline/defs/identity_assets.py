@@ -11,7 +11,7 @@ from catalog_store.tables import TABLES
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
-from pipeline.defs.table_steps import TableStep, build_table_assets, find_tables, table_keys
+from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_keys, find_tables
 from pipeline.linkage.id_registry import collect_registry, get_work_folder
 from pipeline.paths import BuildPaths
 
@@ -24,7 +24,7 @@ def list_steps() -> list[TableStep]:
         TableStep(
             "artists",
             find_tables("source_credit", "artist_source", "artist_alias"),
-            table_keys("recording_member"),
+            build_table_keys("recording_member"),
             build_artists,
             files=lambda paths: list_tree(get_work_folder(paths, "artist")),
             group=GROUP,
@@ -32,7 +32,7 @@ def list_steps() -> list[TableStep]:
         TableStep(
             "labels",
             find_tables("label_source"),
-            table_keys("recording_member", "source_credit"),
+            build_table_keys("recording_member", "source_credit"),
             build_labels,
             files=lambda paths: list_tree(get_work_folder(paths, "label")),
             group=GROUP,
@@ -40,7 +40,7 @@ def list_steps() -> list[TableStep]:
         TableStep(
             "releases",
             find_tables("release", "release_source", "release_provenance"),
-            table_keys("artist_source", "label_source"),
+            build_table_keys("artist_source", "label_source"),
             build_releases,
             files=lambda paths: list_tree(get_work_folder(paths, "release")),
             group=GROUP,
@@ -49,7 +49,7 @@ def list_steps() -> list[TableStep]:
             "registry",
             # The registry waits only for the tables whose ids it collects.
             (TABLES["id_registry"], TABLES["redirect"]),
-            table_keys("recording_member", "artist_source", "label_source", "release"),
+            build_table_keys("recording_member", "artist_source", "label_source", "release"),
             _collect_registry,
             group=GROUP,
         ),

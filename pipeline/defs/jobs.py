@@ -3,13 +3,13 @@
 import dagster as dg
 
 from catalog_store.platforms import SUGGESTIONS
-from pipeline.defs.dump_assets import landing_key, staging_key
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import NIGHTLY, RECLASSIFY, REMADE_TABLES
 from pipeline.defs.snapshot_assets import SNAPSHOT
-from pipeline.defs.table_steps import table_key
+from pipeline.defs.table_steps import build_table_key
 
-SUGGESTION_KEYS = (landing_key(SUGGESTIONS), staging_key(SUGGESTIONS))
-REMADE_KEYS = (*map(table_key, REMADE_TABLES), SNAPSHOT)
+SUGGESTION_KEYS = (build_landing_key(SUGGESTIONS), build_staging_key(SUGGESTIONS))
+REMADE_KEYS = (*map(build_table_key, REMADE_TABLES), SNAPSHOT)
 
 nightly_job = dg.define_asset_job(
     NIGHTLY,
@@ -22,5 +22,5 @@ nightly_job = dg.define_asset_job(
 reclassify_job = dg.define_asset_job(
     RECLASSIFY,
     selection=dg.AssetSelection.assets(*SUGGESTION_KEYS, *REMADE_KEYS),
-    description="Genres by the rules and suggestions of now -> tracks -> live snapshot; nothing is staged or linked anew.",
+    description="Genres by the rules and suggestions of now -> tracks -> live snapshot; nothing is staged or linked again.",
 )

@@ -5,8 +5,8 @@ import dagster as dg
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.platforms import FINGERPRINT_SOURCES, SOURCES
 from catalog_store.tables import TABLES
-from pipeline.defs.dump_assets import require_dumps, staging_key
-from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
+from pipeline.defs.dump_assets import build_staging_key, require_dumps
+from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
 from pipeline.linkage import stages
 from pipeline.linkage.id_registry import get_work_folder
 from pipeline.linkage.incremental.night import get_decision_path
@@ -20,7 +20,7 @@ ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_ch
 
 def list_steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
-    sources = tuple(map(staging_key, SOURCES))
+    sources = tuple(map(build_staging_key, SOURCES))
     # `require_dumps` stops a build without any dump here, with the places that were searched, instead of publishing an empty catalog.
     atoms = TableStep(
         "atoms",
@@ -33,16 +33,16 @@ def list_steps() -> list[TableStep]:
     edges = TableStep(
         "edges",
         (TABLES["edge"], TABLES["audio_comparison"]),
-        (table_key(TABLES["atom_member"]), *map(staging_key, FINGERPRINT_SOURCES)),
+        (build_table_key(TABLES["atom_member"]), *map(build_staging_key, FINGERPRINT_SOURCES)),
         stages.write_edges,
         plotted=EDGE_FACTS,
     )
-    compared = (table_key(TABLES["edge"]), table_key(TABLES["audio_comparison"]))
+    compared = (build_table_key(TABLES["edge"]), build_table_key(TABLES["audio_comparison"]))
     clusters = TableStep("clusters", (TABLES["cluster"],), compared, stages.write_clusters)
     recording_ids = TableStep(
         "recording_ids",
         (TABLES["recording_member"], TABLES["isrc_owner"], TABLES["isrc_conflict"]),
-        (table_key(TABLES["cluster"]),),
+        (build_table_key(TABLES["cluster"]),),
         stages.write_recording_ids,
         list_linkage_invariants,
         files=lambda paths: list_tree(get_work_folder(paths, "recording")),

@@ -15,9 +15,9 @@ from catalog_store.publisher import find_current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
-from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
+from pipeline.defs.dump_assets import STAGING_KEYS, build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import build_table_metadata, table_key
+from pipeline.defs.table_steps import build_table_key, build_table_metadata
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import COST_NAMES, StepCost, read_build_costs
@@ -29,11 +29,11 @@ from pipeline.quality.report.examples import choose_examples
 from pipeline.quality.report.page import BuildStory, Source, write_report
 
 FIGURES = TABLES["build_figure"]
-FIGURES_KEY = table_key(FIGURES)
-JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
+FIGURES_KEY = build_table_key(FIGURES)
+JUDGED = tuple(build_table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
 """Asset keys of all tables that are about to be published."""
 RECOGNITION = dg.AssetKey(["recognition", "index"])
-MEASURED = (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED, FIGURES_KEY, RECOGNITION)
+MEASURED = (*(build_landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED, FIGURES_KEY, RECOGNITION)
 """Asset keys of everything before the snapshot."""
 
 
@@ -112,7 +112,7 @@ def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]
     """Return the newest staging result of each source."""
     found = []
     for platform in INPUTS:
-        metadata = _read_metadata(events.get(staging_key(platform)))
+        metadata = _read_metadata(events.get(build_staging_key(platform)))
         dump, status, problem = (str(metadata[name].value) if name in metadata else "" for name in ("dump", "status", "problem"))
         warnings = [str(line) for line in metadata["warnings"].value] if "warnings" in metadata else []  # type: ignore[union-attr]
         found.append(Source(platform, dump, status, "" if problem == "none" else problem, warnings))

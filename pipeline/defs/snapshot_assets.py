@@ -19,17 +19,17 @@ from pipeline.build.workbench import open_text_memory
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import build_usage_metadata, table_key
+from pipeline.defs.table_steps import build_table_key, build_usage_metadata
 from pipeline.engine.local import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
 
-FINGERPRINT = table_key(TABLES["recording_fingerprint"])
+FINGERPRINT = build_table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
-PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
+PARTS = (*(build_table_key(table) for table in PUBLISHED), RECOGNITION)
 """Asset keys of the contents of a snapshot."""
 
 
@@ -93,7 +93,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
                 anew=paths.relink.exists(),
                 texts=open_text_memory(paths),
             )
-        # The wish to link everything anew is fulfilled only now: a build that fails before must not lose it.
+        # The wish to link everything again is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)
     # From here on the snapshot is live: what follows only describes it.

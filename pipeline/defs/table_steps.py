@@ -43,18 +43,18 @@ class TableStep:
 
     def list_checks(self, paths: BuildPaths) -> list[AssetCheck]:
         """Return the spec check of every table and the invariants of the step."""
-        specs = [build_spec_check(table, table_key(table), paths.table) for table in self.tables]
-        return [*specs, *(build_invariant_check(rule, table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
+        specs = [build_spec_check(table, build_table_key(table), paths.table) for table in self.tables]
+        return [*specs, *(build_invariant_check(rule, build_table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
 
 
-def table_key(table: Table) -> dg.AssetKey:
+def build_table_key(table: Table) -> dg.AssetKey:
     """Return the asset key of a table."""
     return dg.AssetKey([table.layer, table.name])
 
 
-def table_keys(*names: str) -> tuple[dg.AssetKey, ...]:
+def build_table_keys(*names: str) -> tuple[dg.AssetKey, ...]:
     """Return the asset keys of tables by name."""
-    return tuple(table_key(table) for table in find_tables(*names))
+    return tuple(build_table_key(table) for table in find_tables(*names))
 
 
 def find_tables(*names: str) -> tuple[Table, ...]:
@@ -71,7 +71,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
         name=step.name,
         specs=[
             dg.AssetSpec(
-                table_key(table),
+                build_table_key(table),
                 deps=step.after,
                 group_name=step.group or table.layer,
                 description=table.description,
@@ -84,7 +84,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)  # before the claim: a build without input must not empty the records of its tables
-        with catalog.claim_for_step([table_key(table) for table in step.tables], step.after, can_resume=True) as running_step:
+        with catalog.claim_for_step([build_table_key(table) for table in step.tables], step.after, can_resume=True) as running_step:
             if running_step.finished:
                 yield from describe_finished_step(catalog, step, running_step.finished)
                 return
@@ -99,7 +99,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
             # Tables that are written together share a step (decision 3): a Dagster step costs seconds in a multiprocess run.
             for table in step.tables:
                 metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
-                yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
+                yield dg.MaterializeResult(asset_key=build_table_key(table), metadata={**metadata, **plot})
             running_step.finish(results, step.files(catalog.paths), {**build_usage_metadata(usage), **facts})
         yield from results
 
@@ -114,7 +114,9 @@ def describe_finished_step(
     for table in step.tables:
         folder = catalog.paths.table(table.name)
         sizes = {"dagster/row_count": count_rows(folder), "bytes": measure_bytes(folder)}
-        yield dg.MaterializeResult(asset_key=table_key(table), metadata={**sizes, **finished.facts, "written_by_run": finished.run_id})
+        yield dg.MaterializeResult(
+            asset_key=build_table_key(table), metadata={**sizes, **finished.facts, "written_by_run": finished.run_id}
+        )
     for check in step.list_checks(catalog.paths):
         # A step with a failed check has no record.
         yield dg.AssetCheckResult(check_name=check.name, asset_key=check.asset, passed=True, metadata={"checked_by_run": finished.run_id})

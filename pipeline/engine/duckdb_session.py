@@ -38,7 +38,7 @@ def open_duckdb(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "autoload_known_extensions": False,
     }
     connection = duckdb.connect(config=settings)
-    # DuckDB takes a pool worker for an interactive session, because its main module is no file, and would draw on standard output.
+    # DuckDB takes a pool worker for an interactive session, because its main module is not a file, and would draw on standard output.
     connection.execute("SET enable_progress_bar = false")
     try:
         yield connection

@@ -28,7 +28,7 @@ _WRITE_BUFFER = 1 << 20
 
 
 class DamagedRunError(ValueError):
-    """A run is no whole Arrow file, or its rows are not those of its metadata. The message names the file."""
+    """A run is not a whole Arrow file, or its rows are not those of its metadata. The message names the file."""
 
 
 def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | pl.Series, *, is_packed: bool = False) -> None:

@@ -77,7 +77,7 @@ def measure_usage(list_spill_folders: Callable[[], Sequence[Path]] = tuple) -> I
     _reset_peak()
     gauge = _SpillGauge(list_spill_folders)
     gauge.start()
-    # The peak is reset before the clocks start, so that its system call is no part of the measurement.
+    # The peak is reset before the clocks start, so that its system call is not part of the measurement.
     wall, cpu, written = time.perf_counter(), _read_cpu_seconds(), _read_written_bytes()
     _open.append(usage)
     try:

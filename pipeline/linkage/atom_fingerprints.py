@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_B
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import FINGERPRINT_STAGING_TABLES, TABLES
 from catalog_store.tables.files import render_sql_source
 from pipeline.engine.duckdb_session import open_duckdb, stream
@@ -81,7 +81,7 @@ def _read_claims(paths: BuildPaths) -> pl.DataFrame:
             _show_staging(connection, paths)
             create_claims(connection)
             # Numbers for ids, a block at a time: the texts of all records never stand in memory together.
-            blocks = [rows.with_columns(record=record_number()).drop("platform", "external_id") for rows in stream(connection, _CLAIM)]
+            blocks = [rows.with_columns(record=number_record()).drop("platform", "external_id") for rows in stream(connection, _CLAIM)]
     finally:
         shutil.rmtree(spill, ignore_errors=True)
     columns = {"record": pl.UInt64(), "isrc": pl.String(), **SCHEMA, "link_count": pl.Int32()}

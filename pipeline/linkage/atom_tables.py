@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.folder_listing import list_folder
-from catalog_store.record_keys.numbers import hash_columns, record_number
+from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
-from catalog_store.tables.files import count_rows, join_tables, parts, write_table
+from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.local import start_workers
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
@@ -112,9 +112,9 @@ def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFra
     """Return platform, external_id, atom_id of the records that reviewed decisions name."""
     columns = ["platform", "external_id", "atom_id"]
     if not overrides.entries:
-        return TABLES["atom_member"].empty().select(columns)
+        return TABLES["atom_member"].build_empty().select(columns)
     # Numbers first, names after: a search for numbers touches no text.
-    near = atoms.read_rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(record_number()).to_series().implode()))
+    near = atoms.read_rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(number_record()).to_series().implode()))
     return near.join(overrides.records, on=["platform", "external_id"], how="semi")
 
 
@@ -152,7 +152,7 @@ def write_atom_parts(out: Path, files: Path, atoms: Atoms, records: pl.DataFrame
     for name, folder, rows in zip(ATOM_TABLES, folders, atoms, strict=True):
         write_table(TABLES[name], folder, [rows])
         # An empty table still has one part, which needs no mapped file.
-        for part in parts(folder) if rows.height else []:
+        for part in list_parts(folder) if rows.height else []:
             mapped_atoms.write_mapped_part(files, part, normal if name == "atom_member" else rows)
     return folders
 

@@ -75,7 +75,7 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
         FailingRowsError: names the first record that fails.
     """
     if records.is_empty():
-        return Atoms(*(TABLES[name].empty() for name in ("atom", "atom_member", "atom_isrc")))
+        return Atoms(*(TABLES[name].build_empty() for name in ("atom", "atom_member", "atom_isrc")))
     return run_on_rows(records, lambda rows: _make_atoms(rows, moves), ("platform", "external_id"))
 
 

@@ -45,12 +45,12 @@ class AudioEvidence:
         self._paths, self._atoms = paths, atoms
         self._prints = find_atom_fingerprints(paths, atoms) if has_fingerprints(paths) else None
         self._measured = _read_measures(base)
-        self._compared = TABLES["audio_comparison"].empty()
+        self._compared = TABLES["audio_comparison"].build_empty()
 
     def find_edges(self) -> pl.DataFrame:
         """Compare the atoms under one fingerprint track, and those with similar names and equal lengths; return edges of equal audio."""
         if self._prints is None:
-            return TABLES["edge"].empty()
+            return TABLES["edge"].build_empty()
         blocks = self._atoms.read_atom_rows("atom", self._prints["atom_id"], ["atom_id", *NAME_BLOCKS])
         tracked = find_same_track_pairs(self._prints).unique()
         named = self._judge_names(drop_known_pairs([find_same_name_pairs(self._prints, blocks)], tracked))
@@ -60,7 +60,7 @@ class AudioEvidence:
     def examine_joined(self, edges: pl.DataFrame) -> pl.DataFrame:
         """Compare the atoms that these edges join into one component; return edges of equal audio between them."""
         if self._prints is None:
-            return TABLES["edge"].empty()
+            return TABLES["edge"].build_empty()
         components = find_components(find_linked_atoms(edges)["atom_id"], edges)
         known = self._compared.select(a="atom_id_a", b="atom_id_b").unique()
         return self._compare(self._judge_names(drop_known_pairs([find_joined_pairs(self._prints, components)], known)))
@@ -81,7 +81,7 @@ class AudioEvidence:
     def _compare(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """Add the comparisons of pairs (a, b, reason), and return the edges of those with equal audio and no reason."""
         if self._prints is None or pairs.is_empty():
-            return TABLES["edge"].empty()
+            return TABLES["edge"].build_empty()
         sides = [self._prints.rename({name: f"{name}_{side}" for name in self._prints.columns}) for side in "ab"]
         rows = pairs.join(sides[0], left_on="a", right_on="atom_id_a").join(sides[1], left_on="b", right_on="atom_id_b")
         keys = ("fingerprint_key_a", "fingerprint_key_b")

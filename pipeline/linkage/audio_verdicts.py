@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 EQUAL_DISTANCE = 0.15
-"""Largest distance. All of 24 real tracks encoded anew, or with seconds cut off, are within .07; of loud remasters nine in ten
+"""Largest distance. All of 24 real tracks encoded again, or with seconds cut off, are within .07; of loud remasters nine in ten
 within .12."""
 DIFFERENT_DISTANCE = 0.42
 """Least distance. All of 595 pairs of real tracks are beyond .45, but for three mixes beside their own guitar. One recording that plays 2

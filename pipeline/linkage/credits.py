@@ -4,8 +4,8 @@ Platforms differ in the other artists: guests in the title or among the artists,
 out. They share the first primary artist. So the lead is the key, and the others are evidence.
 
 Some platforms give one joined string (`A & B feat. C`). It is cut at its joints only if it begins with an artist who has an id somewhere,
-and is no artist as a whole: `Earth, Wind & Fire` stays one, also in `Earth, Wind & Fire feat. C`. An accompaniment (`& His Orchestra`,
-`& Friends`) is no artist.
+and is not an artist as a whole: `Earth, Wind & Fire` stays one, also in `Earth, Wind & Fire feat. C`. An accompaniment (`& His Orchestra`,
+`& Friends`) is not an artist.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
     taken = pl.concat([taken.join(several, on="name", how="anti"), _drop_overlaps(several)]).sort("name", "place")
     # A cut after an unknown name would make a lead artist out of any text with an `&`.
     begins_known = pl.col("is_known").first().over("name")
-    # `& His Orchestra` is no artist behind a name; at the front it is all there is.
+    # `& His Orchestra` is not an artist behind a name; at the front it is all there is.
     is_artist = (pl.col("place") == 0) | pl.col("is_known") | ~pl.col("part_key").str.contains(ACCOMPANIMENT)
     return taken.filter(begins_known, is_artist).select("name", "place", "span", "part_key")
 

@@ -14,9 +14,9 @@ import polars as pl
 
 from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, scan_table
+from catalog_store.tables.files import list_parts, scan_table
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
@@ -54,7 +54,7 @@ def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int
     candidates = [find_same_artist_edges(rows) for rows in read_artist_chunks(paths)]
     # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
     candidates += [find_same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
-    return pl.concat([TABLES["edge"].empty(), *by_code, settle_typo_edges(atoms, candidates)])
+    return pl.concat([TABLES["edge"].build_empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
 
 def read_artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -62,7 +62,7 @@ def read_artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> I
 
     A part of `atom` is one bucket of artists as long as no night has added parts.
     """
-    for part in parts(paths.table("atom")):
+    for part in list_parts(paths.table("atom")):
         yield pl.read_parquet(part, columns=columns)
 
 
@@ -97,7 +97,7 @@ def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
 
 def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Return the rows of `atom_isrc` whose code several atoms claim."""
-    tables = parts(paths.table("atom_isrc"))
+    tables = list_parts(paths.table("atom_isrc"))
     # Two passes, because most codes stand on one atom: the first holds eight bytes for each claim, the second only
     # shared ones.
     codes = pl.concat([pl.read_parquet(part, columns=["isrc"])["isrc"].hash() for part in tables])
@@ -108,7 +108,7 @@ def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
 def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataFrame:
     """Return the edges of these candidates (a, b, score, evidence) that neither codes nor releases contradict."""
     if not found:
-        return TABLES["edge"].empty()
+        return TABLES["edge"].build_empty()
     # Several blocks can find one pair. Sorted, the same row stays whichever block came first.
     candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     involved = pl.concat([candidates["a"], candidates["b"]]).unique()
@@ -129,7 +129,7 @@ def find_all_sound_edges(atoms: MappedAtoms) -> pl.DataFrame:
 def find_override_edges(paths: BuildPaths, atoms: MappedAtoms) -> pl.DataFrame:
     """Return the edges of reviewed decisions."""
     if not paths.has_overrides:
-        return TABLES["edge"].empty()
+        return TABLES["edge"].build_empty()
     overrides = load_overrides(paths.overrides)
     return build_must_edges(overrides, find_decided_members(atoms, overrides))
 
@@ -174,7 +174,7 @@ def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positi
 
 def _read_links(paths: BuildPaths) -> pl.DataFrame:
     folders = paths.staged("source_link", CATALOG_PLATFORMS)
-    links = pl.concat([TABLES["source_link"].empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in folders)])
+    links = pl.concat([TABLES["source_link"].build_empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in folders)])
     links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
     return links.select("platform", "entity_id", "target_platform", "target_id").collect()
 
@@ -182,7 +182,7 @@ def _read_links(paths: BuildPaths) -> pl.DataFrame:
 def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFrame:
     """Return platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
-    is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
+    is_end = pl.col("record").is_in(pl.concat(ends).select(number_record()).to_series().implode())
     return atoms.read_rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
 
 

@@ -45,7 +45,7 @@ _NAMELESS = (
 )
 
 
-def names_work(heading: pl.Expr) -> pl.Expr:
+def is_title_of_work(heading: pl.Expr) -> pl.Expr:
     """Return whether a heading is the title of a composition, and not of a side, a medium or a section (`CD 2`, `Bonus Tracks`)."""
     return heading.str.contains(_WORKS)
 

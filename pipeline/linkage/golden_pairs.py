@@ -149,7 +149,7 @@ def _choose_release(key: str, record: dict[str, Any], album: str | None) -> str 
 
 def _build_frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     table = TABLES[name]
-    return table.conform(pl.DataFrame(rows, schema={key: table.polars_schema[key] for key in rows[0]})) if rows else table.empty()
+    return table.conform(pl.DataFrame(rows, schema={key: table.polars_schema[key] for key in rows[0]})) if rows else table.build_empty()
 
 
 def _divide(part: int, whole: int) -> float:
@@ -159,7 +159,7 @@ def _divide(part: int, whole: int) -> float:
 def _add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
     if node.entries is not None:
         return {**{key: _add_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
-    return [_add_lines(item) for item in node.items] if node.items is not None else node.plain()
+    return [_add_lines(item) for item in node.items] if node.items is not None else node.read_plain()
 
 
 def _read_file(path: Path) -> Iterator[GoldenPair]:

@@ -216,7 +216,7 @@ def is_title_close() -> pl.Expr:
     """Return whether titles are alike in letters or sound, a subtitle is missing, or one is translated; numbers must agree."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
-    contained = _contains(one, other) | _contains(other, one) | _is_turned(one, other)
+    contained = _is_contained(one, other) | _is_contained(other, one) | _is_turned(one, other)
     at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
     # A translated title proves nothing by itself, so the artist must be the same.
     is_known = _do_names_overlap() | pl.col("artists_sound_alike") | _is_all_translated()
@@ -234,7 +234,9 @@ def is_artist_close() -> pl.Expr:
     """Return whether a name is shared, contained, rotated, alike in letters or sound, or translated; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
-    alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | _is_turned(one, other)
+    alike = (
+        (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _is_contained(one, other) | _is_contained(other, one) | _is_turned(one, other)
+    )
     one_title, other_title = pl.col("a_title_key"), pl.col("b_title_key")
     # A translated name has another sound. Then the title, which passed its own guard, must mean something, and the length must be equal.
     at_one_length = (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=True)
@@ -255,12 +257,12 @@ def _share_latin_part(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     mixed = [text.str.len_bytes() > text.str.len_chars() for text in (one, other)]
     # Where both have another part, that part must be the same, in whatever order.
     is_sure = (mixed[0] ^ mixed[1]) | (mixed[0] & _is_turned(one, other))
-    return is_sure & (_contains(latin, others, LATIN_PART_CHARACTERS) | _contains(others, latin, LATIN_PART_CHARACTERS))
+    return is_sure & (_is_contained(latin, others, LATIN_PART_CHARACTERS) | _is_contained(others, latin, LATIN_PART_CHARACTERS))
 
 
 def _is_turned(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     # Every rotation of a text lies in that text written twice.
-    return (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
+    return (one.str.len_chars() == other.str.len_chars()) & _is_contained(one, pl.concat_str(other, other), TURNED_CHARACTERS)
 
 
 def _do_names_overlap() -> pl.Expr:
@@ -272,7 +274,7 @@ def _are_fields_swapped() -> pl.Expr:
     same = []
     for one, other in (("a", "b"), ("b", "a")):
         title, name = pl.col(f"{one}_title_key"), pl.col(f"{other}_artist_key")
-        same.append((title == name) | _contains(title, name) | _contains(name, title))
+        same.append((title == name) | _is_contained(title, name) | _is_contained(name, title))
     return pl.all_horizontal(same)
 
 
@@ -281,7 +283,7 @@ def _is_transposed(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     return (one.str.len_chars() >= TURNED_CHARACTERS) & (sort_letters(one) == sort_letters(other))
 
 
-def _contains(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:
+def _is_contained(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:
     return (inner.str.len_chars() >= characters) & outer.str.contains(inner, literal=True)
 
 

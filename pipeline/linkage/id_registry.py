@@ -25,7 +25,7 @@ from catalog_store.errors import NoSnapshotError
 from catalog_store.publisher import find_highest_ids, list_snapshots
 from catalog_store.snapshot import hash_file, read_manifest
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import EvenTableWriter, join_tables, parts, scan_table, write_table
+from catalog_store.tables.files import EvenTableWriter, join_tables, list_parts, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ LINK = "id:"
 _AFTER_LINKS = "id;"
 """The smallest string after all that begin with `id:`."""
 SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
-_NO_MEMBERS = TABLES["recording_member"].empty().lazy()
+_NO_MEMBERS = TABLES["recording_member"].build_empty().lazy()
 
 
 class RegistryError(ValueError):
@@ -66,7 +66,7 @@ class StoredKeys:
         """Open the tables. `members`: table `recording_member` of the live snapshot, if already read."""
         folder = _find_registry_folder(paths, contents=False)
         table = TABLES["id_registry"]
-        rows = table.empty().lazy() if folder is None else scan_table(table, folder)
+        rows = table.build_empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
         held = _scan_live_members(paths) if members is None else members.lazy()
         self._members = held if kind == "recording" else _NO_MEMBERS
@@ -169,7 +169,7 @@ def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
     table = TABLES["redirect"]
     folder = paths.current / "tables" / table.name
     if not folder.is_dir():
-        return table.empty().select("old_id", "new_id")
+        return table.build_empty().select("old_id", "new_id")
     return scan_table(table, folder).filter(pl.col("kind") == kind).select("old_id", "new_id").collect()
 
 
@@ -314,7 +314,7 @@ def _find_fault(live: Path, *, contents: bool) -> str | None:
     """Return what is wrong with the registry of a snapshot, or with its table `recording_member`; None if nothing is."""
     folder = live / "tables" / "id_registry"
     try:
-        parts(folder)
+        list_parts(folder)
     except FileNotFoundError:
         return "the table is missing"
     try:

@@ -190,7 +190,7 @@ def count_votes(tallied: pl.DataFrame) -> pl.DataFrame:
 def find_known_votes(votes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Return the votes for an id that was given out: group, home, held, rank, root (the end of the home's links), is_plain.
 
-    Plain: the only id of its group, and never merged away. If it is no root of another group either, the group has that id.
+    Plain: the only id of its group, and never merged away. If it is not the root of another group either, the group has that id.
     """
     known = votes.drop_nulls("home").with_columns(root=follow_links("home", links))
     return known.with_columns(is_plain=(pl.col("home") == pl.col("root")) & ~pl.col("group").is_duplicated())

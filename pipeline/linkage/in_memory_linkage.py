@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
 from pipeline.linkage.alias_owners import add_owner_keys, list_aliases
@@ -68,8 +68,8 @@ def link(
     """
     records = _complete_columns(records)
     if records.is_empty():
-        return TABLES["recording_member"].empty()
-    artists = TABLES["source_artist"].empty() if artists is None else artists
+        return TABLES["recording_member"].build_empty()
+    artists = TABLES["source_artist"].build_empty() if artists is None else artists
     # All names first: where a joined name is cut depends on every other name, so slices would disagree.
     names = add_owner_keys(build_name_table(collect_names(records, artists)), artists, list_aliases(artists))
     normal = normalise(records, names, artists)
@@ -150,7 +150,7 @@ class _AtomFrames:
 def _read_releases(atoms: _AtomFrames, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, ids: pl.Series) -> pl.DataFrame:
     """Return `release_evidence.EVIDENCE_SCHEMA` of these atoms."""
     members = atoms.read_atom_rows("atom_member", ids, ["platform", "external_id", "release_id", "atom_id"])
-    members = members.select("atom_id", record=record_number(), release=number_listed_release())
+    members = members.select("atom_id", record=number_record(), release=number_listed_release())
     listed = list_releases(members, [] if tracks is None else [select_placed(tracks)])
     return read_evidence(listed, [] if releases is None else [releases.select(RELEASE_COLUMNS)])
 
@@ -178,7 +178,7 @@ def _find_edges(
         coded = [
             select_barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")
         ]
-        members = atoms.member.select(record_number().alias("record"), "atom_id")
+        members = atoms.member.select(number_record().alias("record"), "atom_id")
         positions = find_positions(partial(iter, coded), partial(iter, [select_placed(tracks)]), partial(iter, [members]))
         pairs = find_position_pairs(positions.contested)
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))

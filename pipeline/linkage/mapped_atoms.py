@@ -32,10 +32,10 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
-from catalog_store.record_keys.numbers import hash_columns, record_number
+from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
-from catalog_store.tables.files import count_part_rows, hash_part_end, parts
+from catalog_store.tables.files import count_part_rows, hash_part_end, list_parts
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA
 from pipeline.linkage.release_mates import number_listed_release
@@ -60,7 +60,7 @@ MOST_HELD = 400 << 20
 """Bytes of files in memory, libraries included, above which the pages that were read are given back."""
 NUMBERS = {
     "atom": {"key": hash_columns(KEY), "sound": SOUND, **BLOCKS, **NAME_NUMBERS},
-    "atom_member": {"record": record_number(), "release": number_listed_release()},
+    "atom_member": {"record": number_record(), "release": number_listed_release()},
     "atom_isrc": {},
 }
 """Columns of numbers that stand for texts: where two texts have one number (1 in 2^64), a search finds a row too many."""
@@ -139,7 +139,9 @@ def _read_build_files(files: Path, place: Place, kinds: Sequence[str]) -> list[p
 
 def _list_build_files(files: Path, place: Place) -> dict[str, Path]:
     """Return the files of positions and pairs, named by the atoms: equal atoms in equal positions, whichever build found them."""
-    named = [_build_file_path(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
+    named = [
+        _build_file_path(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in list_parts(place(name))
+    ]
     digest = blake2b("\n".join(named).encode(), digest_size=16).hexdigest()
     return {kind: files / f"{kind}-{digest}.arrow" for kind in _BUILD_KINDS}
 
@@ -150,7 +152,7 @@ def remove_stale_files(files: Path, place: Place, spilled: Iterable[Place] = ())
     `spilled`: places of further tables of atoms whose files stay, because a build may go on with them.
     """
     folders = [at(name) for at in (place, *spilled) for name in ATOM_TABLES]
-    kept = {_build_file_path(files, part) for folder in folders if folder.is_dir() for part in parts(folder)}
+    kept = {_build_file_path(files, part) for folder in folders if folder.is_dir() for part in list_parts(folder)}
     for file in set(list_folder(files)) - kept - set(_list_build_files(files, place).values()):
         file.unlink()
 
@@ -159,11 +161,11 @@ def find_unusable_parts(files: Path, place: Place) -> list[str]:
     """Return a sentence for each part of the tables at `place` whose file is gone or torn."""
     found = []
     for name in ATOM_TABLES:
-        for part in parts(place(name)):
+        for part in list_parts(place(name)):
             try:
                 _open(_build_file_path(files, part))
             except (OSError, ValueError) as error:
-                # An empty part has no file; that is no fault.
+                # An empty part has no file, which is not a fault.
                 if count_part_rows(part):
                     found.append(f"{name}/{part.name} has no usable copy in {files} ({error})")
     return found
@@ -289,7 +291,7 @@ def _count_resident_bytes() -> int:
 
 def _list_filled_parts(table: Path) -> list[Path]:
     """Return the parts that hold rows."""
-    found = parts(table)
+    found = list_parts(table)
     return found if len(found) > 1 or count_part_rows(found[0]) else []
 
 

@@ -75,7 +75,7 @@ ROUND_DURATIONS = ((10_000, 5_000, 1.5), (60_000, 30_000, 0.0))
 """(step, gap, bits): a length that is a multiple of the step may be rounded. Within half a step the gap says no more than that the length
 was rounded, which is rarer than the other length for minutes."""
 ALBUM_BITS, ALIKE_ALBUM_BITS, OTHER_ALBUM_BITS = 7.0, 2.0, -1.0
-"""Titles of albums that begin or end alike may be damaged ones: `Greatest Hits` is no rare beginning."""
+"""Titles of albums that begin or end alike may be damaged ones: `Greatest Hits` is not a rare beginning."""
 PLACE_BITS, OTHER_PLACE_BITS = 3.0, -0.5
 YEAR_BITS, OTHER_YEAR_BITS = 2.5, -1.0
 
@@ -156,7 +156,7 @@ def is_contained(one: str, other: str) -> pl.Expr:
 
 
 def is_artist_at_end(one: str, other: str) -> pl.Expr:
-    """Return whether one of two different artists ends with the other, as a group with its leader does, and is no ensemble of covers."""
+    """Return whether one of two different artists ends with the other, as a group with its leader does, and is not an ensemble of covers."""
     a, b = pl.col(one), pl.col(other)
     is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
     is_covered = a.str.contains(_COVERING) | b.str.contains(_COVERING)

@@ -61,7 +61,7 @@ MOST_JOINTS = 3
 
 
 def read_mixed_fields(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that hold more than a title in their title, read anew; most rows of a slice are not among them.
+    """Return the rows that hold more than a title in their title, read again; most rows of a slice are not among them.
 
     Args:
         rows: row, shown (the title with its version), title_key, credit_key (of the leading credit as delivered; empty: none),
@@ -127,7 +127,7 @@ def _strip_file_words(rows: pl.DataFrame) -> pl.DataFrame:
 def _strip_artist(rows: pl.DataFrame) -> pl.DataFrame:
     """Cut the record's own artist off either end of the title, if a separator stands between.
 
-    A song may bear the name of its artist: `Age of Love - Radio Edit` keeps it, because a version alone is no title.
+    A song may bear the name of its artist: `Age of Love - Radio Edit` keeps it, because a version alone is not a title.
     """
     for end, rest in ((_FRONT, _BEHIND), (_LAST, _BEFORE)):
         rows = rows.with_columns(end=pl.when("is_named").then(pl.col("shown").str.extract(end, 1)))

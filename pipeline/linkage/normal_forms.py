@@ -18,7 +18,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_h
 from pipeline.linkage.atoms import choose_stand_in_artist
 from pipeline.linkage.credits import list_credits, number_name, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.generic_titles import is_movement_title, names_work
+from pipeline.linkage.generic_titles import is_movement_title, is_title_of_work
 from pipeline.linkage.mixed_fields import read_mixed_fields
 from pipeline.linkage.sorted_runs import find_run_starts
 
@@ -114,7 +114,9 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
 
 def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:
     """Read the titles of movements again, together with the work above them: `Allegro` by itself identifies nothing."""
-    is_movement = rows.select(names_work(pl.col("heading")).fill_null(value=False) & is_movement_title(pl.col("title_key"))).to_series()
+    is_movement = rows.select(
+        is_title_of_work(pl.col("heading")).fill_null(value=False) & is_movement_title(pl.col("title_key"))
+    ).to_series()
     if not is_movement.any():
         return rows
     movements = rows.filter(is_movement).with_columns(shown=pl.concat_str("heading", pl.lit(": "), "shown"))

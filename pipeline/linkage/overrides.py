@@ -32,7 +32,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
-from yaml_documents import DocumentError, Node, nearest, read_document
+from yaml_documents import DocumentError, Node, read_document, suggest_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -146,7 +146,7 @@ def _read_entry(node: Node, number: int) -> Entry:
     if values is None:
         raise OverridesError(f"expected a mapping with {MUST} or {CANNOT}, {', '.join(_FACTS)}")
     if unknown := sorted(set(values) - set(known)):
-        raise OverridesError(f"unknown keys {unknown}; known are {known}{nearest(unknown[0], known)}")
+        raise OverridesError(f"unknown keys {unknown}; known are {known}{suggest_nearest(unknown[0], known)}")
     senses = [sense for sense in (MUST, CANNOT) if sense in values]
     if len(senses) != 1:
         raise OverridesError(f"needs exactly one of {MUST} and {CANNOT}")

@@ -17,7 +17,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import EvenTableWriter, count_part_rows, parts, scan_table
+from catalog_store.tables.files import EvenTableWriter, count_part_rows, list_parts, scan_table
 from pipeline.engine.local import map_ordered
 from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage.group_ids import GroupIds, decide_ids, find_group_redirects, read_ids, send_votes
@@ -70,7 +70,7 @@ class KeyRange(NamedTuple):
 
 def cut_ranges(paths: BuildPaths) -> list[KeyRange]:
     """Cut the space of keys into ranges of about ROWS_PER_RANGE at most; every platform begins one."""
-    members = parts(paths.table("atom_member"))
+    members = list_parts(paths.table("atom_member"))
     # Samples give the ranges nearly equal sizes, whatever the ids of a platform look like.
     step = max(1, min(ROWS_PER_RANGE, sum(map(count_part_rows, members))) // _SAMPLES_PER_RANGE)
     samples = pl.concat([pl.read_parquet(part, columns=["platform", "external_id"]).gather_every(step) for part in members])
@@ -102,7 +102,7 @@ def assign_records(paths: BuildPaths, ranges: list[KeyRange], spill: Path, bucke
     number of ranges on). ValueError when a record appears twice, RegistryError when the live snapshot's registry is lost.
     """
     stored = StoredRegistry(paths, KIND)
-    members = enumerate(parts(paths.table("atom_member")))
+    members = enumerate(list_parts(paths.table("atom_member")))
     for _ in map_ordered(partial(_spill_records, paths.table("cluster"), ranges, spill), members, pool=pool):
         pass
     heights = list(map_ordered(partial(_match_range, paths, spill, buckets), ranges, pool=pool))

@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.name_keys import build_title_keys_frame, compact_expr
 from catalog_store.name_keys.spellings import drop_article_expr, unify_spellings_series
-from catalog_store.record_keys.numbers import release_number
+from catalog_store.record_keys.numbers import number_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def list_releases(members: pl.DataFrame, tracks: Iterable[pl.DataFrame]) -> pl.D
 def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return EVIDENCE_SCHEMA of the atoms in `listed` (as `list_releases`). `releases`: yields RELEASE_COLUMNS of all releases."""
     wanted = listed["release"].unique().implode()
-    numbered = (rows.with_columns(release=release_number()).filter(pl.col("release").is_in(wanted)) for rows in releases)
+    numbered = (rows.with_columns(release=number_release()).filter(pl.col("release").is_in(wanted)) for rows in releases)
     known = pl.concat(
         [pl.DataFrame(schema={"release": pl.UInt64, "title": pl.String, "release_date": pl.String})]
         + [rows.select("release", "title", "release_date") for rows in numbered]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import release_number
+from catalog_store.record_keys.numbers import number_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ def find_mate_pairs(listed: pl.DataFrame, read_codes: Callable[[pl.Series], pl.D
 
 def number_listed_release() -> pl.Expr:
     """Return the number of the release that a record names; null when it names none."""
-    return pl.when(pl.col("release_id").is_not_null()).then(release_number())
+    return pl.when(pl.col("release_id").is_not_null()).then(number_release())
 
 
 def _find_mates(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
@@ -146,7 +146,7 @@ def _sort_key(track: _Track) -> tuple[int, tuple[int, int], list[str], str]:
 
 def _find_staying_track(tracks: list[_Track], others: list[_Record]) -> _Track | None:
     """Return the one of these tracks of a release that is the recording of the other records; None if nothing decides."""
-    candidates = [track for track in tracks if not _codes(track).isdisjoint(_codes(others))] or tracks
+    candidates = [track for track in tracks if not _list_codes(track).isdisjoint(_list_codes(others))] or tracks
     durations = [record.duration_ms for record in others if record.duration_ms is not None]
     if len(candidates) > 1 and durations:
         candidates = _filter_nearest(candidates, median_low(durations))
@@ -207,7 +207,7 @@ def _is_one_recording(one: _Track, other: _Track) -> bool:
     """Return whether tracks of two releases share a code, or their place and their duration."""
     if {record.release for record in one} & {record.release for record in other}:
         return False
-    return not _codes(one).isdisjoint(_codes(other)) or any(
+    return not _list_codes(one).isdisjoint(_list_codes(other)) or any(
         a.place == b.place
         and a.place is not None
         and a.duration_ms is not None
@@ -218,5 +218,5 @@ def _is_one_recording(one: _Track, other: _Track) -> bool:
     )
 
 
-def _codes(track: _Track) -> frozenset[str]:
+def _list_codes(track: _Track) -> frozenset[str]:
     return frozenset[str]().union(*(record.codes for record in track))

@@ -62,7 +62,7 @@ def find_positions(releases: Frames, tracks: Frames, members: Frames, buckets: i
         members: yields record (as `numbers.record_number`), atom_id of all members of atoms.
         buckets: parts into which the barcodes are cut; tracks and members are read once for each.
     """
-    # Releases are held, because each bucket needs them; tracks are read anew for each, because they are too many.
+    # Releases are held, because each bucket needs them; tracks are read again for each, because they are too many.
     coded = [CODED_SCHEMA.to_frame(), *releases()]
     sums = sum_positions(coded, tracks(), buckets)
     rows = [CONTESTED_SCHEMA.to_frame(), *find_contested_rows(coded, tracks, members, buckets)]

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from catalog_store.platforms import FINGERPRINT_SOURCES
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def iterate_fingerprints(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterat
     # A day may deliver a fingerprint again. The first staged copy is taken, and `open_ones` marks the keys that have none yet.
     open_ones = np.ones(len(wanted), dtype=np.bool_)
     staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
-    for part in chain.from_iterable(map(parts, staged)):
+    for part in chain.from_iterable(map(list_parts, staged)):
         if not open_ones.any():
             return
         with pq.ParquetFile(part) as file:

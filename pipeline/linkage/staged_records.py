@@ -15,7 +15,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_h
 from catalog_store.record_keys.new_records import read_new_records
 from catalog_store.record_keys.place_numbers import read_place_numbers
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_part_rows, count_rows, parts, scan_table
+from catalog_store.tables.files import count_part_rows, count_rows, list_parts, scan_table
 from pipeline.linkage.alias_owners import list_aliases
 from pipeline.linkage.release_evidence import RELEASE_COLUMNS
 from pipeline.linkage.release_positions import PLATFORM
@@ -48,7 +48,7 @@ class Slice(NamedTuple):
 
 def list_record_parts(paths: BuildPaths) -> list[Path]:
     """Return every part of `source_recording`, in the fixed order of platforms."""
-    return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in parts(folder)]
+    return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in list_parts(folder)]
 
 
 def count_records(paths: BuildPaths) -> int:
@@ -116,7 +116,7 @@ def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
     folders = paths.staged("source_artist", CATALOG_PLATFORMS)
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
-    return pl.concat([TABLES["artist_name"].empty(), *found])
+    return pl.concat([TABLES["artist_name"].build_empty(), *found])
 
 
 def read_aliases(paths: BuildPaths) -> pl.DataFrame:
@@ -125,13 +125,13 @@ def read_aliases(paths: BuildPaths) -> pl.DataFrame:
     columns = ("platform", "artist_id", "name", "sort_name", "aliases", "is_placeholder")
     has_other = (pl.col("aliases").list.len() > 0) | (pl.col("sort_name") != pl.col("name"))
     found = [scan_table(TABLES["source_artist"], folder).select(columns).filter(has_other).collect() for folder in folders]
-    return list_aliases(pl.concat([TABLES["source_artist"].empty().select(columns), *found]))
+    return list_aliases(pl.concat([TABLES["source_artist"].build_empty().select(columns), *found]))
 
 
 def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
     """Return platform, external_id of the first `most` staged records that credit one of these names, as text or by artist id."""
     known = read_artist_names(paths).filter(pl.col("name").is_in(names.implode()))
-    found = TABLES["source_recording"].empty().select("platform", "external_id")
+    found = TABLES["source_recording"].build_empty().select("platform", "external_id")
     for records in cut_slices(paths):
         rows = records.read_columns("platform", "external_id", "artists", "artist_credit")
         # Two platforms may use one artist id for different artists.
@@ -162,7 +162,7 @@ def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
 def read_releases(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """Yield `release_evidence.RELEASE_COLUMNS` of all releases, part by part."""
     for folder in paths.staged("source_release", CATALOG_PLATFORMS):
-        for part in parts(folder):
+        for part in list_parts(folder):
             yield pl.read_parquet(part, columns=RELEASE_COLUMNS)
 
 
@@ -172,4 +172,4 @@ def count_tracks(paths: BuildPaths) -> int:
 
 
 def _build_empty_records() -> pl.DataFrame:
-    return TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")
+    return TABLES["source_recording"].build_empty().select(*LINKED_COLUMNS, "content_hash")

@@ -77,7 +77,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     if atom_change is None:
         write_all_atoms(paths, overrides, buckets, workers or (1 if records < ROWS_FOR_A_POOL else None))
         # Full linkage marks no change: all edges and ids are found again.
-        atom_change = TABLES["atom_change"].empty()
+        atom_change = TABLES["atom_change"].build_empty()
     write_table(TABLES["atom_change"], paths.table("atom_change"), atom_change)
     return {
         "records": records,
@@ -109,8 +109,8 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
-    found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].empty()])
-    audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].empty() if night.base is None else night.read("audio_comparison"))
+    found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
+    audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].build_empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
     components = _find_components(found)

@@ -58,7 +58,7 @@ def _is_behind_number(title: pl.Expr, longer: pl.Expr, numbers: pl.Expr, all_num
 
 
 def _pad(numbers: pl.Expr) -> pl.Expr:
-    # `ii` is no part of `iii`.
+    # `ii` is not part of `iii`.
     return pl.when(numbers == "").then(pl.lit("")).otherwise(pl.concat_str(pl.lit(" "), numbers, pl.lit(" ")))
 
 

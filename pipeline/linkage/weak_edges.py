@@ -62,7 +62,7 @@ def find_weak_edges(
     universe = max(standing.atom_count, match_weights.SMALLEST_UNIVERSE)
     pairs = _add_roots(pairs.select("a", "b"), components, standing.anchored).filter(pl.col("a_root") != pl.col("b_root"))
     if pairs.is_empty():
-        return TABLES["edge"].empty()
+        return TABLES["edge"].build_empty()
     compared = run_on_rows(pairs, lambda rows: _compare(rows, atoms, universe, read_releases), ("a", "b"))
     chosen = _drop_unclear(_drop_contradicted(compared.filter(pl.col("bits") >= match_weights.compute_threshold(universe)), atoms))
     described = pl.concat_str(_describe_names("title"), pl.lit("; "), _describe_names("artist"), pl.lit("; "), _describe_bits())

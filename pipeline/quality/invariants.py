@@ -54,7 +54,7 @@ def list_linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
     """Check that every source record is in exactly one recording."""
     # A lost record would vanish from the catalog without a reject, and a record too many would be an id without a source.
     members = render_sql_source(paths.table("recording_member"))
-    records = _staged_sql(paths, "source_recording")
+    records = _render_staged_sql(paths, "source_recording")
     return [
         TableCheck(
             "recording_member",
@@ -119,7 +119,7 @@ def list_genre_invariants(paths: BuildPaths) -> list[TableCheck]:
     ]
 
 
-def _staged_sql(paths: BuildPaths, name: str) -> str:
+def _render_staged_sql(paths: BuildPaths, name: str) -> str:
     # A check is plain SQL text without parameters, so quotes in a path are doubled.
     files = ", ".join("'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in paths.staged(name))
     return f"read_parquet([{files}])"

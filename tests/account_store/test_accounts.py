@@ -53,7 +53,7 @@ def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(ac
     plan = accounts.get(made.account_id).plan
     assert (plan.credits, plan.price_eur, plan.requests_per_second, plan.burst) == (20_000_000, Decimal("799.50"), 500, 1000)
     assert plan.yearly_price_eur == Decimal("7675.20")
-    assert plan.allows("identify")
+    assert plan.has_feature("identify")
     assert accounts.change_plan(made.account_id, "scale").plan.credits == 5_000_000
     with pytest.raises(InvalidValueError, match="needs agreed"):
         accounts.change_plan(made.account_id, "custom")

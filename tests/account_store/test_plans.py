@@ -28,10 +28,10 @@ def test_shipped_plans_are_those_of_the_specification(name: str, credits_: int, 
 def test_free_plan_excludes_paid_features() -> None:
     table = load_plans()
     for feature in ("identify", "browse", "new_releases", "suggestions"):
-        assert not table.find_plan("free").allows(feature)
-        assert table.find_plan("starter").allows(feature)
-    assert table.find_plan("free").allows("search")
-    assert not table.find_plan("custom", Terms(1, Decimal(0), 1)).allows("identify"), "a custom plan that costs nothing is a free one"
+        assert not table.find_plan("free").has_feature(feature)
+        assert table.find_plan("starter").has_feature(feature)
+    assert table.find_plan("free").has_feature("search")
+    assert not table.find_plan("custom", Terms(1, Decimal(0), 1)).has_feature("identify"), "a custom plan that costs nothing is a free one"
 
 
 @pytest.mark.parametrize(

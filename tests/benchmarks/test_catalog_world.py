@@ -15,4 +15,4 @@ def test_catalog_world_publishes_a_catalog_that_verifies(tmp_path: Path) -> None
     run_module("benchmarks.catalog_world", "--recordings", "300", tmp_path / "world")
     run_module("pipeline", "verify", "--catalog", tmp_path / "world")
     with open_catalog(tmp_path / "world") as catalog:
-        assert catalog.track_bodies([1])
+        assert catalog.read_track_bodies([1])

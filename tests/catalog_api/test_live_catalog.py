@@ -87,13 +87,13 @@ def test_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None:
 def test_snapshot_is_held_through_a_switch_and_freed_by_its_last_holder(root: Path, live: LiveCatalog) -> None:
     first = root.resolve() / "snapshots" / "first"
     with live.hold() as held:
-        body = held.track_body(1)
+        body = held.read_track_body(1)
         with live.hold() as also:
             rollback(root, "second")
             live.look()
             with live.hold() as new:
                 assert (new.snapshot_id, held.snapshot_id, also.snapshot_id) == ("second", "first", "first")
-            assert held.track_body(1) == body
+            assert held.read_track_body(1) == body
         assert opened_files(first), "a holder is left, yet the files are closed"
         assert held.search(artist="Sade", title="No Ordinary Love Song").hits is not None
     assert opened_files(first) == set()
@@ -103,7 +103,7 @@ def test_snapshot_is_held_through_a_switch_and_freed_by_its_last_holder(root: Pa
 def test_idle_snapshot_is_freed_by_the_switch(root: Path, live: LiveCatalog) -> None:
     with live.hold() as catalog:
         catalog.search(artist="Sade", title="No Ordinary Love Song")
-        thread = threading.Thread(target=catalog.track_body, args=(1,))
+        thread = threading.Thread(target=catalog.read_track_body, args=(1,))
         thread.start()
         thread.join()
     for name in ("second", "third", "first", "second"):

@@ -16,7 +16,7 @@ from catalog_store.reader import open_catalog
 from catalog_store.scrub import Scrubber
 from catalog_store.snapshot import find_role, read_manifest, verify
 from catalog_store.snapshot_invariants import find_violations
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from tests.catalog_store.catalog_tables import make_tables
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LIVE = EDITIONS[0]
 
 
 def drop_analyst_files(folder: Path) -> None:
-    for file in read_manifest(folder).files("analyst"):
+    for file in read_manifest(folder).list_files("analyst"):
         (folder / file.path).unlink()
     shutil.rmtree(folder / "tables")
 
@@ -67,8 +67,10 @@ def test_folder_without_one_roles_files_is_whole_for_the_other_role_only(root: P
     folder = root / "snapshots" / LIVE
     manifest = read_manifest(folder)
     assert find_role(folder, manifest) == "all"
-    assert [*manifest.files("serving"), *manifest.files("analyst")]
-    assert {file.path for role in ("serving", "analyst") for file in manifest.files(role)} == {file.path for file in manifest.files()}
+    assert [*manifest.list_files("serving"), *manifest.list_files("analyst")]
+    assert {file.path for role in ("serving", "analyst") for file in manifest.list_files(role)} == {
+        file.path for file in manifest.list_files()
+    }
     drop_analyst_files(folder)
     assert find_role(folder, manifest) == "serving"
     assert verify(folder, role="serving") == manifest
@@ -78,7 +80,7 @@ def test_folder_without_one_roles_files_is_whole_for_the_other_role_only(root: P
             verify(folder, role=role)
     assert rollback(root, LIVE).id == LIVE
     with open_catalog(root) as catalog, pytest.raises(TablesAbsentError, match="no tables"):
-        catalog.evidence(1)
+        catalog.collect_evidence(1)
     (folder / "stray").write_bytes(b"")
     assert [broken.name for broken in find_violations(folder, manifest, "serving")] == ["files_are_listed"]
 
@@ -96,7 +98,7 @@ def test_folder_of_analysts_is_whole_for_their_role_only(root: Path) -> None:
 
 def test_scrub_misses_no_tables_where_only_serving_files_lie_and_one_table_elsewhere(root: Path) -> None:
     folder = root / "snapshots" / LIVE
-    part = parts(folder / "tables" / "recording")[0]
+    part = list_parts(folder / "tables" / "recording")[0]
     part.unlink()
     for damaged in ({part.relative_to(folder).as_posix()}, set()):
         scrubber = Scrubber(root, 1e9, 1.0, lambda _state: None)

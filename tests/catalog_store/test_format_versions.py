@@ -44,8 +44,8 @@ def test_every_version_that_is_written_is_read_and_stands_on_the_page() -> None:
     ("found", "message"),
     [
         (8, r"/x has search format 8, this program reads 6 and 7: update this program, or roll back to an older snapshot"),
-        (5, r"/x has search format 5, this program reads 6 and 7: build the catalog anew"),
-        ("7", r"/x has search format 7, this program reads 6 and 7: build the catalog anew"),
+        (5, r"/x has search format 5, this program reads 6 and 7: rebuild the catalog"),
+        ("7", r"/x has search format 7, this program reads 6 and 7: rebuild the catalog"),
     ],
 )
 def test_unreadable_version_is_refused_with_a_remedy(found: object, message: str) -> None:
@@ -97,7 +97,7 @@ def start_server(catalog: Path) -> LiveSnapshot[Catalog]:
 def require_serves(server: LiveSnapshot[Catalog], name: str) -> None:
     with server.hold() as opened:
         assert opened.snapshot_id == name
-        assert opened.track_body(1)
+        assert opened.read_track_body(1)
 
 
 def test_upgrade_and_rollback_of_a_running_server_never_leave_it_without_a_catalog(catalog: Path) -> None:
@@ -154,5 +154,5 @@ def test_old_node_keeps_its_snapshot_until_its_program_is_new(catalog: Path, tmp
 
 
 def test_program_that_skips_a_version_refuses(catalog: Path) -> None:
-    with program(NEW + 1), pytest.raises(SnapshotInvalidError, match="build the catalog anew"):
+    with program(NEW + 1), pytest.raises(SnapshotInvalidError, match="rebuild the catalog"):
         open_catalog(catalog)

@@ -71,7 +71,7 @@ def test_a_killed_publish_leaves_the_catalog_readable_and_the_next_publish_clean
         assert run(children, tables, root, point, None) == -signal.SIGKILL
         with open_catalog(root) as catalog:
             verify(catalog.folder)
-            assert catalog.track_body(1)
+            assert catalog.read_track_body(1)
             assert catalog.search(artist="Velvet Foxes", title="Midnight Running").hits[0].id == 1
             if catalog.snapshot_id == "second":
                 switched += 1

@@ -10,7 +10,7 @@ import pytest
 from catalog_store.job_runner import run_in_turn
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
 from catalog_store.snapshot import MANIFEST, Manifest, StoredFile, StoredTable, TablePart, describe_file, hash_file
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,13 +35,13 @@ def test_imported_parts_are_linked_and_named_after_their_number_and_bytes(tmp_pa
     source = lay_table(tmp_path / "work" / "label", 7, 13)
     stored = import_tables({"label": source}, tmp_path / "snapshot", None, run_in_turn)["label"]
     assert stored.rows == 20
-    assert stored.bytes == sum(part.stat().st_size for part in parts(source))
-    for number, (part, file) in enumerate(zip(parts(source), stored.files, strict=True)):
+    assert stored.bytes == sum(part.stat().st_size for part in list_parts(source))
+    for number, (part, file) in enumerate(zip(list_parts(source), stored.files, strict=True)):
         digest = hash_file(part)
         path = f"tables/label/part-{number:05d}-{digest[:16]}.parquet"
         assert file == TablePart(path, (7, 13)[number], part.stat().st_size, digest)
         assert part.samefile(tmp_path / "snapshot" / path)
-    assert [part.relative_to(tmp_path / "snapshot").as_posix() for part in parts(tmp_path / "snapshot" / "tables" / "label")] == [
+    assert [part.relative_to(tmp_path / "snapshot").as_posix() for part in list_parts(tmp_path / "snapshot" / "tables" / "label")] == [
         file.path for file in stored.files
     ]
 
@@ -57,7 +57,7 @@ def test_parts_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_path: P
     stored = import_tables({"label": source}, live, None, run_in_turn)["label"]
     said = [TablePart(file.path, file.rows, file.bytes, f"{number}" * 64) for number, file in enumerate(stored.files)]
     lay_manifest(live, {"label": StoredTable(12, 0, tuple(said))})
-    changed = parts(source)[1]
+    changed = list_parts(source)[1]
     changed.unlink()
     pl.DataFrame({"a": [0] * 9}).write_parquet(changed)
     (live / said[2].path).unlink()
@@ -68,9 +68,9 @@ def test_parts_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_path: P
         return map(function, items)
 
     found = import_tables({"label": source}, tmp_path / "next", live, run)["label"]
-    assert read == parts(source)[1:]
+    assert read == list_parts(source)[1:]
     assert [file.rows for file in found.files] == [3, 9, 5]
-    assert [file.sha256 for file in found.files] == ["0" * 64, *map(hash_file, parts(source)[1:])]
+    assert [file.sha256 for file in found.files] == ["0" * 64, *map(hash_file, list_parts(source)[1:])]
 
 
 @pytest.mark.parametrize("code", [errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP])

@@ -27,7 +27,7 @@ from catalog_store.snapshot import (
     verify,
 )
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "snapshot_format.md"
 
@@ -40,9 +40,9 @@ def folder(published: Path, tmp_path: Path) -> Path:
 
 def test_manifest_lists_every_file_with_size_and_digest(folder: Path) -> None:
     manifest = read_manifest(folder)
-    listed = {file.path for file in manifest.files()}
+    listed = {file.path for file in manifest.list_files()}
     assert listed == {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
-    for file in manifest.files():
+    for file in manifest.list_files():
         assert (folder / file.path).stat().st_size == file.bytes
         assert hash_file(folder / file.path) == file.sha256
     recording = manifest.tables["recording"]
@@ -64,7 +64,7 @@ def test_members_added_later_are_ignored(folder: Path) -> None:
 
 
 def test_a_changed_byte_is_found_only_when_contents_are_read(folder: Path) -> None:
-    path = parts(folder / "tables" / "recording")[0]
+    path = list_parts(folder / "tables" / "recording")[0]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

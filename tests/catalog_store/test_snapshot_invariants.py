@@ -21,7 +21,7 @@ from catalog_store.publisher import list_snapshots, publish, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, hash_file, read_manifest, verify
 from catalog_store.snapshot_invariants import find_violations, require_invariants
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
-from catalog_store.tables.files import count_rows, parts
+from catalog_store.tables.files import count_rows, list_parts
 from catalog_store.tables.references import Reference, list_references
 from tests.catalog_store.catalog_tables import MERGED_ID, make_frames, write_frames
 from tests.commands import run_pipeline
@@ -93,7 +93,7 @@ def renew_manifest(folder: Path) -> None:
     for name in manifest.tables:
         files = [
             TablePart(part.relative_to(folder).as_posix(), count_rows(part.parent), part.stat().st_size, hash_file(part))
-            for part in parts(folder / "tables" / name)
+            for part in list_parts(folder / "tables" / name)
         ]
         tables[name] = StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), tuple(files))
     renewed = msgspec.structs.replace(
@@ -112,7 +112,7 @@ def broken(folder: Path) -> dict[str, str]:
 
 
 def alter(folder: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-    (part,) = parts(folder / "tables" / name)
+    (part,) = list_parts(folder / "tables" / name)
     change(pl.read_parquet(part)).write_parquet(part)
 
 
@@ -405,7 +405,7 @@ def test_links_and_works_of_missing_recordings_are_never_published(tmp_path: Pat
     assert "work_recording_recording_id_known" in message
     assert "redirect_new_id_recording_known" in message
     assert "recording_id=2" in message
-    assert "build anew with --relink" in message
+    assert "rebuild with --relink" in message
     assert read_live_snapshot(tmp_path / "catalog").id == "before"
     assert [snapshot.id for snapshot in list_snapshots(tmp_path / "catalog")] == ["before"]
     assert sorted(path.name for path in (tmp_path / "catalog" / "snapshots").iterdir()) == ["before"]

@@ -66,7 +66,7 @@ def upstream(builder: Path) -> Iterator[Upstream]:
 
 
 def find_file(folder: Path, path: str) -> snapshot.StoredFile | snapshot.TablePart:
-    return next(file for file in read_manifest(folder).files() if file.path == path)
+    return next(file for file in read_manifest(folder).list_files() if file.path == path)
 
 
 def list_files(folder: Path) -> list[str]:
@@ -77,7 +77,7 @@ def require_serves(node: Path, name: str) -> None:
     """Require that `node` serves a whole snapshot and holds no remains of a pull."""
     with open_catalog(node) as catalog:
         assert catalog.snapshot_id == name
-        assert catalog.track_body(1)
+        assert catalog.read_track_body(1)
         verify(catalog.folder, role="serving")
     assert [path.name for path in (node / "snapshots").iterdir() if path.name.startswith(".")] == []
 
@@ -111,7 +111,7 @@ def test_pull_brings_the_live_snapshot_with_the_files_of_a_server_alone(source: 
 def test_other_roles_bring_their_files(source: Path, node: Path, role: snapshot.Role) -> None:
     pull(str(source), node, role=role)
     manifest = read_manifest(source / "current")
-    assert list_files(node / "snapshots" / "second") == sorted([MANIFEST, *(file.path for file in manifest.files(role))])
+    assert list_files(node / "snapshots" / "second") == sorted([MANIFEST, *(file.path for file in manifest.list_files(role))])
     verify(node / "snapshots" / "second", role=role)
 
 
@@ -293,7 +293,7 @@ def test_manifest_that_leads_out_of_the_folder_is_refused(source: Path, node: Pa
     manifest = read_manifest(folder)
     evil = snapshot.StoredFile(path, 1, hashlib.sha256(b"x").hexdigest())
     seal(folder, msgspec.structs.replace(manifest, serving=(*manifest.serving, evil)))
-    with pytest.raises(TransferError, match="is no file of a snapshot"):
+    with pytest.raises(TransferError, match="is not a file of a snapshot"):
         pull(str(source), node)
     assert not (node / "current").is_symlink()
 
@@ -304,7 +304,7 @@ def test_manifest_with_a_strange_hash_size_or_id_is_refused(source: Path, node: 
     manifest = read_manifest(folder)
     file = snapshot.StoredFile("serving/x", int(changes.get("bytes", 1)), str(changes.get("sha", "0" * 64)))  # type: ignore[call-overload]
     seal(folder, msgspec.structs.replace(manifest, serving=(file,), id=changes.get("id", "second")))
-    with pytest.raises(TransferError, match=r"is no (file|id) of a snapshot"):
+    with pytest.raises(TransferError, match=r"is not (a file|the id) of a snapshot"):
         pull(str(source), node)
 
 

@@ -163,8 +163,8 @@ def test_d4_a_batch_is_a_handful_of_reads_not_a_loop(awkward_catalog: Path, monk
         counted(owner, name)
     with open_catalog(awkward_catalog) as catalog:
         catalog._store._sessions[0].connection.set_trace_callback(reads.append)
-        found = catalog.ids_for_isrcs([isrc(number) for number in GLASS_REMIXES])
-        slim = catalog.slim_bodies(list(found.values()))
+        found = catalog.find_ids_by_isrcs([isrc(number) for number in GLASS_REMIXES])
+        slim = catalog.read_slim_bodies(list(found.values()))
     assert len(slim) == len(GLASS_REMIXES)
     assert reads == ["find_candidates", "read_frames"]
 

@@ -42,7 +42,7 @@ def _publish(folder: Path, snapshot_id: str) -> None:
 def _live(folder: Path) -> str:
     with open_catalog(folder / "catalog") as catalog:
         verify(catalog.folder)
-        assert catalog.track_body(1)
+        assert catalog.read_track_body(1)
         return catalog.snapshot_id
 
 

@@ -32,7 +32,7 @@ def _pull(folder: Path) -> str:
 
 def _live(folder: Path) -> str:
     with open_catalog(folder / "node") as catalog:
-        assert catalog.track_body(1)
+        assert catalog.read_track_body(1)
         return catalog.snapshot_id
 
 

@@ -14,7 +14,7 @@ from account_store import Accounts
 from catalog_store.publisher import read_live_snapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from genre_rules.load import FOLDER
 from tests.commands import run_pipeline
 from tests.conftest import run_module
@@ -78,7 +78,7 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
     assert mains(after, "catalog_a", "Hip Hop") == {"World"}
     assert mains(after, "suggestion", "Gospel") == {"Gospel"}
     with open_catalog(catalog) as opened:
-        assert json.loads(opened.track_body(1) or b"")["genre"] == ["Gospel"], "what was suggested of track 1 is what is served"
+        assert json.loads(opened.read_track_body(1) or b"")["genre"] == ["Gospel"], "what was suggested of track 1 is what is served"
     unchanged = {name for name, table in before.manifest.tables.items() if after.manifest.tables[name] == table}
     assert set(before.manifest.tables) - unchanged <= REMADE
     assert {"recording_member", "recording", "id_registry"} <= unchanged
@@ -119,7 +119,7 @@ def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Pa
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 0xFF
     part.write_bytes(content)
-    working = parts(catalog / "work" / "linkage" / "id_registry")[0]
+    working = list_parts(catalog / "work" / "linkage" / "id_registry")[0]
     working.unlink()
     working.hardlink_to(part)  # as a build leaves it
     refused = run_pipeline("reclassify", "--catalog", catalog, check=False)

@@ -15,10 +15,10 @@ import pytest
 from catalog_store import open_catalog
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.publisher import publish, rollback
-from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.content_hash import compute_content_hash
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, hash_file
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, read_table, write_table
+from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
@@ -84,7 +84,7 @@ def lay_down(paths: BuildPaths, name: str) -> None:
         shutil.copytree(paths.table(table.name), folder / "tables" / table.name)
         files = [
             TablePart(str(path.relative_to(folder)), 0, path.stat().st_size, hash_file(path))
-            for path in parts(folder / "tables" / table.name)
+            for path in list_parts(folder / "tables" / table.name)
         ]
         stored[table.name] = StoredTable(count_rows(folder / "tables" / table.name), 0, tuple(files))
     manifest = Manifest(FORMAT, FORMAT_VERSION, name, "2030-01-01T00:00:00Z", "x", stored, next_ids, StoredFile("x", 0, ""), ())
@@ -173,7 +173,7 @@ def test_a_renamed_artist_keeps_id_and_recordings(paths: BuildPaths) -> None:
         rows = rows.with_columns(artists=pl.col("artists").list.eval(one))
         if "artist_credit" in rows.columns:
             rows = rows.with_columns(pl.col("artist_credit").str.replace(name, "The Quite Other Ensemble", literal=True))
-        return rows.with_columns(content_hash=content_hash()) if "content_hash" in rows.columns else rows
+        return rows.with_columns(content_hash=compute_content_hash()) if "content_hash" in rows.columns else rows
 
     rewrite(paths, "source_recording", renamed)
     rewrite(paths, "source_release", renamed)
@@ -233,7 +233,7 @@ def add_records(paths: BuildPaths, platform: str, rows: pl.DataFrame, title: str
     more = rows.head(1).with_columns(
         external_id=pl.lit(f"new {title}"), title=pl.lit(title), isrcs=pl.lit([], dtype=pl.List(pl.String)), duration_ms=pl.lit(99_000)
     )
-    more = more.with_columns(content_hash=content_hash())
+    more = more.with_columns(content_hash=compute_content_hash())
     write_table(TABLES["source_recording"], record_folders(paths)[platform], [pl.concat([rows, TABLES["source_recording"].conform(more)])])
 
 
@@ -259,7 +259,7 @@ def test_a_reviewed_merge_redirects_for_the_reader_and_taken_back_gives_the_id_a
     publish(tables, paths.root, snapshot_id="merged", next_ids=next_ids)
     with open_catalog(paths.root) as catalog:
         assert catalog.resolve_id(small) == large
-        assert catalog.track_body(small) is None
-        assert catalog.ids_for_external(*held[small][0])[0] == large
+        assert catalog.read_track_body(small) is None
+        assert catalog.find_ids_by_external(*held[small][0])[0] == large
     paths.overrides.unlink()
     assert link(paths) == before

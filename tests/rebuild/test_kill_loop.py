@@ -145,7 +145,7 @@ class Loop:
         assert live
         assert (live / "manifest.json").is_file()
         with open_catalog(self.catalog) as opened:
-            assert opened.genres()
+            assert opened.read_genres()
         for snapshot in (snapshot for snapshot in list_snapshots(self.catalog) if snapshot.id not in self.seen):
             self.seen.add(snapshot.id)
             for kind, column in KINDS.items():

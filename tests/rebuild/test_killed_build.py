@@ -61,7 +61,7 @@ def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_b
         assert (catalog / "current").readlink() == live
         verify((catalog / "current").resolve())
         with open_catalog(catalog) as opened:
-            assert opened.genres()
+            assert opened.read_genres()
     assert half_written(catalog), "killed before anything was there to be cleared"
     resumed = run_pipeline("build", "--dumps", dumps, "--catalog", catalog).stderr
     # Every step before the snapshot was finished, and only the gate judges again.

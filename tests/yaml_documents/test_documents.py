@@ -55,57 +55,68 @@ def test_file_without_a_byte_is_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_that_nobody_can_hold_are_text() -> None:
-    assert parse_document("9" * 6000, "f.yaml").plain() == "9" * 6000
-    assert parse_document("-1e99999", "f.yaml").plain() == "-1e99999"
+    assert parse_document("9" * 6000, "f.yaml").read_plain() == "9" * 6000
+    assert parse_document("-1e99999", "f.yaml").read_plain() == "-1e99999"
 
 
 def test_values_stay_text_until_they_are_asked_for() -> None:
     node = parse_document("[on, no, 1990, 007, 2026-03-01, 1_000, .nan, 0x1F, 'null', 1:30]", "f.yaml")
-    assert [item.string() for item in node.list()] == ["on", "no", "1990", "007", "2026-03-01", "1_000", ".nan", "0x1F", "null", "1:30"]
-    assert node.plain() == ["on", "no", 1990, 7, "2026-03-01", "1_000", ".nan", "0x1F", "null", "1:30"]
+    assert [item.read_text() for item in node.read_list()] == [
+        "on",
+        "no",
+        "1990",
+        "007",
+        "2026-03-01",
+        "1_000",
+        ".nan",
+        "0x1F",
+        "null",
+        "1:30",
+    ]
+    assert node.read_plain() == ["on", "no", 1990, 7, "2026-03-01", "1_000", ".nan", "0x1F", "null", "1:30"]
 
 
 @pytest.mark.parametrize(
     ("value", "ask", "message"),
     [
-        ("'false'", Node.flag, r"f\.yaml:2: a\.b: expected true or false, without quotes, got 'false'"),
-        ("yes", Node.flag, "expected true or false, got 'yes'"),
-        ("True", Node.flag, "expected true or false, got 'True'"),
-        ("1", Node.flag, "expected true or false, got '1'"),
-        ("", Node.flag, "expected true or false, got empty"),
-        ("[true]", Node.flag, r"expected true or false, got \[True\]"),
-        ("x", Node.list, "expected a list, got 'x'"),
-        ("[x]", Node.mapping, r"expected a mapping, .*, got \['x'\]"),
-        ("{x: y}", Node.string, "expected text, got {'x': 'y'}"),
-        ("", Node.string, "expected text, got empty"),
-        ('"/srv/\\0x"', Node.string, "expected text without zero bytes"),
-        (".nan", lambda node: node.number(0, 1), "expected a number from 0 to 1, got '.nan'"),
-        ("nan", lambda node: node.number(0, 1), "expected a number from 0 to 1"),
-        ("inf", lambda node: node.number(0, 1), "expected a number from 0 to 1"),
-        ("1e999999999", lambda node: node.number(0, 1), "expected a number from 0 to 1"),
-        ("'1'", lambda node: node.number(0, 1), "without quotes"),
-        ("1.5", lambda node: node.whole_number(1, 9), "expected a whole number from 1 to 9, got '1.5'"),
-        ("{locaton: x}", lambda node: node.fields(("location", "files")), "unknown key 'locaton'; did you mean 'location'"),
-        ("{}", lambda node: node.fields(("location",), required=("location",)), r"f\.yaml:2: a\.b: needs `location:`"),
+        ("'false'", Node.read_flag, r"f\.yaml:2: a\.b: expected true or false, without quotes, got 'false'"),
+        ("yes", Node.read_flag, "expected true or false, got 'yes'"),
+        ("True", Node.read_flag, "expected true or false, got 'True'"),
+        ("1", Node.read_flag, "expected true or false, got '1'"),
+        ("", Node.read_flag, "expected true or false, got empty"),
+        ("[true]", Node.read_flag, r"expected true or false, got \[True\]"),
+        ("x", Node.read_list, "expected a list, got 'x'"),
+        ("[x]", Node.read_mapping, r"expected a mapping, .*, got \['x'\]"),
+        ("{x: y}", Node.read_text, "expected text, got {'x': 'y'}"),
+        ("", Node.read_text, "expected text, got empty"),
+        ('"/srv/\\0x"', Node.read_text, "expected text without zero bytes"),
+        (".nan", lambda node: node.read_number(0, 1), "expected a number from 0 to 1, got '.nan'"),
+        ("nan", lambda node: node.read_number(0, 1), "expected a number from 0 to 1"),
+        ("inf", lambda node: node.read_number(0, 1), "expected a number from 0 to 1"),
+        ("1e999999999", lambda node: node.read_number(0, 1), "expected a number from 0 to 1"),
+        ("'1'", lambda node: node.read_number(0, 1), "without quotes"),
+        ("1.5", lambda node: node.read_whole_number(1, 9), "expected a whole number from 1 to 9, got '1.5'"),
+        ("{locaton: x}", lambda node: node.read_fields(("location", "files")), "unknown key 'locaton'; did you mean 'location'"),
+        ("{}", lambda node: node.read_fields(("location",), required=("location",)), r"f\.yaml:2: a\.b: needs `location:`"),
     ],
 )
 def test_value_of_another_kind_is_refused_with_line_key_value_and_remedy(value: str, ask: Callable[[Node], object], message: str) -> None:
-    node = parse_document(f"a:\n  b: {value}\n", "f.yaml").mapping()["a"].mapping()["b"]
+    node = parse_document(f"a:\n  b: {value}\n", "f.yaml").read_mapping()["a"].read_mapping()["b"]
     with pytest.raises(DocumentError, match=message):
         ask(node)
 
 
 def test_right_values_are_read() -> None:
-    node = parse_document("{a: true, b: 0.20, c: 12, d: [x, {e: f}]}", "f.yaml").fields(("a", "b", "c", "d"))
-    assert (node["a"].flag(), node["b"].number(0, 1), node["c"].whole_number(1, 12)) == (True, Decimal("0.20"), 12)
-    assert node["d"].plain() == ["x", {"e": "f"}]
-    assert node["d"].list()[1].mapping()["e"].key == "d[1].e"
+    node = parse_document("{a: true, b: 0.20, c: 12, d: [x, {e: f}]}", "f.yaml").read_fields(("a", "b", "c", "d"))
+    assert (node["a"].read_flag(), node["b"].read_number(0, 1), node["c"].read_whole_number(1, 12)) == (True, Decimal("0.20"), 12)
+    assert node["d"].read_plain() == ["x", {"e": "f"}]
+    assert node["d"].read_list()[1].read_mapping()["e"].key == "d[1].e"
 
 
 def test_files_of_every_encoding_are_read_or_named(tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: M\xc3\xbcller\r\n")
-    assert read_document(file).plain() == {"a": "Müller"}
+    assert read_document(file).read_plain() == {"a": "Müller"}
     for content in ("a: Müller".encode("latin-1"), "a: b".encode("utf-16"), b"x: 1\ny: \xff"):
         file.write_bytes(content)
         with pytest.raises(DocumentError, match=rf"f\.yaml:{content.count(bytes([10])) + 1}: not readable as YAML in UTF-8"):
@@ -141,12 +152,12 @@ def test_json_is_read_as_json_reads_it(value: object) -> None:
     import json  # noqa: PLC0415 - only here
 
     text = json.dumps(value, ensure_ascii=False)
-    assert parse_document(text, "f.yaml").plain() == json.loads(text)
+    assert parse_document(text, "f.yaml").read_plain() == json.loads(text)
 
 
 @given(st.text(alphabet="ab:-[]{}?,&*!|>'\"#%@ \n\t\0\x85é", max_size=40))
 def test_any_text_gives_a_document_or_one_error(text: str) -> None:
     try:
-        parse_document(text, "f.yaml").plain()
+        parse_document(text, "f.yaml").read_plain()
     except DocumentError as error:
         assert str(error).startswith("f.yaml:")  # noqa: PT017 - either outcome is right

@@ -11,6 +11,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the index anew; some seconds for each million of airings."""
+    """Rebuild the index; it takes some seconds for each million airings."""
     op.drop_index("airing_by_time", "airing")
     op.create_index("airing_by_time", "airing", ["stream_id", "started_at", "airing_id", "recording_id", "started_ms", "duration_seconds"])

@@ -25,7 +25,7 @@ from fsspec import available_protocols
 from fsspec.utils import get_protocol
 
 from catalog_store.platforms import INPUTS
-from yaml_documents import DocumentError, Node, nearest, read_document
+from yaml_documents import DocumentError, Node, read_document, suggest_nearest
 
 _ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
 _KEYS = ("location", "files", "dated", "link", "options", "fresh_days")
@@ -54,7 +54,7 @@ def load_sources(path: Path) -> dict[str, Source]:
     """Return the sources of the file, by platform. Raises SourcesError for anything unknown in it."""
     try:
         document = read_document(path)
-        if document.is_empty or not (entries := document.fields(("sources",), required=("sources",))["sources"].mapping()):
+        if document.is_empty or not (entries := document.read_fields(("sources",), required=("sources",))["sources"].read_mapping()):
             document.refuse(f"expected a mapping `sources:` with at least one platform of {', '.join(INPUTS)}")
         return {platform: _read_source(path, platform, entry) for platform, entry in entries.items()}
     except FileNotFoundError:
@@ -65,15 +65,15 @@ def load_sources(path: Path) -> dict[str, Source]:
 
 def _read_source(path: Path, platform: str, entry: Node) -> Source:
     if platform not in INPUTS:
-        entry.refuse(f"no such platform{nearest(platform, INPUTS)}; one of {', '.join(INPUTS)}")
-    fields = entry.fields(_KEYS, required=("location",))
+        entry.refuse(f"no such platform{suggest_nearest(platform, INPUTS)}; one of {', '.join(INPUTS)}")
+    fields = entry.read_fields(_KEYS, required=("location",))
     location = _read_text(fields["location"])
     if not location.strip():
         fields["location"].refuse("expected a path or an address, got nothing")
     protocol = get_protocol(location)
     if protocol not in available_protocols():
         fields["location"].refuse(
-            f"no file system is called {protocol!r}{nearest(protocol, available_protocols())}; a path, http(s)://, s3://"
+            f"no file system is called {protocol!r}{suggest_nearest(protocol, available_protocols())}; a path, http(s)://, s3://"
         )
     # Relative to the file and not to the working folder: Dagster and cron start in folders of their own.
     if "://" not in location:
@@ -81,14 +81,14 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
             location = str((path.parent / Path(location).expanduser()).resolve())
         except (RuntimeError, OSError) as error:  # no such user behind `~`; links in a circle
             fields["location"].refuse(f"{location!r} leads nowhere ({error}): write the path out")
-    if "files" in fields and not fields["files"].list():
+    if "files" in fields and not fields["files"].read_list():
         fields["files"].refuse("chooses no file: name some, or take `files` out, which means all")
     return Source(
         platform,
         location,
-        tuple(item.string() for item in fields["files"].list()) if "files" in fields else ("**",),
-        fields["dated"].flag() if "dated" in fields else None,
-        fields["link"].flag() if "link" in fields else False,
+        tuple(item.read_text() for item in fields["files"].read_list()) if "files" in fields else ("**",),
+        fields["dated"].read_flag() if "dated" in fields else None,
+        fields["link"].read_flag() if "link" in fields else False,
         _read_options(fields["options"]) if "options" in fields and not fields["options"].is_empty else {},
         _read_days(fields["fresh_days"]) if "fresh_days" in fields else None,
     )
@@ -103,7 +103,7 @@ def _read_days(node: Node) -> int:
 
 def _read_options(node: Node) -> dict[str, Any]:
     """Return the options of the file system. Texts at any depth may name variables."""
-    return {key: _read_option(value) for key, value in node.mapping().items()}
+    return {key: _read_option(value) for key, value in node.read_mapping().items()}
 
 
 def _read_option(node: Node) -> Any:  # noqa: ANN401 - the options of any file system
@@ -111,7 +111,7 @@ def _read_option(node: Node) -> Any:  # noqa: ANN401 - the options of any file s
         return _read_options(node)
     if node.items is not None:
         return [_read_option(item) for item in node.items]
-    value = node.plain()
+    value = node.read_plain()
     return _read_text(node) if isinstance(value, str) else value
 
 
@@ -124,7 +124,7 @@ def _read_text(node: Node) -> str:
             node.refuse(f"${{{name}}} is not set in the environment")
         return os.environ[name]
 
-    text = node.string()
+    text = node.read_text()
     if "${" in _ENVIRONMENT.sub("", text):
         node.refuse(f"{text!r} holds `${{` without a name of letters, digits and `_` and a `}}` behind it")
     return _ENVIRONMENT.sub(look_up, text)

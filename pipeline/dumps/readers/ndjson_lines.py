@@ -95,18 +95,18 @@ class LineCounter:
             self._starts, self._numbers = self._starts[len(found[-1]) :], self._numbers[len(found[-1]) :]
             if count == 0:
                 return np.concatenate(found)
-            self._step()
+            self._read_step()
 
     def find_position(self) -> tuple[int, int] | None:
         """Return byte offset (unpacked) and line number of the next record; None at the end of the file."""
         try:
             while not len(self._starts):
-                self._step()
+                self._read_step()
         except EOFError:
             return None
         return int(self._starts[0]), int(self._numbers[0])
 
-    def _step(self) -> None:
+    def _read_step(self) -> None:
         step = next(self._steps, None)
         if step is None:
             raise EOFError("the file has fewer records now than were read from it: it changed meanwhile")

@@ -34,7 +34,7 @@ SAMPLED_ROWS = 1_000
 SAMPLED_LINES = 200
 """Records at the beginning of a file that are searched for unknown members, beside a sample of all lines (line_blocks.py)."""
 LEAST_RECORDS = 20
-"""Least number of records in which a missing member is no chance."""
+"""Least number of records in which a missing member is not chance."""
 KEPT_SHARE = 0.5
 """Share of the dump before below which a member is reported. Dirt varies less than this, a half-renamed member more."""
 DEEPEST = 4
@@ -228,7 +228,7 @@ def remember_unknown(before: Profile | None, now: Profile) -> None:
 
 
 def _describe_missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:
-    """Return a message about a column that is missing in a heading. A column that the dump before lacked too is no news."""
+    """Return a message about a column that is missing in a heading. A column that the dump before lacked too is not news."""
     if count == files or (were is not None and not were.get(name)):
         return ""
     return f"no column {name}" if not count else f"no column {name} in {files - count} of {files} files"

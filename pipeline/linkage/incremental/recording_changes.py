@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, read_table
 from pipeline.linkage.atoms import build_source_key
@@ -153,7 +153,7 @@ def _find_atoms_outside(atoms: MappedAtoms, known: Registry, members: pl.DataFra
     key = key.join(gone, on=SOURCE, how="anti")
     if key.is_empty():
         return pl.DataFrame(schema={"atom_id": pl.Int64})
-    numbers = key.select(record_number()).to_series()
+    numbers = key.select(number_record()).to_series()
     near = atoms.read_rows("atom_member", [*SOURCE, "atom_id"], _is_among("record", numbers))
     return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 

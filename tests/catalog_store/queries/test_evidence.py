@@ -207,9 +207,9 @@ def test_fields_carry_their_source_and_dates_no_more_than_is_known(handmade: Pat
 
 
 def test_an_opened_catalog_answers_with_what_it_published(catalog: Catalog) -> None:
-    known = catalog.evidence(2)
+    known = catalog.collect_evidence(2)
     assert known is not None
     assert MERGED_ID in known.former_ids
     assert (known.atoms, known.edges) == ([], [])
     assert {member.platform for member in known.members} >= {"streamsvc_a"}
-    assert catalog.evidence(MERGED_ID) is None
+    assert catalog.collect_evidence(MERGED_ID) is None

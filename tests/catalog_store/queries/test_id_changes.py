@@ -45,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_build_records_merges_splits_removals_and_returns(root: Path) -> None:
     with open_catalog(root) as catalog:
-        page = catalog.changes("one")
+        page = catalog.list_changes("one")
         assert (page.until, page.next_cursor) == ("three", None)
         assert [tuple(change) for change in page.changes] == [
             ("two", "recording", "merged", 92, 5),
@@ -55,36 +55,36 @@ def test_each_build_records_merges_splits_removals_and_returns(root: Path) -> No
             ("three", "recording", "merged", 92, 6),
             ("three", "label", "removed", 9, None),
         ]
-        assert [change.change for change in catalog.changes("two").changes] == ["merged", "removed"]
-        assert catalog.changes("three").changes == []
+        assert [change.change for change in catalog.list_changes("two").changes] == ["merged", "removed"]
+        assert catalog.list_changes("three").changes == []
 
 
 def test_changes_come_in_pages(root: Path) -> None:
     with open_catalog(root) as catalog:
-        everything, cursor, found = catalog.changes("one").changes, None, []
+        everything, cursor, found = catalog.list_changes("one").changes, None, []
         while True:
-            page = catalog.changes("one", limit=2, cursor=cursor)
+            page = catalog.list_changes("one", limit=2, cursor=cursor)
             found += page.changes
             cursor = page.next_cursor
             if cursor is None:
                 break
         assert found == everything
-        first = catalog.changes("one", limit=2).next_cursor
+        first = catalog.list_changes("one", limit=2).next_cursor
         with pytest.raises(InvalidCursorError):
-            catalog.changes("two", cursor=first)
+            catalog.list_changes("two", cursor=first)
         for limit in (0, 1001):
             with pytest.raises(InvalidQueryError):
-                catalog.changes("one", limit=limit)
+                catalog.list_changes("one", limit=limit)
 
 
 def test_a_cursor_goes_on_in_a_later_build(root: Path) -> None:
     with open_catalog(root / "snapshots" / "two") as earlier, open_catalog(root) as later:
-        first = earlier.changes("one", limit=3)
-        rest = later.changes("one", cursor=first.next_cursor)
-        assert [*first.changes, *rest.changes] == later.changes("one").changes
+        first = earlier.list_changes("one", limit=3)
+        rest = later.list_changes("one", cursor=first.next_cursor)
+        assert [*first.changes, *rest.changes] == later.list_changes("one").changes
 
 
 @pytest.mark.parametrize("since", ["never", "wrong", ""])
 def test_a_build_that_the_catalog_does_not_descend_from_is_unknown(root: Path, since: str) -> None:
-    with open_catalog(root) as catalog, pytest.raises(UnknownBuildError, match="take everything anew"):
-        catalog.changes(since)
+    with open_catalog(root) as catalog, pytest.raises(UnknownBuildError, match="read everything again"):
+        catalog.list_changes(since)

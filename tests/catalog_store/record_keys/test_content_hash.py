@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash, content_hash
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash, compute_content_hash
 from catalog_store.tables import TABLES
 
 ROW = {
@@ -47,22 +47,26 @@ def rows(*changes: dict[str, object]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("column", LINKED_COLUMNS)
 def test_a_column_that_linkage_reads_changes_the_hash(column: str) -> None:
-    before, after = rows({}, {column: OTHERWISE[column]}).select(content_hash()).to_series()
+    before, after = rows({}, {column: OTHERWISE[column]}).select(compute_content_hash()).to_series()
     assert before != after
 
 
 def test_column_that_linkage_does_not_read_keeps_the_hash() -> None:
-    before, after = rows({}, {"popularity": 0.9, "release_date": "2020-01-01", "link_id": "x"}).select(content_hash()).to_series()
+    before, after = rows({}, {"popularity": 0.9, "release_date": "2020-01-01", "link_id": "x"}).select(compute_content_hash()).to_series()
     assert before == after
 
 
 def test_a_value_in_the_next_column_is_another_record() -> None:
-    hashes = rows({"version": "Live", "artist_credit": None}, {"version": None, "artist_credit": "Live"}).select(content_hash()).to_series()
+    hashes = (
+        rows({"version": "Live", "artist_credit": None}, {"version": None, "artist_credit": "Live"})
+        .select(compute_content_hash())
+        .to_series()
+    )
     assert hashes[0] != hashes[1]
 
 
 def test_rows_without_a_hash_get_the_one_that_staging_would_have_given() -> None:
     bare = rows({"title": "Fever"})
     staged = add_content_hash(rows({}).drop("content_hash")).select(bare.columns)
-    expected = rows({}, {"title": "Fever"}).select(content_hash()).to_series()
+    expected = rows({}, {"title": "Fever"}).select(compute_content_hash()).to_series()
     assert add_content_hash(pl.concat([staged, bare]))["content_hash"].equals(expected)

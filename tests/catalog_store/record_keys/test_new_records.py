@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, compute_content_hash
 from catalog_store.record_keys.new_records import FILE, read_new_records
 from catalog_store.tables import TABLES
 from pipeline.dumps.staging.staging_writer import StagingWriter
@@ -50,7 +50,7 @@ def stage(paths: BuildPaths, rows: pl.DataFrame) -> Path:
 
 
 def linked(*titles: str) -> pl.DataFrame:
-    return records(*titles).with_columns(content_hash=content_hash()).select(*LINKED_COLUMNS, "content_hash").sort("content_hash")
+    return records(*titles).with_columns(content_hash=compute_content_hash()).select(*LINKED_COLUMNS, "content_hash").sort("content_hash")
 
 
 FIRST = [f"{number} Halo" for number in range(40)]

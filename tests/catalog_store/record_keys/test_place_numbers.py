@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from catalog_store.record_keys import place_numbers as laid_down
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import FOLDER, read_place_numbers, select_barcoded, select_placed, write_all_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
@@ -62,7 +62,7 @@ def test_tracks_with_a_position_get_place_numbers() -> None:
     assert select_barcoded(OF)["gtin"].to_list() == [int(GTIN)]
     stands = select_placed(AT)
     assert stands["spot"].to_list() == [1024 + 3, 1024 + 4, 2 * 1024 + 1023]
-    assert stands["record"].to_list() == AT.select(record_number()).to_series().head(3).to_list()
+    assert stands["record"].to_list() == AT.select(number_record()).to_series().head(3).to_list()
     assert stands["release"].unique().to_list() == select_barcoded(OF)["release"].to_list()
 
 

@@ -7,7 +7,16 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, count_rows, measure_bytes, parts, read_table, render_sql_source, scan_table, write_table
+from catalog_store.tables.files import (
+    TableWriter,
+    count_rows,
+    list_parts,
+    measure_bytes,
+    read_table,
+    render_sql_source,
+    scan_table,
+    write_table,
+)
 from tests.unreadable_folders import refuse_listing
 
 if TYPE_CHECKING:
@@ -25,7 +34,7 @@ def test_parts_are_written_in_call_order_and_read_back_in_it(tmp_path: Path) -> 
         writer.write(rows(3, 1))
         writer.write(rows().clear())
         writer.write(rows(2))
-    assert [path.name for path in parts(tmp_path / "label")] == ["part-00000.parquet", "part-00001.parquet"]
+    assert [path.name for path in list_parts(tmp_path / "label")] == ["part-00000.parquet", "part-00001.parquet"]
     assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [3, 1, 2]
     assert writer.rows == count_rows(tmp_path / "label") == 3
 
@@ -42,7 +51,7 @@ def test_several_frames_are_taken_as_sorted(tmp_path: Path) -> None:
 
 def test_an_empty_table_is_one_part_without_rows(tmp_path: Path) -> None:
     write_table(LABEL, tmp_path / "label", [])
-    assert len(parts(tmp_path / "label")) == 1
+    assert len(list_parts(tmp_path / "label")) == 1
     assert read_table(LABEL, tmp_path / "label").schema == LABEL.polars_schema
 
 
@@ -72,8 +81,8 @@ def test_leftovers_of_a_killed_writer_are_cleared(tmp_path: Path) -> None:
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_table(LABEL, tmp_path / name, rows(*range(1, 2_000)))
-    assert parts(tmp_path / "one")[0].read_bytes() == parts(tmp_path / "two")[0].read_bytes()
-    assert measure_bytes(tmp_path / "one") == parts(tmp_path / "one")[0].stat().st_size
+    assert list_parts(tmp_path / "one")[0].read_bytes() == list_parts(tmp_path / "two")[0].read_bytes()
+    assert measure_bytes(tmp_path / "one") == list_parts(tmp_path / "one")[0].stat().st_size
 
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -103,6 +112,6 @@ def test_unreadable_table_is_an_error_and_no_missing_one(tmp_path: Path, monkeyp
     assert measure_bytes(tmp_path) == 4
     refuse_listing(monkeypatch, tmp_path / "table")
     with pytest.raises(PermissionError):
-        parts(tmp_path / "table")
+        list_parts(tmp_path / "table")
     with pytest.raises(PermissionError):
         measure_bytes(tmp_path)

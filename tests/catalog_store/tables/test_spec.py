@@ -25,7 +25,7 @@ def test_every_reference_names_a_table_and_a_column(table: Table) -> None:
     for column in table.columns:
         if column.references:
             other, key = column.references.split(".")
-            assert TABLES[other].column(key).type == column.type
+            assert TABLES[other].get_column(key).type == column.type
 
 
 @pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
@@ -36,7 +36,7 @@ def test_ddl_makes_a_commented_table_of_the_same_shape(table: Table) -> None:
             f"SELECT column_name, is_nullable, comment FROM duckdb_columns() WHERE table_name = '{table.name}'"
         ).fetchall()
         assert described == [(c.name, c.nullable, c.description) for c in table.columns]
-        file.register("empty", table.empty().to_arrow())
+        file.register("empty", table.build_empty().to_arrow())
         file.execute(f'INSERT INTO "{table.name}" SELECT * FROM empty')
         comment = file.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [table.name]).fetchone()
         assert comment == (table.description,)
@@ -44,8 +44,8 @@ def test_ddl_makes_a_commented_table_of_the_same_shape(table: Table) -> None:
 
 @pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
 def test_empty_frame_has_the_columns_of_its_spec(table: Table) -> None:
-    assert [column.name for column in table.columns] == table.empty().columns
-    assert table.conform(table.empty()).schema == table.polars_schema
+    assert [column.name for column in table.columns] == table.build_empty().columns
+    assert table.conform(table.build_empty()).schema == table.polars_schema
 
 
 def test_ddl_replaces_a_table_on_request() -> None:
@@ -80,7 +80,7 @@ def test_keys_must_be_columns() -> None:
 
 def test_unknown_column_is_named() -> None:
     with pytest.raises(KeyError, match="table small has no column 'nope'"):
-        SMALL.column("nope")
+        SMALL.get_column("nope")
 
 
 def test_order_is_the_sort_key_or_else_the_primary_key() -> None:

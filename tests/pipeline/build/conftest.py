@@ -78,7 +78,7 @@ class World:
         schema = TABLES["source_recording"].polars_schema
         rows = [row for (_, table), rows in self.rows.items() if table == "source_recording" for row in rows]
         records = pl.DataFrame(rows, schema=schema, orient="row")
-        artists = TABLES["source_artist"].empty()
+        artists = TABLES["source_artist"].build_empty()
         normal = normalise(records, build_name_table(collect_names(records, artists)), artists) if rows else pl.DataFrame()
         columns = ("platform", "external_id", "artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names")
         atoms = [{**row, "atom_id": place} for place, row in enumerate(normal.iter_rows(named=True), start=1)]

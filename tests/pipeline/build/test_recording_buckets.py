@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, write_table
+from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import recording_buckets, recording_ranges, recordings
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
@@ -50,7 +50,9 @@ def build(world: World) -> dict[str, pl.DataFrame]:
 
 
 def hash_parts(world: World) -> dict[str, str]:
-    return {f"{name}/{part.name}": sha256(part.read_bytes()).hexdigest() for name in TABLE_NAMES for part in parts(world.paths.table(name))}
+    return {
+        f"{name}/{part.name}": sha256(part.read_bytes()).hexdigest() for name in TABLE_NAMES for part in list_parts(world.paths.table(name))
+    }
 
 
 @pytest.mark.parametrize(("ids", "rows"), [(3, 2), (5, 30)])
@@ -101,14 +103,14 @@ def test_a_range_without_a_recording_has_no_part(world: World, monkeypatch: pyte
         world.recording(number, "store_a", f"x{number}", f"Song {number}", credit("Nova", "a1"))
     tables = build(world)
     assert tables["recording"]["recording_id"].to_list() == [3, 17]
-    assert len(parts(world.paths.table("recording"))) == 2
+    assert len(list_parts(world.paths.table("recording"))) == 2
 
 
 def test_each_range_of_ids_is_a_part_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 4)
     add_recordings(world, 9)
     build(world)
-    ids = [pl.read_parquet(part)["recording_id"].to_list() for part in parts(world.paths.table("recording"))]
+    ids = [pl.read_parquet(part)["recording_id"].to_list() for part in list_parts(world.paths.table("recording"))]
     assert ids == [[1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 

@@ -34,7 +34,7 @@ def build(world: World, title_keys: dict[str, str] | None = None) -> dict[str, A
         build_labels(paths)
         build_releases(paths)
     else:
-        write_table(TABLES["release"], paths.table("release"), TABLES["release"].empty())
+        write_table(TABLES["release"], paths.table("release"), TABLES["release"].build_empty())
     build_recordings(paths)
     return world.read("recording").row(0, named=True)
 

@@ -12,11 +12,11 @@ from catalog_store.tables.provenance import RELEASE_DATE_REASONS
 from pipeline.build.release_dates import (
     DATED,
     RELEASE_DATE,
-    date_sql,
-    earliest_date_sql,
+    build_stamp_expr,
     find_last_believable_day,
-    precision_sql,
-    stamp_expr,
+    render_date_sql,
+    render_earliest_date_sql,
+    render_precision_sql,
 )
 from pipeline.paths import BuildPaths
 
@@ -43,7 +43,7 @@ def chosen_all(*recordings: list[Said]) -> list[tuple[str, str, str, int] | None
     ]
     columns = ["recording_id", "n", "platform", "release_date", "release_date_precision", "kind"]
     with duckdb.connect() as connection:
-        stamped = pl.DataFrame(rows, schema=columns, orient="row").with_columns(stamp=stamp_expr(LAST_DAY))
+        stamped = pl.DataFrame(rows, schema=columns, orient="row").with_columns(stamp=build_stamp_expr(LAST_DAY))
         connection.register("stamped", stamped.to_arrow())
         connection.execute("CREATE TABLE member AS SELECT *, n AS record FROM stamped WHERE kind = 'record'")
         connection.execute(
@@ -51,7 +51,7 @@ def chosen_all(*recordings: list[Said]) -> list[tuple[str, str, str, int] | None
         )
         connection.execute(f"CREATE TABLE dated AS {DATED}")
         found = connection.sql(
-            f"SELECT recording_id, {date_sql('stamp')}, {precision_sql('stamp')}, reason, agreed FROM ({RELEASE_DATE})"
+            f"SELECT recording_id, {render_date_sql('stamp')}, {render_precision_sql('stamp')}, reason, agreed FROM ({RELEASE_DATE})"
         ).fetchall()
     assert len({row[0] for row in found}) == len(found)
     by_recording = {row[0]: row[1:] for row in found}
@@ -130,7 +130,7 @@ def test_date_of_a_release_is_no_filler_and_the_finest_of_its_year() -> None:
     ]
     for dates, expected in cases:
         rows = ", ".join("('{}', '{}')".format(*padded(date)) for date in dates)
-        sql = f"SELECT {earliest_date_sql()} AS date FROM (VALUES {rows}) t(release_date, release_date_precision)"
+        sql = f"SELECT {render_earliest_date_sql()} AS date FROM (VALUES {rows}) t(release_date, release_date_precision)"
         assert duckdb.sql(f"SELECT date.d, date.p FROM ({sql})").fetchall() == [padded(expected) if expected else (None, None)], dates
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
-from pipeline.build.name_forms import edition_form
+from pipeline.build.name_forms import build_edition_form
 from pipeline.build.releases import build_releases, separate_barcodes
 
 from .conftest import credit
@@ -214,7 +214,7 @@ def test_remastered_edition_without_date_or_barcode_is_not_the_original(world: W
 )
 def test_title_and_version_give_the_edition(title: str, version: str | None, form: tuple[str, str, bool]) -> None:
     told = pl.DataFrame({"title": [title], "version": [version]}, schema={"title": pl.String, "version": pl.String})
-    assert told.select(edition_form(pl.col("title"), pl.col("version")).alias("form")).unnest("form").row(0) == form
+    assert told.select(build_edition_form(pl.col("title"), pl.col("version")).alias("form")).unnest("form").row(0) == form
 
 
 def test_numbered_labels_stay_apart_despite_a_bare_label_name(world: World) -> None:

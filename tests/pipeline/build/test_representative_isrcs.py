@@ -3,7 +3,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from pipeline.build.representative_isrcs import representative_sql
+from pipeline.build.representative_isrcs import render_representative_sql
 
 Codes = dict[str, int]
 """Code -> platforms that give it."""
@@ -14,7 +14,7 @@ def representative(codes: Codes, before: str | None = None) -> tuple[str, int, s
         connection.execute("CREATE TABLE isrc_owner (isrc VARCHAR, recording_id BIGINT, platform_count INTEGER)")
         connection.executemany("INSERT INTO isrc_owner VALUES (?, 1, ?)", list(codes.items()))
         connection.execute("CREATE TABLE shown_before AS SELECT 1::BIGINT AS recording_id, ?::VARCHAR AS isrc", [before])
-        [found] = connection.sql(f"SELECT isrc, agreed, reason FROM ({representative_sql('2027-11-01')})").fetchall()
+        [found] = connection.sql(f"SELECT isrc, agreed, reason FROM ({render_representative_sql('2027-11-01')})").fetchall()
     return found  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from catalog_store.folder_listing import list_folder
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
-from catalog_store.tables.files import count_rows, parts
+from catalog_store.tables.files import count_rows, list_parts
 from pipeline.build import genre_buckets, links, node_ids, recording_ranges, tracks, workbench
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
@@ -138,7 +138,7 @@ def test_the_size_of_ranges_buckets_and_slices_changes_no_track(world: World, mo
     monkeypatch.setattr(tracks, "RELEASES_PER_BUCKET", 3)
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 5)
     build_tracks(paths)
-    assert len(parts(paths.table("track"))) == 6
+    assert len(list_parts(paths.table("track"))) == 6
     assert whole["releases"].list.len().max() > 1
     assert_frame_equal(world.read("track"), whole)
     assert not (paths.root / "work" / "spill" / "tracks").exists()
@@ -165,7 +165,7 @@ def test_the_size_of_ranges_buckets_and_slices_changes_no_genre_and_no_link(worl
     build_genres(paths)
     build_links(paths)
     for name in ("recording_genre", "platform_link"):
-        assert len(parts(paths.table(name))) == 4
+        assert len(list_parts(paths.table(name))) == 4
     for name in names:
         assert not whole[name].is_empty()
         assert_frame_equal(world.read(name), whole[name])

@@ -13,9 +13,9 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES,
 from catalog_store.tables.files import write_table
 from pipeline.definitions import build_definitions
 from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks_over
-from pipeline.defs.dump_assets import staging_key
+from pipeline.defs.dump_assets import build_staging_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
-from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
+from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -33,7 +33,7 @@ def definitions(tmp_path: Path) -> dg.Definitions:
 def test_every_table_behind_staging_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
     for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES):
-        spec = specs[table_key(table)]
+        spec = specs[build_table_key(table)]
         schema = spec.metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == table.column_names
 
@@ -81,8 +81,8 @@ def test_every_table_has_a_blocking_check_of_its_spec(definitions: dg.Definition
     checks = [spec for owner in owners if isinstance(owner, dg.AssetsDefinition | dg.AssetChecksDefinition) for spec in owner.check_specs]
     found = {(check.asset_key, check.name) for check in checks}
     assert len(found) == len(checks)
-    assert {(table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)} <= found
-    assert {(staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]} <= found
+    assert {(build_table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)} <= found
+    assert {(build_staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]} <= found
     assert {check.name for check in checks if not check.blocking} == {
         "dump_is_fresh",
         "dump_is_young_enough",
@@ -97,8 +97,10 @@ def test_one_platform_can_be_materialised_alone_with_its_facts(
     shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")
     job = definitions.resolve_implicit_global_asset_job_def()
     with dg.DagsterInstance.ephemeral() as instance:
-        result = job.execute_in_process(asset_selection=[dg.AssetKey(["landing", "store_a"]), staging_key("store_a")], instance=instance)
-        event = instance.get_latest_materialization_event(staging_key("store_a"))
+        result = job.execute_in_process(
+            asset_selection=[dg.AssetKey(["landing", "store_a"]), build_staging_key("store_a")], instance=instance
+        )
+        event = instance.get_latest_materialization_event(build_staging_key("store_a"))
     assert result.success
     assert event is not None
     metadata = event.asset_materialization.metadata  # type: ignore[union-attr]
@@ -120,7 +122,7 @@ def test_table_that_breaks_its_spec_stops_the_build_and_lists_every_rule(tmp_pat
 
     step = build_table_assets(TableStep("labels", (table,), (), write_the_same_label_twice))
 
-    @dg.asset(deps=[table_key(table)])
+    @dg.asset(deps=[build_table_key(table)])
     def downstream() -> None:
         raise AssertionError("a step behind a failed check ran")
 

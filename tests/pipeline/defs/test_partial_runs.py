@@ -15,11 +15,11 @@ from catalog_store.snapshot import verify
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
 from pipeline.defs import catalog_assets, identity_assets, linkage_assets
-from pipeline.defs.dump_assets import landing_key, staging_key
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import NIGHTLY, RECLASSIFY, CatalogResource
 from pipeline.defs.snapshot_assets import SNAPSHOT
-from pipeline.defs.table_steps import TableStep, table_key
+from pipeline.defs.table_steps import TableStep, build_table_key
 from pipeline.dumps.intake.newest_dump import STAMP
 from pipeline.paths import BuildPaths
 from tests.rebuild.nights import copy_of, table_hashes
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 STEPS = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
-MAKERS = {table_key(table): step for step in STEPS for table in step.tables}
+MAKERS = {build_table_key(table): step for step in STEPS for table in step.tables}
 
 
 def key(name: str) -> dg.AssetKey:
-    return table_key(TABLES[name])
+    return build_table_key(TABLES[name])
 
 
 def with_siblings(assets: Iterable[dg.AssetKey]) -> set[dg.AssetKey]:
     """Return all assets of the same steps, as the interface selects them."""
-    return {sibling for asset in assets for sibling in (map(table_key, MAKERS[asset].tables) if asset in MAKERS else [asset])}
+    return {sibling for asset in assets for sibling in (map(build_table_key, MAKERS[asset].tables) if asset in MAKERS else [asset])}
 
 
 class DagsterCatalog:
@@ -78,14 +78,14 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
         shutil.rmtree(folder)
     (dagster_catalog.dumps / "works" / "2031-01-01").mkdir(parents=True)
     (dagster_catalog.dumps / "works" / "2031-01-01" / "works.tsv").write_bytes(b"\x00\xff not a table")
-    assert dagster_catalog.run(landing_key("works"), staging_key("works")) == ""
-    told = dagster_catalog.instance.get_latest_materialization_event(staging_key("works"))
+    assert dagster_catalog.run(build_landing_key("works"), build_staging_key("works")) == ""
+    told = dagster_catalog.instance.get_latest_materialization_event(build_staging_key("works"))
     assert told
     assert told.asset_materialization
     assert "nothing staged before" in str(told.asset_materialization.metadata["problem"].value)
     paths.current.unlink()
     shutil.rmtree(paths.snapshots)
-    assert "nothing staged before" in dagster_catalog.run(staging_key("works"))
+    assert "nothing staged before" in dagster_catalog.run(build_staging_key("works"))
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_snapshot_of_mismatched_tables_is_refused(dagster_catalog: DagsterCatalo
 
 def test_dumps_staged_between_linkage_and_catalog_are_noticed(dagster_catalog: DagsterCatalog) -> None:
     (dagster_catalog.catalog / "work" / "staging" / "store_a" / STAMP).unlink()  # so that its dump is read anew
-    assert dagster_catalog.run(landing_key("store_a"), staging_key("store_a")) == ""
+    assert dagster_catalog.run(build_landing_key("store_a"), build_staging_key("store_a")) == ""
     refused = dagster_catalog.run(key("recording"))
     assert "table atom" in refused
     assert "was made from another staging of store_a than there is now" in refused
@@ -124,7 +124,7 @@ def test_dumps_staged_between_linkage_and_catalog_are_noticed(dagster_catalog: D
 
 @pytest.mark.long
 def test_restaging_a_dump_keeps_downstream_tables_valid(dagster_catalog: DagsterCatalog) -> None:
-    assert dagster_catalog.run(landing_key("store_a"), staging_key("store_a")) == ""
+    assert dagster_catalog.run(build_landing_key("store_a"), build_staging_key("store_a")) == ""
     assert dagster_catalog.run(key("recording_genre")) == ""
 
 
@@ -223,7 +223,7 @@ def test_catalog_without_state_records_still_works(dagster_catalog: DagsterCatal
     verify(read_live_snapshot(dagster_catalog.catalog).folder)
     first = read_live_snapshot(dagster_catalog.catalog).id
     assert dagster_catalog.run(job=RECLASSIFY) == ""
-    assert dagster_catalog.run(landing_key("suggestions"), staging_key("suggestions")) == ""
+    assert dagster_catalog.run(build_landing_key("suggestions"), build_staging_key("suggestions")) == ""
     assert dagster_catalog.run(job=RECLASSIFY) == ""
     assert dagster_catalog.run(key("work")) == ""
     assert dagster_catalog.run(FIGURES_KEY) == ""
@@ -257,11 +257,11 @@ def test_step_reads_only_its_declared_inputs(built_world: BuiltWorld, tmp_path: 
     catalog = tmp_path / "catalog"
     shutil.copytree(built_world.catalog, catalog, symlinks=True)
     paths, read = BuildPaths(catalog), upstream(step.after)
-    for table in (table for other in STEPS for table in other.tables if table_key(table) not in read):
+    for table in (table for other in STEPS for table in other.tables if build_table_key(table) not in read):
         if table.name not in WRITTEN_BEFORE or key(WRITTEN_BEFORE[table.name]) not in read:
             shutil.rmtree(paths.table(table.name))
     for staging in (catalog / "work" / "staging").iterdir():
-        if staging_key(staging.name) not in read:
+        if build_staging_key(staging.name) not in read:
             shutil.rmtree(staging)
     step.run(paths)
     for table in step.tables:

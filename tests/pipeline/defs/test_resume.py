@@ -13,7 +13,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.defs import resources
 from pipeline.defs.resources import NIGHTLY, CatalogResource
-from pipeline.defs.table_steps import TableStep, build_table_assets, table_key
+from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
 
@@ -33,7 +33,7 @@ class KilledBuild:
         self.root, self.ran, self.kills = root, list[str](), True
         steps = [
             build_table_assets(TableStep("labels", (LABEL,), (), self.write_labels)),
-            build_table_assets(TableStep("works", (WORK,), (table_key(LABEL),), self.write_works)),
+            build_table_assets(TableStep("works", (WORK,), (build_table_key(LABEL),), self.write_works)),
         ]
         self.definitions = dg.Definitions(
             steps,
@@ -51,7 +51,7 @@ class KilledBuild:
         self.ran.append("works")
         if self.kills:
             raise MemoryError("killed")
-        write_table(WORK, paths.table("work"), WORK.empty())
+        write_table(WORK, paths.table("work"), WORK.build_empty())
 
     def run(self, job: str | None = NIGHTLY) -> dg.ExecuteInProcessResult:
         """Run the job, or materialise all assets outside of it."""
@@ -76,7 +76,7 @@ def test_next_build_goes_on_behind_the_finished_steps_of_a_killed_one(build: Kil
     resumed = build.run()
     assert (resumed.success, build.ran) == (True, ["works"])
     [first] = killed.get_asset_materialization_events()
-    again = next(event for event in resumed.get_asset_materialization_events() if event.asset_key == table_key(LABEL))
+    again = next(event for event in resumed.get_asset_materialization_events() if event.asset_key == build_table_key(LABEL))
     metadata = again.materialization.metadata
     assert metadata["written_by_run"].value == killed.run_id
     # The cost of the step is that of the build that ran it.

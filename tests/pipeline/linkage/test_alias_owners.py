@@ -28,7 +28,7 @@ def artists(*listings: Listing) -> pl.DataFrame:
 
 def owners(*listings: Listing) -> dict[str, str]:
     known = artists(*listings)
-    names = build_name_table(collect_names(TABLES["source_recording"].empty(), known))
+    names = build_name_table(collect_names(TABLES["source_recording"].build_empty(), known))
     return dict(find_alias_owners(names, known, list_aliases(known)).iter_rows())
 
 

@@ -20,7 +20,7 @@ from tests.pipeline.linkage.worlds import Records
 
 
 def make(records: Records) -> Atoms:
-    frame, artists = records.frame(), TABLES["source_artist"].empty()
+    frame, artists = records.frame(), TABLES["source_artist"].build_empty()
     return make_atoms(normalise(frame, build_name_table(collect_names(frame, artists)), artists).rechunk())
 
 

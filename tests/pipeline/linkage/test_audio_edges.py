@@ -318,5 +318,5 @@ def test_known_measures_are_used_again_and_fingerprints_that_are_gone_measure_no
     assert audio_verdicts.measure_pairs(world.paths, gone).rows() == [(1, 2, None, None)]
     monkeypatch.setattr(audio_verdicts, "iterate_fingerprints", None)
     assert audio_verdicts.measure_pairs(world.paths, gone.clear()).is_empty()
-    assert TABLES["audio_comparison"].empty().equals(world.tables["audio_comparison"])
+    assert TABLES["audio_comparison"].build_empty().equals(world.tables["audio_comparison"])
     assert stages.write_edges(world.paths)["edges"] == 0

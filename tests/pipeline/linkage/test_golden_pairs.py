@@ -58,12 +58,12 @@ def test_every_shipped_pair_names_its_source_and_reason(pairs: tuple[GoldenPair,
 
 @pytest.mark.parametrize("path", sorted(PAIRS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_file_describes_the_sources_that_it_uses(path: Path) -> None:
-    document = read_document(path).plain()
+    document = read_document(path).read_plain()
     assert set(document["sources"]) == {pair["source"] for pair in document["pairs"]}
 
 
 def test_source_is_described_alike_in_all_files(pairs: tuple[GoldenPair, ...]) -> None:
-    described = {str(item) for path in PAIRS.glob("*.yaml") for item in read_document(path).plain()["sources"].items()}
+    described = {str(item) for path in PAIRS.glob("*.yaml") for item in read_document(path).read_plain()["sources"].items()}
     assert len(described) == len({pair.source for pair in pairs})
 
 

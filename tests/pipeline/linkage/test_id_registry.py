@@ -9,7 +9,7 @@ import pytest
 
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, hash_file
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, parts, read_table, write_table
+from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
 from pipeline.linkage.id_registry import (
     KINDS,
     MEMBERS,
@@ -58,7 +58,7 @@ def publish(paths: BuildPaths, name: str) -> dict[str, int]:
             shutil.copytree(paths.table(table), folder / "tables" / table)
             files = [
                 TablePart(str(path.relative_to(folder)), count_rows(path.parent), path.stat().st_size, hash_file(path))
-                for path in parts(folder / "tables" / table)
+                for path in list_parts(folder / "tables" / table)
             ]
             tables[table] = StoredTable(1, 1, tuple(files))
     manifest = Manifest(FORMAT, FORMAT_VERSION, name, "2026-01-01T00:00:00Z", "x", tables, next_ids, StoredFile("x", 0, ""), ())
@@ -161,7 +161,7 @@ def test_unknown_kind_is_rejected(paths: BuildPaths) -> None:
 
 
 def damage(folder: Path, how: str) -> None:
-    part = parts(folder)[0]
+    part = list_parts(folder)[0]
     if how == "lost":
         shutil.rmtree(folder)
     elif how == "part lost":

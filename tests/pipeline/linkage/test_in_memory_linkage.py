@@ -242,7 +242,7 @@ def test_hidden_karaoke_flag_separates() -> None:
 
 
 def test_no_records_link_to_nothing() -> None:
-    assert link(TABLES["source_recording"].empty()).equals(TABLES["recording_member"].empty())
+    assert link(TABLES["source_recording"].build_empty()).equals(TABLES["recording_member"].build_empty())
 
 
 def test_made_up_worlds_are_linked_with_few_errors() -> None:

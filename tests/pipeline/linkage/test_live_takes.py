@@ -60,7 +60,7 @@ def test_takes_without_codes_are_those_of_their_albums() -> None:
             }
         )
     )
-    found = partition(link(records.frame(), releases=releases, tracks=TABLES["source_release_track"].empty()))
+    found = partition(link(records.frame(), releases=releases, tracks=TABLES["source_release_track"].build_empty()))
     assert found == {frozenset({"t0", "other"}), frozenset({"t1"})}
 
 

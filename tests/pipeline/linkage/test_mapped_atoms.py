@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, write_table
+from catalog_store.tables.files import list_parts, write_table
 from pipeline.linkage import mapped_atoms
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def place(tmp_path: Path, files: Path) -> Place:
     """Tables of atoms in which only codes stand, two parts of them, with their files; atom 3 counts no more."""
     tables = tmp_path / "tables"
     for name in ("atom", "atom_member"):
-        write_table(TABLES[name], tables / name, TABLES[name].empty())
+        write_table(TABLES[name], tables / name, TABLES[name].build_empty())
     write_table(TABLES["atom_gone"], tables / "atom_gone", pl.DataFrame({"atom_id": [3]}))
     write_table(TABLES["atom_isrc"], tables / "atom_isrc", [claims(1, 2), claims(3, 4)])
-    for part, rows in zip(parts(tables / "atom_isrc"), (claims(1, 2), claims(3, 4)), strict=True):
+    for part, rows in zip(list_parts(tables / "atom_isrc"), (claims(1, 2), claims(3, 4)), strict=True):
         mapped_atoms.write_mapped_part(files, part, rows)
     return tables.joinpath
 
@@ -50,7 +50,7 @@ def test_live_rows_are_found_for_equal_parts_in_another_folder(
     elsewhere = tmp_path / "snapshot"
     for name in ("atom", "atom_member", "atom_isrc", "atom_gone"):
         (elsewhere / name).mkdir(parents=True)
-        for number, part in enumerate(reversed(parts(place(name)))):
+        for number, part in enumerate(reversed(list_parts(place(name)))):
             os.link(part, elsewhere / name / f"part-{number:05d}.parquet")
     assert mapped_atoms.find_unusable_parts(files, elsewhere.joinpath) == []
     atoms = mapped_atoms.MappedAtoms(files, elsewhere.joinpath)
@@ -66,7 +66,7 @@ def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
     monkeypatch.setattr(mapped_atoms, "BYTES_AT_A_TIME", bytes_at_a_time)
     several = pl.concat([claims(5, 7), claims(7).with_columns(isrc=pl.lit("GBABC2099999")), claims(8)])
     write_table(TABLES["atom_isrc"], place("atom_isrc"), [claims(1, 2), claims(3, 4), several])
-    mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[2], several)
+    mapped_atoms.write_mapped_part(files, list_parts(place("atom_isrc"))[2], several)
     atoms = mapped_atoms.MappedAtoms(files, place)
     found = atoms.read_atom_rows("atom_isrc", pl.Series([7, 3, 1, 4, 7, 6, 99]), ["atom_id", "isrc"])
     codes = [(1, "GBABC2000001"), (4, "GBABC2000004"), (7, "GBABC2000007"), (7, "GBABC2099999")]
@@ -77,7 +77,7 @@ def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
 
 def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
     with pytest.raises(ValueError, match="not in order"):
-        mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[0], claims(2, 1))
+        mapped_atoms.write_mapped_part(files, list_parts(place("atom_isrc"))[0], claims(2, 1))
 
 
 def test_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
@@ -89,7 +89,7 @@ def test_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
 def test_parts_with_equal_ends_and_other_contents_have_separate_files(files: Path, tmp_path: Path) -> None:
     for folder, atoms in (("one", (1, 5, 9)), ("other", (1, 6, 9))):
         write_table(TABLES["atom_isrc"], tmp_path / folder / "atom_isrc", [claims(*atoms)])
-        mapped_atoms.write_mapped_part(files, parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
+        mapped_atoms.write_mapped_part(files, list_parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
     assert len(list(files.iterdir())) == 2
 
 

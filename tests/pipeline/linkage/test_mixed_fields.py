@@ -13,7 +13,7 @@ from pipeline.linkage.mixed_fields import _list_cuts
 from pipeline.linkage.normal_forms import collect_names, normalise
 from tests.pipeline.linkage.worlds import Records
 
-ARTISTS = TABLES["source_artist"].empty().select("platform", "artist_id", "name")
+ARTISTS = TABLES["source_artist"].build_empty().select("platform", "artist_id", "name")
 
 
 def read(title: str, artist: str = "", *, seconds: float | None = None, track: int | None = None) -> dict[str, object]:

@@ -16,7 +16,7 @@ def test_first_primary_artist_leads_wherever_guests_stand() -> None:
         row["artists"] = list(reversed(row["artists"]))
     other = Records().add("c", artists="Dido").rows
     rows = STAGED.conform(pl.DataFrame(other + made, schema_overrides=STAGED.polars_schema))
-    read = normalise(rows, build_name_table(collect_names(rows, None)), TABLES["artist_name"].empty()).filter(
+    read = normalise(rows, build_name_table(collect_names(rows, None)), TABLES["artist_name"].build_empty()).filter(
         pl.col("external_id").is_in(["a", "b"])
     )
     assert read["artist_key"].to_list() == ["cher", "cher"]

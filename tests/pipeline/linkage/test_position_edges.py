@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
@@ -82,7 +82,7 @@ def test_positions_do_not_depend_on_the_number_of_buckets() -> None:
     at = tracks(*((platform, f"{platform}{code}", f"x{code}", 1, 1) for code in codes for platform in sides))
     standing = [(platform, f"x{code}", number * 2 + side) for number, code in enumerate(codes) for side, platform in enumerate(sides)]
     members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
-    members = members.select("atom_id", record=record_number())
+    members = members.select("atom_id", record=number_record())
     one = positions_of(of, at, members).contested
     assert one.height == 2 * len(codes)
     assert find_position_pairs(one).sort("a")["evidence"][0] == "00000000000000 1-1"

@@ -44,8 +44,8 @@ def assign(paths: BuildPaths, rows: pl.DataFrame) -> RecordIds:
     third = rows.height // 3 + 1
     frames = [rows[start : start + third].select(*SOURCE, "atom_id", content_hash="atom_id") for start in range(0, rows.height, third)]
     write_table(TABLES["atom_member"], paths.table("atom_member"), frames)
-    write_table(TABLES["atom"], paths.table("atom"), TABLES["atom"].empty())
-    write_table(TABLES["atom_isrc"], paths.table("atom_isrc"), TABLES["atom_isrc"].empty())
+    write_table(TABLES["atom"], paths.table("atom"), TABLES["atom"].build_empty())
+    write_table(TABLES["atom_isrc"], paths.table("atom_isrc"), TABLES["atom_isrc"].build_empty())
     write_table(TABLES["cluster"], paths.table("cluster"), rows.select("atom_id", cluster_id="group").unique())
     return write_all_recordings(paths)
 

@@ -14,7 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.checks import derive_checks, run_check
-from catalog_store.tables.files import count_rows, parts, read_table, write_table
+from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
 from pipeline.engine.checkpoints import use_token
 from pipeline.linkage import (
     atom_tables,
@@ -142,7 +142,9 @@ def test_atoms_of_a_killed_step_go_on_at_the_last_slice_or_bucket(
     assert worked == [[2, 0, 0], [slices - 1, 2, 0], [0, 2, 1]]
     assert calls == ["join_atom_parts"]
     for name in ATOM_TABLES:
-        assert [part.read_bytes() for part in parts(paths.table(name))] == [part.read_bytes() for part in parts(unbroken.table(name))]
+        assert [part.read_bytes() for part in list_parts(paths.table(name))] == [
+            part.read_bytes() for part in list_parts(unbroken.table(name))
+        ]
     mapped = [[file.name for file in list_folder(get_mapped_folder(of))] for of in (paths, unbroken)]
     assert mapped[0] == mapped[1] != []
     assert list_folder(paths.root / "work" / "linkage", "*.spill") == []
@@ -195,7 +197,7 @@ def test_cross_link_joins_misspelt_records_unless_variants_contradict(tmp_path: 
 
 def test_build_without_records_writes_empty_tables(tmp_path: Path) -> None:
     empty = BuildPaths(tmp_path)
-    write_table(TABLES["source_recording"], empty.staging("store_a") / "source_recording", TABLES["source_recording"].empty())
+    write_table(TABLES["source_recording"], empty.staging("store_a") / "source_recording", TABLES["source_recording"].build_empty())
     assert all(frame.is_empty() for frame in build(empty).values())
 
 
@@ -227,7 +229,7 @@ def test_ids_survive_reordered_records_a_new_platform_and_its_removal_and_return
     assert kept >= 0.995 * len(first)
     for part in (paths.staging("streamsvc_b") / "source_recording").iterdir():
         part.unlink()
-    write_table(TABLES["source_recording"], paths.staging("streamsvc_b") / "source_recording", TABLES["source_recording"].empty())
+    write_table(TABLES["source_recording"], paths.staging("streamsvc_b") / "source_recording", TABLES["source_recording"].build_empty())
     build(paths)
     publish(paths, "three")
     assert ids_of(build(stage(paths, world))) == added
@@ -315,7 +317,7 @@ def test_cluster_that_cannot_be_examined_is_named_by_its_records(tmp_path: Path,
     low, high = sorted((ids["live"], ids[""]))
     edge = {"atom_id_a": low, "atom_id_b": high, "kind": "isrc", "score": 1.0, "evidence": "GBDUW0000059"}
     write_table(TABLES["edge"], paths.table("edge"), TABLES["edge"].conform(pl.DataFrame([edge])))
-    write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), TABLES["audio_comparison"].empty())
+    write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), TABLES["audio_comparison"].build_empty())
 
     def fails(_one: str, _other: str) -> bool:
         raise KeyError("live")

@@ -45,7 +45,7 @@ def signs(
 ) -> dict[str, int]:
     paths = BuildPaths(root)
     clusters = pl.DataFrame(list(cluster.items()), schema=TABLES["cluster"].polars_schema, orient="row")
-    edges = TABLES["edge"].empty() if edges is None else edges
+    edges = TABLES["edge"].build_empty() if edges is None else edges
     for name, frame in (("atom", atom), ("atom_member", member), ("cluster", clusters), ("edge", edges)):
         write_table(TABLES[name], paths.table(name), [frame])
     if staged is not None:

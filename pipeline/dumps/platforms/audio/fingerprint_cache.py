@@ -2,7 +2,7 @@
 
 One SQLite file beside the staging tables: `content` (SHA-256 -> fingerprint, or why there is none) and `file` (path, size, time of change
 -> SHA-256), so that a file that has not been touched is not even read. Written every FILES_PER_COMMIT files: a killed night goes on where
-it was. Newer code tries undecodable files again. An operator may delete the file: then all audio is decoded anew.
+it was. Newer code tries undecodable files again. An operator may delete the file: then all audio is decoded again.
 """
 
 from __future__ import annotations

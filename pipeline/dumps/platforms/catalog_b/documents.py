@@ -32,51 +32,51 @@ _METADATA = {"JSON_DUMPS_SCHEMA_NUMBER": ("1",)}
 """The last member of each archive: an archive without it was cut off where a member ends."""
 
 
-def _struct(**fields: str) -> str:
+def _build_struct(**fields: str) -> str:
     return "STRUCT(" + ", ".join(f'"{name.replace("_", "-")}" {kind}' for name, kind in fields.items()) + ")"
 
 
-def _texts(*names: str) -> dict[str, str]:
+def _declare_texts(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "VARCHAR")
 
 
-_TAGS = _struct(name="VARCHAR", count="INTEGER") + "[]"
+_TAGS = _build_struct(name="VARCHAR", count="INTEGER") + "[]"
 _TAGGED = {"tags": _TAGS, "genres": _TAGS}
-_ARTIST = {**_texts("id", "name", "sort_name"), "aliases": _struct(name="VARCHAR") + "[]", **_TAGGED}
-_CREDIT = _struct(**_texts("name", "joinphrase"), artist=_struct(**_ARTIST)) + "[]"
-_WORK = {**_texts("id", "title"), "iswcs": "VARCHAR[]"}
-_RELATION = _struct(
-    **_texts("type_id", "direction", "target_type", "ended", "target_credit"),
+_ARTIST = {**_declare_texts("id", "name", "sort_name"), "aliases": _build_struct(name="VARCHAR") + "[]", **_TAGGED}
+_CREDIT = _build_struct(**_declare_texts("name", "joinphrase"), artist=_build_struct(**_ARTIST)) + "[]"
+_WORK = {**_declare_texts("id", "title"), "iswcs": "VARCHAR[]"}
+_RELATION = _build_struct(
+    **_declare_texts("type_id", "direction", "target_type", "ended", "target_credit"),
     attribute_ids="JSON",
-    artist=_struct(**_ARTIST),
-    recording=_struct(id="VARCHAR"),
-    release=_struct(id="VARCHAR"),
-    work=_struct(**_WORK),
-    url=_struct(**_texts("id", "resource")),
+    artist=_build_struct(**_ARTIST),
+    recording=_build_struct(id="VARCHAR"),
+    release=_build_struct(id="VARCHAR"),
+    work=_build_struct(**_WORK),
+    url=_build_struct(**_declare_texts("id", "resource")),
 )
 _RECORDING = {
-    **_texts("id", "title", "video", "disambiguation"),
+    **_declare_texts("id", "title", "video", "disambiguation"),
     "length": "INTEGER",
     "isrcs": "VARCHAR[]",
     "artist_credit": _CREDIT,
     **_TAGGED,
     "relations": _RELATION + "[]",
 }
-_TRACK = _struct(position="INTEGER", recording=_struct(**_RECORDING))
+_TRACK = _build_struct(position="INTEGER", recording=_build_struct(**_RECORDING))
 _MEDIUM = {"position": "INTEGER", "track_count": "INTEGER", "pregap": _TRACK, "tracks": f"{_TRACK}[]", "data_tracks": f"{_TRACK}[]"}
-_GROUP = {**_texts("id", "primary_type_id"), "secondary_type_ids": "VARCHAR[]", **_TAGGED}
+_GROUP = {**_declare_texts("id", "primary_type_id"), "secondary_type_ids": "VARCHAR[]", **_TAGGED}
 _FIELDS = {
     **_RECORDING,
     **_ARTIST,
     **_WORK,
     **_GROUP,
-    **_texts("barcode", "status_id", "quality", "date", "isrc", "resource", "label_code"),
+    **_declare_texts("barcode", "status_id", "quality", "date", "isrc", "resource", "label_code"),
     "life_span": "JSON",
-    "release_events": _struct(date="VARCHAR") + "[]",
-    "label_info": _struct(catalog_number="VARCHAR", label=_struct(**_texts("id", "name"))) + "[]",
-    "release_group": _struct(**_GROUP),
-    "media": _struct(**_MEDIUM) + "[]",
-    "recordings": _struct(**_RECORDING) + "[]",
+    "release_events": _build_struct(date="VARCHAR") + "[]",
+    "label_info": _build_struct(catalog_number="VARCHAR", label=_build_struct(**_declare_texts("id", "name"))) + "[]",
+    "release_group": _build_struct(**_GROUP),
+    "media": _build_struct(**_MEDIUM) + "[]",
+    "recordings": _build_struct(**_RECORDING) + "[]",
 }
 COLUMNS = {name.replace("_", "-"): kind for name, kind in _FIELDS.items()}
 """Columns of all kinds of documents. Numbers are typed: a document with another value in their place is a broken record."""

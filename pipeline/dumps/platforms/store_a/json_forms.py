@@ -32,28 +32,28 @@ class Form:
     usual: tuple[str, ...] = ("id", "name", "artists")
 
 
-def _struct(*names: str, **fields: str) -> str:
+def _build_struct(*names: str, **fields: str) -> str:
     return "STRUCT(" + ", ".join(f'"{name}" {dtype}' for name, dtype in {**dict.fromkeys(names, "VARCHAR"), **fields}.items()) + ")"
 
 
-def _texts(*names: str) -> dict[str, str]:
+def _declare_texts(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "VARCHAR")
 
 
-_NAMED = _struct("id", "name", "slug")
-_TYPED = _struct("id", "name", "slug", "type")
+_NAMED = _build_struct("id", "name", "slug")
+_TYPED = _build_struct("id", "name", "slug", "type")
 VERSION_4 = Form(
     "version_4",
     {
-        **_texts("id", "name", "mix_name", "slug", "isrc", "length_ms", "length", "number", "catalog_number", "publish_date"),
-        **_texts("new_release_date", "is_explicit", "is_dj_edit", "is_ugc_remix", "upc", "track_count"),
+        **_declare_texts("id", "name", "mix_name", "slug", "isrc", "length_ms", "length", "number", "catalog_number", "publish_date"),
+        **_declare_texts("new_release_date", "is_explicit", "is_dj_edit", "is_ugc_remix", "upc", "track_count"),
         "artists": f"{_NAMED}[]",
         "remixers": f"{_NAMED}[]",
         "genre": _NAMED,
         "sub_genre": _NAMED,
-        "release": _struct("id", "name", "slug", label=_NAMED),
+        "release": _build_struct("id", "name", "slug", label=_NAMED),
         "label": _NAMED,
-        "type": _struct("id", "name"),
+        "type": _build_struct("id", "name"),
     },
     ("results", "tracks", "releases"),
     usual=("id", "name", "isrc", "length_ms", "artists", "release", "genre", "mix_name"),
@@ -61,8 +61,8 @@ VERSION_4 = Form(
 VERSION_3 = Form(
     "version_3",
     {
-        **_texts("id", "type", "name", "mixName", "slug", "trackNumber", "releaseDate", "publishDate", "length", "lengthMs"),
-        **_texts("catalogNumber", "category"),
+        **_declare_texts("id", "type", "name", "mixName", "slug", "trackNumber", "releaseDate", "publishDate", "length", "lengthMs"),
+        **_declare_texts("catalogNumber", "category"),
         "artists": f"{_TYPED}[]",
         "genres": f"{_NAMED}[]",
         "subGenres": f"{_NAMED}[]",
@@ -75,10 +75,10 @@ VERSION_3 = Form(
 SITE_SEARCH = Form(
     "site_search",
     {
-        **_texts("track_id", "track_name", "mix_name", "isrc", "length"),
-        "artists": _struct("artist_id", "artist_name", "artist_type_name") + "[]",
-        "genre": _struct("genre_id", "genre_name") + "[]",
-        "release": _struct("release_id", "release_name"),
+        **_declare_texts("track_id", "track_name", "mix_name", "isrc", "length"),
+        "artists": _build_struct("artist_id", "artist_name", "artist_type_name") + "[]",
+        "genre": _build_struct("genre_id", "genre_name") + "[]",
+        "release": _build_struct("release_id", "release_name"),
     },
     ("tracks.data", "data"),
     (b'"track_name"',),
@@ -87,7 +87,7 @@ SITE_SEARCH = Form(
 TRACK_LIST = Form(
     "track_list",
     {
-        **_texts("id", "title", "name", "mix", "release", "label", "published_date", "duration_ms"),
+        **_declare_texts("id", "title", "name", "mix", "release", "label", "published_date", "duration_ms"),
         "artists": "VARCHAR[]",
         "remixers": "VARCHAR[]",
     },

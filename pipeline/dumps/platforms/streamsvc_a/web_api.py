@@ -38,17 +38,17 @@ _ALBUM = ("id", "name", "album_type", "label", "popularity", "release_date", "re
 _STRUCTS = {"external_ids": _CODES, "artists": _PEOPLE, "linked_from": "STRUCT(id VARCHAR)"}
 
 
-def _struct(texts: tuple[str, ...], **others: str) -> str:
+def _build_struct(texts: tuple[str, ...], **others: str) -> str:
     return f"STRUCT({', '.join([f'{name} VARCHAR' for name in texts] + [f'{name} {kind}' for name, kind in others.items()])})"
 
 
 COLUMNS = {
     **dict.fromkeys(("type", *_INNER_TRACK, *_ALBUM), "VARCHAR"),
     **_STRUCTS,
-    "album": _struct(_ALBUM, external_ids=_CODES, artists=_PEOPLE),
+    "album": _build_struct(_ALBUM, external_ids=_CODES, artists=_PEOPLE),
     "genres": "VARCHAR[]",
     "followers": "STRUCT(total VARCHAR)",
-    "tracks": f"STRUCT(items {_struct(_INNER_TRACK, **_STRUCTS)}[])",
+    "tracks": f"STRUCT(items {_build_struct(_INNER_TRACK, **_STRUCTS)}[])",
 }
 USUAL = split_names("""
     id name artists artists.id duration_ms external_ids external_ids.isrc album album.id album.name

@@ -13,60 +13,66 @@ MEMBERS = ("data", "included")
 """Members of a document that hold its records."""
 
 
-def struct(**fields: str) -> str:
+def build_struct(**fields: str) -> str:
     """Return a DuckDB STRUCT type. Fields without a type are text."""
     return "STRUCT(" + ", ".join(f'"{name}" {dtype}' for name, dtype in fields.items()) + ")"
 
 
-def texts(*names: str) -> dict[str, str]:
+def declare_texts(*names: str) -> dict[str, str]:
     """Return fields that are text."""
     return dict.fromkeys(names, "VARCHAR")
 
 
-_NAMED = struct(**texts("id", "name"))
-_REFERENCES = struct(data=struct(**texts("id", "type")) + "[]")
-_ITEMS = struct(data=struct(**texts("id", "type"), meta=struct(**texts("trackNumber", "volumeNumber"))) + "[]")
-_CONTRIBUTORS = struct(**texts("id", "name", "role")) + "[]"
-_CREDITED = struct(**texts("id", "name"), roles="VARCHAR[]") + "[]"
+_NAMED = build_struct(**declare_texts("id", "name"))
+_REFERENCES = build_struct(data=build_struct(**declare_texts("id", "type")) + "[]")
+_ITEMS = build_struct(
+    data=build_struct(**declare_texts("id", "type"), meta=build_struct(**declare_texts("trackNumber", "volumeNumber"))) + "[]"
+)
+_CONTRIBUTORS = build_struct(**declare_texts("id", "name", "role")) + "[]"
+_CREDITED = build_struct(**declare_texts("id", "name"), roles="VARCHAR[]") + "[]"
 
 FLAT_TRACK = {
-    **texts("id", "title", "title_short", "title_version", "isrc", "duration", "rank", "release_date", "explicit_lyrics"),
-    **texts("explicit_content_lyrics", "track_position", "disk_number"),
+    **declare_texts("id", "title", "title_short", "title_version", "isrc", "duration", "rank", "release_date", "explicit_lyrics"),
+    **declare_texts("explicit_content_lyrics", "track_position", "disk_number"),
     "artist": _NAMED,
     "contributors": _CONTRIBUTORS,
 }
 LINED_ALBUM = {
-    **texts("upc", "version", "release_date_original", "release_date_stream", "release_date_download", "release_type", "tracks_count"),
+    **declare_texts(
+        "upc", "version", "release_date_original", "release_date_stream", "release_date_download", "release_type", "tracks_count"
+    ),
     # A text in one flat layout, an object in the other.
     "label": "JSON",
     "genre": _NAMED,
     "genres_list": "VARCHAR[]",
     "artists": _CREDITED,
 }
-LINED_TRACK = {**texts("id", "title", "version", "isrc", "duration", "track_number", "media_number", "parental_warning", "performers")} | {
-    "performer": _NAMED
-}
+LINED_TRACK = {
+    **declare_texts("id", "title", "version", "isrc", "duration", "track_number", "media_number", "parental_warning", "performers")
+} | {"performer": _NAMED}
 COLUMNS = {
-    **texts("id", "type", "name"),
-    "attributes": struct(
-        **texts("title", "name", "genreName", "version", "isrc", "duration", "explicit", "popularity", "barcodeId", "albumType", "type"),
-        **texts("releaseDate", "numberOfItems"),
+    **declare_texts("id", "type", "name"),
+    "attributes": build_struct(
+        **declare_texts(
+            "title", "name", "genreName", "version", "isrc", "duration", "explicit", "popularity", "barcodeId", "albumType", "type"
+        ),
+        **declare_texts("releaseDate", "numberOfItems"),
     ),
-    "relationships": struct(artists=_REFERENCES, albums=_REFERENCES, genres=_REFERENCES, items=_ITEMS),
-    "resource": struct(
-        **texts("id", "artifactType", "title", "version", "isrc", "duration", "trackNumber", "volumeNumber", "barcodeId", "type"),
-        **texts("releaseDate", "numberOfTracks"),
-        artists=struct(**texts("id", "name", "main")) + "[]",
-        album=struct(**texts("id", "title")),
-        properties=struct(content="VARCHAR[]"),
+    "relationships": build_struct(artists=_REFERENCES, albums=_REFERENCES, genres=_REFERENCES, items=_ITEMS),
+    "resource": build_struct(
+        **declare_texts("id", "artifactType", "title", "version", "isrc", "duration", "trackNumber", "volumeNumber", "barcodeId", "type"),
+        **declare_texts("releaseDate", "numberOfTracks"),
+        artists=build_struct(**declare_texts("id", "name", "main")) + "[]",
+        album=build_struct(**declare_texts("id", "title")),
+        properties=build_struct(content="VARCHAR[]"),
     ),
     **FLAT_TRACK,
     **LINED_TRACK,
     **LINED_ALBUM,
-    "album": struct(**texts("id", "title", "release_date"), **LINED_ALBUM, artist=_NAMED),
-    **texts("genre_id", "record_type", "nb_tracks"),
-    "genres": struct(data=_NAMED + "[]"),
-    "tracks": struct(data=struct(**FLAT_TRACK) + "[]", items=struct(**LINED_TRACK) + "[]"),
+    "album": build_struct(**declare_texts("id", "title", "release_date"), **LINED_ALBUM, artist=_NAMED),
+    **declare_texts("genre_id", "record_type", "nb_tracks"),
+    "genres": build_struct(data=_NAMED + "[]"),
+    "tracks": build_struct(data=build_struct(**FLAT_TRACK) + "[]", items=build_struct(**LINED_TRACK) + "[]"),
 }
 
 USUAL = split_names("""

@@ -12,11 +12,11 @@ import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table
+from catalog_store.tables.files import list_parts, read_table
 from pipeline.linkage import audio_edges
 from pipeline.linkage.incremental import atom_changes
 from pipeline.paths import BuildPaths
-from tests.pipeline.linkage.incremental.test_night import RECORDS, Days, anew, content, link_in_stages, publish
+from tests.pipeline.linkage.incremental.test_night import RECORDS, Days, content, link_in_full, link_in_stages, publish
 from tests.pipeline.linkage.staged_audio import StagedAudio, performance
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_night_with_fingerprints_equals_full_linkage(seed: int, tmp_path: Path, 
         assert not link_in_stages(paths)["is_in_full"]
         tonight = sum(measured)
         measured.clear()
-        other = anew(paths, tmp_path / f"anew-{number}")
+        other = link_in_full(paths, tmp_path / f"full-{number}")
         assert content(paths) == content(other)
         assert 0 < tonight < sum(measured) / 2
         compared = read_table(TABLES["audio_comparison"], paths.table("audio_comparison"))
@@ -103,7 +103,7 @@ def test_night_with_other_fingerprints_alone_links_their_records_anew(tmp_path: 
     assert (facts["is_in_full"], facts["changed_records"]) == (0, 0)
     assert content(paths)["audio_comparison"] == []
     assert content(paths)["cluster"] != before["cluster"]
-    assert content(paths) == content(anew(paths, tmp_path / "anew"))
+    assert content(paths) == content(link_in_full(paths, tmp_path / "full"))
     assert pl.Series([kind for _, _, kind, *_ in content(paths)["edge"]]).is_in(["audio"]).sum() == 0
 
 
@@ -116,7 +116,7 @@ def test_torn_fingerprints_stop_the_step_and_the_next_night_is_whole(tmp_path: P
     before = content(paths)
     days.change_audio(1)
     days.stage(paths)
-    for part in parts(paths.staging("audio") / "source_fingerprint"):
+    for part in list_parts(paths.staging("audio") / "source_fingerprint"):
         part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
     with pytest.raises(duckdb.Error):
         link_in_stages(paths)
@@ -127,7 +127,7 @@ def test_torn_fingerprints_stop_the_step_and_the_next_night_is_whole(tmp_path: P
     assert content(paths)["recording_member"] == before["recording_member"]
     days.stage(paths)
     assert not link_in_stages(paths)["is_in_full"]
-    assert content(paths) == content(anew(paths, tmp_path / "anew"))
+    assert content(paths) == content(link_in_full(paths, tmp_path / "full"))
     assert not spill.exists()
 
 

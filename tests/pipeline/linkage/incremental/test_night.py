@@ -191,7 +191,7 @@ def publish(paths: BuildPaths, name: str) -> None:
     paths.current.symlink_to(tables.parent)
 
 
-def anew(paths: BuildPaths, root: Path) -> BuildPaths:
+def link_in_full(paths: BuildPaths, root: Path) -> BuildPaths:
     """Return another catalog with the same staging and the same snapshots, linked in full."""
     shutil.copytree(paths.root, root, symlinks=True)
     other = BuildPaths(root)
@@ -230,7 +230,7 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         facts = link_in_stages(paths)
         assert not facts["is_in_full"]
         assert 0 < facts["changed_records"] < facts["records"]
-        other = anew(paths, tmp_path / f"anew-{number}")
+        other = link_in_full(paths, tmp_path / f"full-{number}")
         assert content(paths) == content(other)
         kinds |= set(read_table(TABLES["edge"], paths.table("edge"))["kind"])
         assert bool(count_rows(paths.table("atom_gone"))) == (seed % 2 == 0)
@@ -265,12 +265,12 @@ def test_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_
     before = read_table(TABLES["recording_member"], linked.table("recording_member"))
     shutil.move(linked.staging("streamsvc_a"), tmp_path / "away")
     link_in_stages(linked)
-    assert content(linked) == content(anew(linked, tmp_path / "anew"))
+    assert content(linked) == content(link_in_full(linked, tmp_path / "full"))
     publish(linked, "without")
     shutil.move(tmp_path / "away", linked.staging("streamsvc_a"))
     assert not link_in_stages(linked)["is_in_full"]
     assert read_table(TABLES["recording_member"], linked.table("recording_member")).equals(before)
-    assert content(linked) == content(anew(linked, tmp_path / "anew again"))
+    assert content(linked) == content(link_in_full(linked, tmp_path / "full again"))
 
 
 def test_changed_popularity_changes_no_record(linked: BuildPaths) -> None:
@@ -361,4 +361,4 @@ def test_night_after_a_dead_one_equals_full_linkage(linked: BuildPaths, tmp_path
     days.pass_by()
     days.stage(linked)
     link_in_stages(linked)
-    assert content(linked) == content(anew(linked, tmp_path / "anew"))
+    assert content(linked) == content(link_in_full(linked, tmp_path / "full"))

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.release_positions import PLATFORM, Positions, find_positions
@@ -52,7 +52,7 @@ class Shelf:
         at = tracks(*((platform, release, record, 1, track) for (platform, release, record), track in self.tracks.items()))
         standing = [(*record, atom) for record, atom in self.atoms.items()]
         members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
-        members = members.select("atom_id", record=record_number())
+        members = members.select("atom_id", record=number_record())
         return positions_of(of, at, members, before, buckets)
 
 
@@ -64,7 +64,7 @@ def test_reused_positions_equal_those_of_a_full_search(buckets: int) -> None:
         last = shelf.positions(buckets=buckets)
         for _ in range(4):
             moved = pl.DataFrame(sorted(shelf.pass_by()), schema=["platform", "external_id"], orient="row")
-            tonight = shelf.positions(Before(last, moved.select(record_number()).to_series()), buckets)
+            tonight = shelf.positions(Before(last, moved.select(number_record()).to_series()), buckets)
             anew = shelf.positions(buckets=buckets)
             assert tonight.contested.equals(anew.contested)
             assert np.array_equal(tonight.sums, anew.sums)
@@ -90,7 +90,7 @@ def test_tracks_that_swap_positions_on_one_release_are_noticed() -> None:
     one, other = (tracks(*there, ("streamsvc_a", "r", "a", 1, spot), ("streamsvc_a", "r", "b", 1, 3 - spot)) for spot in (1, 2))
     members = pl.DataFrame([("streamsvc_a", "a", 1), ("streamsvc_a", "b", 2), ("catalog_a", "c", 3), ("catalog_a", "d", 4)], orient="row")
     members = members.rename({"column_0": "platform", "column_1": "external_id", "column_2": "atom_id"})
-    members = members.select("atom_id", record=record_number())
+    members = members.select("atom_id", record=number_record())
     before = Before(positions_of(of, one, members), pl.Series(dtype=pl.UInt64))
     tonight = positions_of(of, other, members, before).contested
     assert tonight.equals(positions_of(of, other, members).contested)
