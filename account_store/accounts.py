@@ -94,7 +94,7 @@ class Accounts:
         self.engine.dispose()
 
     def replace_lost_key(self) -> tuple[Path, int]:
-        """Generate another key for webhook secrets; return its file and the number of secrets that stay unreadable. StateError: none is lost.
+        """Generate another key for webhook secrets; return its file and the number of unreadable secrets. StateError: none is lost.
 
         Running processes use the new key only after a restart.
         """

@@ -19,6 +19,6 @@ def generate_opaque_id() -> str:
     """Return a UUID as text; later ones of this machine are larger."""
     milliseconds, rest = divmod(time.time_ns(), _NANOSECONDS)
     fraction = (rest << 12) // _NANOSECONDS
-    # RFC 9562, 6.2, method 3: the 12 bits behind the version hold the fraction of the millisecond instead of random ones.
+    # RFC 9562, 6.2, method 3: the 12 bits after the version hold the fraction of the millisecond instead of random ones.
     number = milliseconds << 80 | _VERSION << 76 | fraction << 64 | _VARIANT << 62 | secrets.randbits(62)
     return str(uuid.UUID(int=number))

@@ -34,7 +34,7 @@ TODAY, FINEST = "wanted_below", "nodes"
 
 
 class Judged(NamedTuple):
-    """A row of the file and the answer of the rules; `is_listed`: the whole string stands in the rules."""
+    """A row of the file and the answer of the rules; `is_listed`: the whole string is in the rules."""
 
     row: dict[str, str]
     expected: frozenset[str]

@@ -23,7 +23,7 @@ WORD = r"\w+"
 
 
 def stage_halves(work: Path, recordings: int, seed: int) -> dict[str, BuildPaths]:
-    """Return the catalog roots of the two halves of a harsh world, by name; the whole world stands beside them in `work`."""
+    """Return the catalog roots of the two halves of a harsh world, by name; the whole world is beside them in `work`."""
     whole = stage_world(work, recordings, seed, world="harsh")
     dirt = read_dirt(whole)
     halves = {}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LARGEST_CODE = 12
-"""In records. A code on more of them stands on a whole release."""
+"""In records. A code on more of them is on a whole release."""
 LARGEST_SONG = 60
 """In records. One busy song would outweigh all others."""
 RANDOM_PAIRS = 400_000

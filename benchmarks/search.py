@@ -5,7 +5,7 @@
 CATALOG is a catalog root that `benchmarks.catalog_world` made. Queries are those of simulator/queries.py: nine classes. Every
 engine is asked in a process of its own, warm (as many queries of another seed before), one query at a time on one processor; CPU is that of
 the thread that searches, for PostgreSQL that of the server's backend. Ours is asked all queries and, for the ratios, exactly those that
-the peers are asked, before and after them. Found: a recording with the same names (`find_answer_names`) stands first, or among ten; for
+the peers are asked, before and after them. Found: a recording with the same names (`find_answer_names`) comes first, or among ten; for
 absent queries: nothing is returned. Peers return their best ten always, so they have no share there. `--tantivy-forms` and
 `--postgres-forms` choose the forms of query tried; each is a row, since the cheapest and the best are seldom the same. Needs PostgreSQL for
 `postgres` and `scripts/setup .venv-bench requirements-bench.lock` for `tantivy`.

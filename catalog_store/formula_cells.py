@@ -11,7 +11,7 @@ import re
 _STARTERS = "=+\\-@\t\r\n＝＋－＠"  # noqa: RUF001 - spreadsheets read the wide forms, too
 _BLANKS = r"[^\S\t\r\n]*"
 _FORMULA = re.compile(f'((?:^|[;,|\t\r\n]){_BLANKS}|")(?=[{_STARTERS}])')
-"""At the beginning and behind a separator of cells in any language (`;`, tab), with blanks or without; and behind a quote."""
+"""At the beginning and after a separator of cells in any language (`;`, tab), with blanks or without; and after a quote."""
 
 
 def neutralise(text: str) -> str:

@@ -73,7 +73,7 @@ class IdSet:
             return outside
         if not len(self._sorted):
             return ids
-        # A search behind the end has no entry; the last one stands in and differs.
+        # A search after the end has no entry; the last one stands in and differs.
         at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
         lacked: NDArray[np.int64] = ids[self._sorted[at] != ids]
         return lacked

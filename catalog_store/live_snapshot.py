@@ -171,7 +171,7 @@ class LiveSnapshot(Generic[Opened]):
         return None if self._refusal is None else self._refusal.reason
 
     def read_status(self) -> LiveStatus:
-        """Compare the served snapshot with the present target of `current`. Works from any thread and never raises, even after the follower died."""
+        """Compare the snapshot served with the target of `current`. Any thread may call it. It never raises."""
         # Without the lock: each is one reference, and a status that is a moment old is still a status.
         live, refusal, thread = self._open, self._refusal, self._thread
         link = self._root / CURRENT

@@ -375,7 +375,7 @@ class Classifier:
         heads = [match for match in last if match in fitting]
         start = min((match.start for match in heads), default=0)
         fitting = [match for match in heads if match.start == start] or fitting
-        # `outlaw blues`, but not `blues outlaw`: an everyday word only describes a head behind it.
+        # `outlaw blues`, but not `blues outlaw`: an everyday word only describes a head after it.
         describing = [match for match in everyday if match.end <= start]
         covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
@@ -446,7 +446,7 @@ def _is_vetoed(rule: CompiledRule, form: str) -> bool:
 
 
 def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
-    why = "`unless` forbids it" if vetoed else f"must stand {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
+    why = "`unless` forbids it" if vetoed else f"must be {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
     return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
 
 

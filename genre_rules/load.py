@@ -189,9 +189,7 @@ def _read_taxonomy(file: Path) -> Taxonomy:
     for node in nodes:
         for key in (node.id, node.name):
             if key in seen:
-                raise RuleError(
-                    f"{file.name}:{node.line}: node {node.name}: {key!r} stands in line {seen[key].line} already; choose another"
-                )
+                raise RuleError(f"{file.name}:{node.line}: node {node.name}: {key!r} is in line {seen[key].line} already; choose another")
             seen[key] = node
     count = sum(node.level == 0 for node in nodes)
     if count != MAIN_COUNT:

@@ -1,6 +1,6 @@
 """Separators of strings with several names: lists (`Rock; Pop`, `rock_pop`, `#punk #ska`) and paths (`Pop/Rock→Rock`, `Dance > House`).
 
-`/` or `&` inside a name, and a comma without a space behind it, do not separate. The rules know the names that contain a separator
+`/` or `&` inside a name, and a comma without a space after it, do not separate. The rules know the names that contain a separator
 themselves (`Folk, World, & Country`).
 """
 

@@ -36,7 +36,7 @@ class Explanation:
     evidence: Evidence
     staged: dict[tuple[str, str], dict[str, Any]]
     decisions: tuple[str, ...] = ()
-    """Reviewed overrides that name one of the source records, as they stand in the file now."""
+    """Reviewed overrides that name one of the source records, as they are in the file now."""
 
 
 def explain(paths: BuildPaths, key: str) -> Explanation:
@@ -58,7 +58,7 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
 def _read_decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
     if not paths.has_overrides:
         return ()
-    # The file may have changed since the build. So decisions are shown as they stand now, beside the evidence of the snapshot.
+    # The file may have changed since the build. So decisions are shown as they are now, beside the evidence of the snapshot.
     records = {f"{member.platform}:{member.external_id}" for member in known.members}
     entries = load_overrides(paths.overrides).entries
     return tuple(
@@ -162,7 +162,7 @@ def _format_members(explanation: Explanation, letters: dict[int, str]) -> list[s
         rows.append(
             [atom, f"{member.platform}:{member.external_id}", *(_format_record(record) if record else ["(no longer staged)", "", "", ""])]
         )
-    return _align_columns(sorted(rows))  # by atom, then by platform: records of one atom stand together
+    return _align_columns(sorted(rows))  # by atom, then by platform: records of one atom come together
 
 
 def _format_record(row: dict[str, Any]) -> list[str]:

@@ -84,7 +84,7 @@ class Settings:
     largest_twice: Share = 0.0
     """Share of the recordings that may hold two tracks of one release which no common code, repeated track list or decision joins."""
     largest_move: Share = 0.02
-    """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
+    """Share of the records of the live snapshot that may have another recording id; 1 switches the check off."""
     lowest_rows: Share = 0.7
     """Share of the rows staged before that each staging table of a platform's next dump must hold; below, the dump before stays in use. 0
     switches the check off."""

@@ -34,7 +34,7 @@ def render_errors() -> str:
         "# Error codes of /v1\n\n"
         "An error is an `application/problem+json` document (RFC 9457). Act on its `code`: a code never changes its meaning.\n"
         "[Calling /v1](api.md#when-something-is-wrong) shows a whole answer. The server serves this table at `/v1/errors`.\n"
-        "Errors of the Python interface stand in [the snapshot format](snapshot_format.md#error-codes).\n"
+        "Errors of the Python interface are in [the snapshot format](snapshot_format.md#error-codes).\n"
         "This page is generated from `catalog_api/problems.py`.\n\n"
         f"| Code | Status | Title | What to do |\n|---|---|---|---|\n{rows}\n"
     )

@@ -72,7 +72,7 @@ def measure_functions(modules: Iterable[Module]) -> list[int]:
 
 
 def find_repeated_names(paths: Iterable[Path]) -> tuple[Counter[str], Counter[tuple[str, str]]]:
-    """Find base names that stand more than once: in the tree, and in one top-level package. `__init__` and `__main__` do not count."""
+    """Find base names that occur more than once: in the tree, and in one top-level package. `__init__` and `__main__` do not count."""
     named = [path for path in paths if not path.stem.startswith("__")]
     in_tree = Counter(path.stem for path in named)
     in_package = Counter((path.parts[0], path.stem) for path in named)

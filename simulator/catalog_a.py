@@ -1,7 +1,7 @@
 """catalog_a as monthly XML: releases, artists, labels, masters, one record a line start; 2026 shape, other form the 2020 shape.
 
 Tracks have no id of their own: the n-th real track of a release is `<release id>-<n>`. Names are unique by a number in brackets, versions
-stand in brackets in the title, remixers are extra artists, half of the releases give no times.
+are in brackets in the title, remixers are extra artists, half of the releases give no times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """catalog_b as two archives of PostgreSQL COPY text: recordings, releases, artists, works and the relations between them.
 
-A recording is one row, on any number of releases; few carry ISRCs; addresses on other platforms, merged ids and videos stand in
+A recording is one row, on any number of releases; few carry ISRCs; addresses on other platforms, merged ids and videos are in
 tables of their own. Table columns are those of schema 31.
 """
 
@@ -42,7 +42,7 @@ PRIMARY_TYPES = {"album": 1, "ep": 3, "single": 2, "live": 1, "edition": 1, "del
 SECONDARY_TYPES = {"live": 6, "compilation": 1}
 COUNTRIES = (222, 221, 81, 150, 107, 13, 241)
 LOWER_VERSIONS = 0.6
-"""Share of versions that stand in lower case, as the style guide asks."""
+"""Share of versions that are in lower case, as the style guide asks."""
 WORK_SHARE = 0.4
 RENAMED = 0.03
 """Share of tracks called otherwise than their recording."""

@@ -64,7 +64,7 @@ def _mix_up_codes(settings: SimulationSettings, rng: np.random.Generator, record
     """Return the codes, a share of them those of another song: of the same artist if there is one, or of anyone."""
     count = len(recordings)
     fate, stranger = rng.random(count), rng.integers(0, max(1, count), count)
-    # Songs of an artist stand together, and variants of a song too: a code of another variant would tell the right work.
+    # Songs of an artist come together, and variants of a song too: a code of another variant would tell the right work.
     song, artist = recordings["song"].to_numpy(), recordings["artist"].to_numpy()
     following = np.searchsorted(song, song, side="right") % max(1, count)
     own = np.where(artist[following] == artist, following, stranger)
@@ -73,7 +73,7 @@ def _mix_up_codes(settings: SimulationSettings, rng: np.random.Generator, record
 
 
 def _add_guests(name: pl.Expr) -> pl.Expr:
-    """Return the name with the guest behind it, in half of the rows that have one."""
+    """Return the name with the guest after it, in half of the rows that have one."""
     whole = name
     for number, form in enumerate(BOOKED_AS):
         between = form.replace("{}", "")

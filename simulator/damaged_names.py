@@ -56,7 +56,7 @@ def add_typing_errors(texts: pl.Series, rows: Mask, rng: np.random.Generator) ->
 def _make_error(text: str, rng: np.random.Generator) -> str:
     kind, place, letter = int(rng.integers(0, ERROR_KINDS)), float(rng.random()), int(rng.integers(0, 997))
     position = 1 + int(place * (len(text) - 2))
-    if kind == 4:  # noqa: PLR2004 - the kinds stand in the docstring of `add_typing_errors`
+    if kind == 4:  # noqa: PLR2004 - the kinds are in the docstring of `add_typing_errors`
         return text[:position] + text[position] + text[position:]
     if kind == 5:  # noqa: PLR2004
         near = KEYBOARD.get(text[position].lower(), "")
@@ -70,7 +70,7 @@ def _make_error(text: str, rng: np.random.Generator) -> str:
 
 
 def transpose_words(texts: pl.Series, rows: Mask, rng: np.random.Generator) -> tuple[pl.Series, Mask]:
-    """Return the names with two neighbouring words exchanged, or with the last word in front and a comma behind it."""
+    """Return the names with two neighbouring words exchanged, or with the last word in front and a comma after it."""
 
     def move(text: str) -> str:
         words = text.split(" ")

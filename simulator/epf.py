@@ -1,4 +1,4 @@
-r"""The flat-file form of streamsvc_b: \x01 between fields, \x02\n after records, comment lines in front and a record count behind.
+r"""The flat-file form of streamsvc_b: \x01 between fields, \x02\n after records, comment lines first and a record count last.
 
 Fields may hold line feeds; nothing is quoted; an empty field is unknown. Songs have no genre here, collections do.
 """
@@ -68,7 +68,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "song_match": ("song_id", "isrc", "amg_track_id"),
     "collection_match": ("collection_id", "upc", "amg_album_id"),
 }
-"""Columns behind `export_date`, which every table starts with."""
+"""Columns after `export_date`, which every table starts with."""
 GENRE_IDS = {
     "Music": 34,
     "Dance": 17,

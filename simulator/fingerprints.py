@@ -120,7 +120,7 @@ def _draw_tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng:
     plain = known.select(true_id="true_recording_id", mbid="external_id").join(recordings, on="true_id", how="left", maintain_order="left")
     plain = plain.with_row_index("place").select(pl.all().exclude("place"), pl.col("place").cast(pl.Int64))
     companions = plain.filter(draw_flags(rng, len(plain), COMPANIONS)).rename({"place": "into"})
-    # Places continue behind the plain tracks, because `into` of the chained ones names a companion.
+    # Places continue after the plain tracks, because `into` of the chained ones names a companion.
     companions = companions.with_columns(place=pl.int_range(pl.len()) + len(plain))
     chained = companions.filter(draw_flags(rng, len(companions), CHAINED)).with_columns(into="place")
     circle = plain.head(2) if len(plain) > 1 else plain.clear()

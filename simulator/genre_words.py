@@ -1,6 +1,6 @@
 """Words of each platform for the 25 main genres: real strings of the platforms' own lists, each with one main genre.
 
-Only strings with a certain main genre stand here, because they serve as truth. Sources: the stores' published closed lists, the CC0
+Only strings with a certain main genre are here, because they serve as truth. Sources: the stores' published closed lists, the CC0
 lists of micro-genres and of user genres. Add a string where a platform's variety is too poor; add nothing ambiguous.
 """
 

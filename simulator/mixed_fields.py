@@ -1,4 +1,4 @@
-"""Rows of the harsh world whose words stand in the wrong field: artist in the title, track number, album, swapped or missing artists.
+"""Rows of the harsh world whose words are in the wrong field: artist in the title, track number, album, swapped or missing artists.
 
 `damage_rows` is the last step before a platform puts its rows into its form. A damaged artist name is an artist of its own there, a
 *stray*, as in shops that make an artist of every new spelling.
@@ -94,7 +94,7 @@ def damage_rows(settings: SimulationSettings, source: PlatformRows, rows: pl.Dat
 def _rewrite_movements(rows: pl.DataFrame, movement: float, composer: float, rng: np.random.Generator) -> pl.DataFrame:
     """Return movements of works by their own heading alone, or credited to their composer first, each in a share."""
     count = len(rows)
-    # A version would stand behind the whole title, so only plain performances lose it.
+    # A version would come after the whole title, so only plain performances lose it.
     is_work = pl.col("movement").is_not_null() & (pl.col("kind") == "original")
     frame = rows.with_columns(
         dirt_movement_title=is_work & pl.Series(draw_flags(rng, count, movement)),
@@ -105,7 +105,7 @@ def _rewrite_movements(rows: pl.DataFrame, movement: float, composer: float, rng
         title=pl.when("dirt_movement_title").then("movement").otherwise("title"),
         artist=pl.when(by_composer).then("composer").otherwise("artist"),
         artist_name=pl.when(by_composer).then("composer_name").otherwise("artist_name"),
-        # The performer stands behind the composer.
+        # The performer comes after the composer.
         second_artist=pl.when(by_composer).then("artist").otherwise("second_artist"),
         second_artist_name=pl.when(by_composer).then("artist_name").otherwise("second_artist_name"),
     )

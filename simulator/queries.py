@@ -1,7 +1,7 @@
 """Queries of people who search for recordings: nine classes, drawn from the true names.
 
     exact           as the catalog shows it
-    cosmetic        case, accents, punctuation, edit and pool tags, credits in the title, numbers behind names: the same to a reader
+    cosmetic        case, accents, punctuation, edit and pool tags, credits in the title, numbers after names: the same to a reader
     typo1, typo2    one and two edits, anywhere in artist and title
     swapped         words in another order, in the artist or the title
     missing         a word left out of the artist or the title

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Range = tuple[float, float]
 STRENGTH: Range = (0.1, 4.0)
-"""Factor on all rates of one platform: a careful one stands beside a careless one."""
+"""Factor on all rates of one platform: a careful one is beside a careless one."""
 ABSENT = 0.2
 """Chance that a platform does not know a kind of dirt at all."""
 LARGEST = 0.5
@@ -102,7 +102,7 @@ class Repertoire:
     stock_titles: float
     """Share of the songs: `Intro`, `Home`."""
     compilations: float
-    """Share of the recordings: those that stand on a compilation."""
+    """Share of the recordings: those that are on a compilation."""
     mix_cuts: float
     """Share of the songs: a shorter cut on a DJ mix."""
     clean_edits: float

@@ -1,6 +1,6 @@
 """Releases of one block: albums, EPs, singles with their mixes, live albums, remastered and deluxe editions, compilations.
 
-A recording stands on one release or several; which platforms carry a release is drawn in rows.py.
+A recording is on one release or several; which platforms carry a release is drawn in rows.py.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     on_extra = originals[extra[song[originals]]]
     singles = layers.add(np.nonzero(extra)[0], SINGLE, extra_number[song[on_extra]], on_extra, is_home=False)
     layers.place(np.where(extra, singles + extra_number, group)[song[mixes]], mixes, is_home=True)
-    # A show of a tour is an album of its own; the other live takes of an artist stand on one.
+    # A show of a tour is an album of its own; the other live takes of an artist are on one.
     nights = artist[song[live]] * len(KINDS) + variant[live]
     _, live_first, live_release = np.unique(nights, return_index=True, return_inverse=True)
     first_live = layers.add(song[live][live_first], LIVE_ALBUM, live_release, live, is_home=True)
@@ -90,7 +90,7 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     firsts = np.unique(compilation, return_index=True)[1]
     layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
     if len(cuts):
-        # A cut stands on its DJ mix alone.
+        # A cut is on its DJ mix alone.
         cuts = rng.permutation(cuts)
         layers.add(song[cuts[::COMPILATION_LENGTH]], COMPILATION, np.arange(len(cuts)) // COMPILATION_LENGTH, cuts, is_home=True)
     heads, kinds, placements = layers.build_columns()

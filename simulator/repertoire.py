@@ -116,7 +116,7 @@ def extend_songs(settings: SimulationSettings, block: int, songs: pl.DataFrame) 
     frame = _add_stock_titles(frame, stock, rng)
     frame = _add_covers(settings, frame, covering, classical, rng)
     frame = _add_works(settings, frame, classical, rng)
-    # The codes of a work stand on all its performances.
+    # The codes of a work are on all its performances.
     return frame.with_columns(pl.col(name).gather(frame["model"]) for name in ("iswc", "second_iswc"))
 
 

@@ -33,7 +33,7 @@ class Variant(NamedTuple):
     other_share: float
     length: float
     wordings: tuple[tuple[str, str, float], ...]
-    """(before, after, weight); a name or place stands between when `needs` says so."""
+    """(before, after, weight); a name or place is between when `needs` says so."""
     needs: str = ""
 
 
@@ -144,7 +144,7 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     artists, has = artists[: last + 1], has[: last + 1]
     surplus = int(has.sum()) - wanted
     has[last, np.nonzero(has[last])[0][int(has[last].sum()) - surplus :]] = False
-    # Releases are runs of an artist's songs, so an artist's songs must stand together.
+    # Releases are runs of an artist's songs, so an artist's songs must come together.
     order = np.argsort(artists, kind="stable")
     artists, has = artists[order], has[order]
     songs = _build_song_columns(settings, block, cast, artists)
@@ -245,7 +245,7 @@ def _build_recording_columns(
     countries = cast.countries[artist]
     registrants = codes.assign_registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
     isrc = codes.build_isrcs(numbers, countries, registrants, years)
-    # Recordings of a song stand together: the row before is a sibling if it is of the same song.
+    # Recordings of a song come together: the row before is a sibling if it is of the same song.
     sibling = np.where(np.diff(song, prepend=-1) == 0, np.arange(count) - 1, np.arange(count))
     shared = np.where(draw_flags(rng, count, settings.shared_isrc), sibling, np.arange(count))
     second = codes.build_isrcs(numbers + 1, draw_weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)

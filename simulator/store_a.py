@@ -1,6 +1,6 @@
 """store_a as v4 catalogue objects, tracks and releases as gzipped NDJSON; other form: the set of CSV tables.
 
-A shop of dance music: the mix name stands apart and originals are called `Original Mix`; barcodes only on releases; one genre a track.
+A shop of dance music: the mix name is separate and originals are called `Original Mix`; barcodes only on releases; one genre a track.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
 
 
 def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Return nothing: no text stands after the last block."""
+    """Return nothing: no text comes after the last block."""
     return {}
 
 

@@ -1,6 +1,6 @@
 """streamsvc_a as the relational tables of a bulk release (2025 shape), one Parquet file per table; other form: track objects as NDJSON.
 
-Every track stands on exactly one album, so a recording on a single and an album is two tracks of one ISRC. Credit order is row order.
+Every track is on exactly one album, so a recording on a single and an album is two tracks of one ISRC. Credit order is row order.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ GENRES_PER_ARTIST = 3
 
 
 def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Return nothing: no text stands before the first block."""
+    """Return nothing: no text comes before the first block."""
     return {}
 
 
 def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Return nothing: no text stands after the last block."""
+    """Return nothing: no text comes after the last block."""
     return {}
 
 

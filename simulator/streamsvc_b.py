@@ -1,6 +1,6 @@
 """streamsvc_b as the media feed: song, album and artist exports in Parquet with hive-style paths; other form: EPF flat files.
 
-Versions stand apart in `titleVersion`; guests are an array of their own and, mostly, in the name.
+Versions are separate in `titleVersion`; guests are an array of their own and, mostly, in the name.
 """
 
 from __future__ import annotations

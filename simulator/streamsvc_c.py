@@ -1,6 +1,6 @@
 """streamsvc_c as JSON:API resources, one per line, a gzipped file per resource type; other form: flat track and album objects.
 
-Durations are whole seconds; the version stands apart, without brackets; credits carry no roles.
+Durations are whole seconds; the version is separate, without brackets; credits carry no roles.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ ABSENT_VERSION = 0.3
 
 
 def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Return nothing: no text stands before the first block."""
+    """Return nothing: no text comes before the first block."""
     return {}
 
 
 def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Return nothing: no text stands after the last block."""
+    """Return nothing: no text comes after the last block."""
     return {}
 
 

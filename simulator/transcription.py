@@ -33,7 +33,7 @@ _KANA_ROWS = (
 _HEPBURN = {"シ": "shi", "チ": "chi", "ツ": "tsu", "フ": "fu", "ジ": "ji", "ヂ": "ji", "ヅ": "zu"}
 _KANA = {letter: lead + vowel for lead, row in _KANA_ROWS for letter, vowel in zip(row, "aiueo", strict=True)} | _HEPBURN
 _KANA |= {"ヤ": "ya", "ユ": "yu", "ヨ": "yo", "ワ": "wa", "ヲ": "o", "ン": "n"}
-# Hiragana stand 0x60 below katakana in Unicode.
+# Hiragana are 0x60 below katakana in Unicode.
 _KANA |= {chr(ord(letter) - 0x60): latin for letter, latin in _KANA.items()} | {"ー": ""}
 
 _HAN = dict(

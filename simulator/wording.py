@@ -95,7 +95,7 @@ def add_versions(settings: SimulationSettings, platform: str, source: PlatformRo
             cosmetic=pl.Series(COSMETIC).gather(rng.integers(0, len(COSMETIC), count)),
             is_cosmetic=pl.Series(draw_flags(rng, count, COSMETIC_SHARE)),
         )
-        # Before the version is put together, so that the alias stands in all its forms.
+        # Before the version is put together, so that the alias is in all its forms.
         .with_columns(before=pl.when("takes_alias").then(before.replace(ALIASES)).otherwise(before))
         .with_columns(
             version=pl.when(pl.col("kind") != "original")

@@ -87,7 +87,7 @@ def build_openings(_settings: SimulationSettings) -> dict[str, bytes]:
 
 
 def build_closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Return nothing: no text stands after the last block."""
+    """Return nothing: no text comes after the last block."""
     return {}
 
 

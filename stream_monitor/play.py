@@ -51,7 +51,7 @@ class Play:
         times = (known.anchor_ms, known.started_ms, known.heard_ms, known.confidence, known.detection_count)
         play = cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id)
         covered = max((one.covered_seconds for one in references), default=0.0)
-        # Behind the end of the fingerprint the row was extended by presumption only.
+        # After the end of the fingerprint the row was extended by presumption only.
         play.confirmed_ms = min(known.heard_ms, known.anchor_ms + round(covered * 1000))
         return play
 

@@ -59,7 +59,7 @@ _FADED = 0.035
 """A track that fades out under the next one differs by .04 to .18 of its bits more than before; one that is cut off by .02 at most."""
 _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
-"""Items behind the last one that is like a track which still have some of it in them."""
+"""Items after the last one that is like a track which still have some of it in them."""
 _TRACED_MS = 300_000
 """A trace is ignored this long after its end."""
 _NEAR_ITEMS = 80
@@ -92,7 +92,7 @@ class _Candidate:
     reference: Reference
     place: Place
     end: int
-    """Number of the item behind those of the match."""
+    """Number of the item after those of the match."""
 
 
 class Tracker:
@@ -297,12 +297,12 @@ class Tracker:
         return _Candidate(match, references, reference, place, window[0] + window[1].shape[1])
 
     def _confirm(self, buffer: FingerprintBuffer, clock: AirClock) -> bool:
-        """Start a play when the seconds behind a first match belong to the same recording; return whether they do."""
+        """Start a play when the seconds after a first match belong to the same recording; return whether they do."""
         candidate, self._candidate = self._candidate, None
         if candidate is None:
             return False
         shifts = np.arange(candidate.place.shift - 2, candidate.place.shift + 3)
-        # Only items behind the first match: the same items would confirm themselves.
+        # Only items after the first match: the same items would confirm themselves.
         behind = candidate.reference.find_place(buffer.read_since(candidate.end), shifts)
         if behind is None or behind.bit_error_rate > CONFIRMED:
             return False

@@ -172,7 +172,7 @@ def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = 
         raise DocumentError(name, None, "", f"larger than {largest_bytes:,} bytes: is it the right file?")
     if not content:
         # A full disk leaves such a file. Taken as "nothing is decided", it would undo all decisions in it.
-        raise DocumentError(name, None, "", "holds 0 bytes: restore it; if nothing should stand in it, write a comment (`# nothing`)")
+        raise DocumentError(name, None, "", "holds 0 bytes: restore it; if nothing should be in it, write a comment (`# nothing`)")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -265,7 +265,7 @@ def _require_new_key(node: Node, above: Node) -> str:
             node.file,
             node.line,
             above.key,
-            f"{node.text!r} stands twice in one mapping, first in line {first}: keep one",
+            f"{node.text!r} occurs twice in one mapping, first in line {first}: keep one",
         )
     return node.text
 

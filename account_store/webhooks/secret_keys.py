@@ -89,7 +89,7 @@ def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: C
         seal = Seal(keys)
         if unreadable := _count_unreadable(connection, seal):
             where = KEYS_VARIABLE if named else str(file)
-            log.error("secrets of webhooks: %d are sealed by a key that %s does not hold: add that key behind a comma", unreadable, where)
+            log.error("secrets of webhooks: %d are sealed by a key that %s does not hold: add that key after a comma", unreadable, where)
         else:
             # Recorded only when this key opens everything: otherwise the next start could not notice the loss.
             _record_fingerprint(connection, keys, clock)

@@ -70,7 +70,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     rest_at = _count_bytes(len(gaps), _GAP_BITS)
     # A text has exactly the bytes that its items take: another length means damage.
     if len(body) != rest_at + _count_bytes(len(long), _REST_BITS):
-        raise ValueError(f"the compressed fingerprint has {len(body)} bytes behind its header, but its items take another number")
+        raise ValueError(f"the compressed fingerprint has {len(body)} bytes after its header, but its items take another number")
     gaps[long] += _unpack(body[rest_at:], _REST_BITS)[: len(long)]
     return algorithm, np.bitwise_xor.accumulate(_decode_changes(gaps, ends))
 

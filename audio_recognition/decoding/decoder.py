@@ -42,7 +42,7 @@ _PREROLL_SECONDS: Final = 0.5
 def decode(source: str | Path | BinaryIO, *, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
     """Yield the sound of a file (a path, or a seekable binary file): `int16[n]` pieces of mono at `SAMPLE_RATE`.
 
-    `seconds` from `start_seconds` on, or to the end; nothing behind the end. UnsupportedAudioError, UndecodableAudioError.
+    `seconds` from `start_seconds` on, or to the end; nothing after the end. UnsupportedAudioError, UndecodableAudioError.
     """
     if isinstance(source, str | Path):
         with Path(source).open("rb") as file:
@@ -83,7 +83,7 @@ class AudioFile:
     def iterate_samples(self, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
         """Yield `seconds` of sound from `start_seconds` on, or all that follows: `int16[n]` pieces of mono at `SAMPLE_RATE`.
 
-        Nothing behind the end; UndecodableAudioError when the beginning of the file has no sound at all.
+        Nothing after the end; UndecodableAudioError when the beginning of the file has no sound at all.
         """
         wanted = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
         given = 0
@@ -140,7 +140,7 @@ class AudioFile:
         self._file.seek(0)
         try:
             self._container = av.open(
-                # FFmpeg would scan every chunk behind the sound first (riff.py).
+                # FFmpeg would scan every chunk after the sound first (riff.py).
                 hide_tail(self._file) if self.format == "wav" else self._file,
                 mode="r",
                 format=DEMUXERS[self.format],

@@ -71,7 +71,7 @@ def _is_row(body: bytes, at: int, *, starts_file: bool) -> bool:
     for found in range(_FRAMES_IN_A_ROW):
         length = _read_frame_length(body[at : at + 4])
         if length == 0:
-            # A file of one or two frames ends behind them, or continues with a tag.
+            # A file of one or two frames ends after them, or continues with a tag.
             return found > 0 and starts_file and (at >= len(body) or body[at : at + 3] == b"TAG")
         at += length
     return True

@@ -1,6 +1,6 @@
-"""The end of the sound in a WAV file, so that data behind it is never read.
+"""The end of the sound in a WAV file, so that data after it is never read.
 
-FFmpeg's reader scans every chunk behind the sound before it returns the first sample: 100 MB of zeros are thirteen million chunks and 12 s
+FFmpeg's reader scans every chunk after the sound before it returns the first sample: 100 MB of zeros are thirteen million chunks and 12 s
 of CPU. This module reads only up to the sound. Whether a file is a WAV file is decided in formats.py.
 """
 
@@ -26,7 +26,7 @@ class TruncatedFile:
         self._end = end
 
     def read(self, size: int) -> bytes:
-        """Read at most `size` bytes, none behind the end."""
+        """Read at most `size` bytes, none after the end."""
         return self._file.read(max(0, min(size, self._end - self._file.tell())))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

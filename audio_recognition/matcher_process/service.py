@@ -121,7 +121,7 @@ class MatcherService:
             self._meters.waiting.set(len(self._queue))
             waited = loop.time() - turn.since
             self._meters.wait_seconds.observe(waited)
-            # The client has given up by now: matching would only delay the questions behind.
+            # The client has given up by now: matching would only delay the next questions.
             reply = (
                 self._build_busy_reply(turn.question.number)
                 if waited > turn.question.patience_seconds

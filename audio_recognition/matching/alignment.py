@@ -32,7 +32,7 @@ def compare(
     starts = segment.store_starts[ordinals].astype(np.int64)
     stored = segment.store_starts[ordinals + 1].astype(np.int64) - starts
     items = query.shape[1]
-    # The first stored item at or behind item 0 of the query; only every STORE_STRIDEth item is stored.
+    # The first stored item at or after item 0 of the query; only every STORE_STRIDEth item is stored.
     first = -(-offsets // STORE_STRIDE)
     in_query = (first * STORE_STRIDE - offsets)[:, None] + np.arange(0, items, STORE_STRIDE * every)
     in_store = first[:, None] + np.arange(0, -(-items // STORE_STRIDE), every)

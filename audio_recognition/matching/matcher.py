@@ -122,7 +122,7 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
     confidence = compute_confidence(compute_distance(place.bit_error_rate, chance), gate)
     if chance < LEAST_CHANCE or confidence < ACCEPTED:
         return None
-    # Item 0 of a phase begins that many samples behind the beginning of the query.
+    # Item 0 of a phase begins that many samples after the beginning of the query.
     seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
     return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap)
 

@@ -60,7 +60,7 @@ class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
-    """The seconds of sound (less than requested at the end of the file, 0 behind it) and its items, one per phase."""
+    """The seconds of sound (less than requested at the end of the file, 0 after it) and its items, one per phase."""
 
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
     fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]

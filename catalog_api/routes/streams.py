@@ -102,7 +102,7 @@ def streams(values: ParameterValues) -> Question:
             # One more than the page shows whether another one follows.
             found = await asyncio.to_thread(page, caller.account_id, limit=limit + 1, after=after)
         except UnknownError:
-            # The default key of cursors stands in the source, so a caller can seal a cursor of any place.
+            # The default key of cursors is in the source, so a caller can seal a cursor of any place.
             raise ApiError("invalid_cursor", "The cursor names no stream of the account.") from None
         following = _CURSORS.encode(query, encode_place(found[limit - 1].stream_id)) if len(found) > limit else None
         return encode_answer(StreamPage(await build_streams(service, found[:limit]), following))

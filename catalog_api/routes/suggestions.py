@@ -114,7 +114,7 @@ def _list_suggestions(values: ParameterValues, track_id: int | None) -> Question
 
 
 def _find_ids(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:
-    """Return the ids under which suggestions may stand; for an unknown track also its error, because the track may have had some."""
+    """Return the ids under which suggestions may be stored; for an unknown track also its error, because the track may have had some."""
     try:
         with service.live.hold() as catalog:
             # Suggestions keep the id that they were made for; after a merge both ids count.

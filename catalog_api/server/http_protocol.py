@@ -251,7 +251,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
         """Answer with a problem and close. An application that works on the request sees a disconnect."""
         cycle = self.cycle
-        # A second head behind a started answer would be read as part of its body.
+        # A second head after a started answer would be read as part of its body.
         is_answering = cycle is not None and cycle.response_started and not cycle.response_complete
         if cycle is not None and not cycle.response_complete:
             # The application waits for this event in `receive`, which then returns http.disconnect.

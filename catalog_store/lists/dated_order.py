@@ -1,4 +1,4 @@
-"""An open order of all tracks or all releases: ids by rank, dates as ranges of ranks, and the rank behind a place."""
+"""An open order of all tracks or all releases: ids by rank, dates as ranges of ranks, and the rank after a place."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DatedOrder:
         return int(self._starts[np.searchsorted(self._ages, -stamp, side="right")])
 
     def find_behind(self, stamp: int, unheard: int, identifier: int) -> int:
-        """Return the first rank behind a place, whether or not the place is taken. Each part is any whole number from 0."""
+        """Return the first rank after a place, whether or not the place is taken. Each part is any whole number from 0."""
         start, end = self.find_since(stamp), self.find_before(stamp)
         if self.unheard is not None:
             tied = self.unheard[start:end]

@@ -1,7 +1,7 @@
 """Dates and popularities as integers that sort: the order of every list (contract A14, F2-F4).
 
 A *stamp* is year, month and day as one decimal number, times four, plus its precision: day 3, month 2, year 1. In descending order, a date
-known only to the month or year stands behind all full dates of that period. No date is 0. *Unheard* is the inverse of popularity in 2^23
+known only to the month or year comes after all full dates of that period. No date is 0. *Unheard* is the inverse of popularity in 2^23
 steps, so ascending order puts the most popular first. The readers of dumps parse dates; this module does not.
 """
 

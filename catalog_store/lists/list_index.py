@@ -66,7 +66,7 @@ def find_members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
     if not len(ranks):
         return np.zeros(len(candidates), dtype=np.bool_)
     at = np.searchsorted(ranks, candidates)
-    # Behind the last rank there is nothing to compare. The first rank is smaller, so the comparison fails as it should.
+    # After the last rank there is nothing to compare. The first rank is smaller, so the comparison fails as it should.
     at[at == len(ranks)] = 0
     found: NDArray[np.bool_] = ranks[at] == candidates
     return found

@@ -26,7 +26,7 @@ _SINGER = r" ?[(\[]c\.?v\.?[:.][^)\]]*[)\]]?"
 _TRAILING_THE = r"^(.*[^ ,])(?:, the| \(the\))$"
 _LEADING_THE = r"^(?:the )+"
 _JUNIOR = r"^([^ ]+ .*[^ ]) junior$"
-"""Behind two words only: `Junior` and `Mr. Junior` are names of their own."""
+"""After two words only: `Junior` and `Mr. Junior` are names of their own."""
 _ORCHESTRA = r" orch$"
 
 _MAY_END_IN_MORE = (")", "*", " ", ", the")

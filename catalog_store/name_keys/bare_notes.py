@@ -1,6 +1,6 @@
 """Notes at the end of a key without bracket or dash: `loca remix` is the remix of `loca`; `remix`, `the remix` are songs.
 
-Only unmistakable phrases count (version_words.BARE_TAILS), and only behind a word that can end a title. `segments` reads notes that are set
+Only unmistakable phrases count (version_words.BARE_TAILS), and only after a word that can end a title. `segments` reads notes that are set
 off.
 """
 

@@ -118,7 +118,7 @@ def fold_expr(text: pl.Expr) -> pl.Expr:
 
 
 def map_texts(text: pl.Expr, change: Callable[[pl.Series], pl.Series]) -> pl.Expr:
-    """Return `change` of a column, which gets no nulls. Each text must change by itself, whatever stands beside it. Nulls stay."""
+    """Return `change` of a column, which gets no nulls. Each text must change by itself, whatever is beside it. Nulls stay."""
 
     def change_filled(texts: pl.Series) -> pl.Series:
         if not texts.null_count():

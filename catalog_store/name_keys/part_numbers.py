@@ -1,6 +1,6 @@
 """Parts, volumes and numbers in a key: `pt ii`, `part two` and `parte 2` are `part 2`; `volume 3` is `vol 3`; `number one` is `no 1`.
 
-A numeral counts only behind a counting word, so `i`, `v` and `one` elsewhere stay words. Keys without such a word (nearly all) are
+A numeral counts only after a counting word, so `i`, `v` and `one` elsewhere stay words. Keys without such a word (nearly all) are
 unchanged: columns test `MAY_HAVE_PARTS` first. Numbers that stand alone (`Rocky II`) do not belong here.
 """
 
@@ -64,7 +64,7 @@ _MAY_HAVE_PARTS_RE = re.compile(MAY_HAVE_PARTS)
 
 
 def is_numeral(token: str) -> bool:
-    """Return whether a word behind `part` is its number: `2`, `ii`, `two`, `b`."""
+    """Return whether a word after `part` is its number: `2`, `ii`, `two`, `b`."""
     return len(token) == 1 or token.isdigit() or token in _ROMAN or token in _WRITTEN
 
 

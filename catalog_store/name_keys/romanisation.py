@@ -128,7 +128,7 @@ def _replace(romanised: str, pattern: re.Pattern[str], letters: dict[str, str]) 
 
 
 def _can_read_as(japanese: str, latin: str) -> bool:
-    """Return whether kana and Latin letters of the text stand in the Latin one in their order, with letters for each Chinese character."""
+    """Return whether kana and Latin letters of the text are in the Latin one in their order, with letters for each Chinese character."""
     parts, readable = [], 0
     for run in _RUNS.findall(unicodedata.normalize("NFC", japanese)):
         if _CHINESE.match(run):

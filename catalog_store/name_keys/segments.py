@@ -1,4 +1,4 @@
-"""The meaning of one segment of a title: a bracket, the text behind a dash or a bracket, or a credit.
+"""The meaning of one segment of a title: a bracket, the text after a dash or a bracket, or a credit.
 
 A segment is read on its own, so a build reads each distinct one once: 26,000 real titles hold 4,000 distinct segments. It is a version note
 only when every word of it has a reading; otherwise it belongs to the title: `(Everything I Do)`, `(Mighty Real)`.
@@ -90,7 +90,7 @@ def _build_segment(tags: Tags) -> Segment:
 
 
 def _read_tail(plain: str, tokens: list[str]) -> Segment:
-    """Read the text behind a bracket: a stamp, a plain note, or more of the title."""
+    """Read the text after a bracket: a stamp, a plain note, or more of the title."""
     if all(_is_stamp_word(token) or (len(word) == 1 and word.isdigit()) for token, word in zip(tokens, plain.split(" "), strict=True)):
         return Segment()
     tags = read_version(tokens, is_set_off=False)

@@ -1,7 +1,7 @@
 """Words that people write in several ways: `Maroon Five` and `Maroon 5`, `Saint` and `St`, `4 U` and `For You`.
 
 Linkage compares keys in one spelling, and stems without a leading article. Search keeps the words as written: whoever types `four t` has
-not finished `Four Tops`. What must not live here: numbers behind a counting word (part_numbers.py), letters (folding.py), typing errors.
+not finished `Four Tops`. What must not live here: numbers after a counting word (part_numbers.py), letters (folding.py), typing errors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WORDS = {
 """One spelling for each word: the longer one, because a longer name is told from others although it has an error."""
 _SOUNDS = {"2": "to", "4": "for"}
 _OBJECTS = frozenset({"you", "me", "the", "be", "my", "your", "us", "love", "life", "real", "sure", "ever", "always"})
-"""Words behind a number that stands for `to` or `for`: `Nothing Compares 2 U`, `4 Ever`. `2 Hearts` keeps its number."""
+"""Words after a number that stands for `to` or `for`: `Nothing Compares 2 U`, `4 Ever`. `2 Hearts` keeps its number."""
 
 _MAY_DIFFER = rf"(?:^| )(?:part [0-9]|{'|'.join([*_UNITS, *_TENS, *_WORDS, *_SOUNDS])})(?:[ 0-9]|$)"
 """Matches each text that `unify_spellings` changes. Rust and Python read it alike."""

@@ -32,7 +32,7 @@ from catalog_store.name_keys.variants import join_tags
 
 # Folding turns control characters into spaces, so a marker is never part of a title.
 _MARKER = "\x1f"
-# How a segment begins: an opening bracket, a closing one, a dash behind a space, a credit. The character behind the marker tells which one.
+# How a segment begins: an opening bracket, a closing one, a dash after a space, a credit. The character after the marker tells which one.
 # Python and Rust read the patterns alike.
 _SET_OFF = (
     (f"[{OPENING}]+", "\x1f("),
@@ -55,7 +55,7 @@ _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
 
 SHORTEST_STEM = 4
-"""In letters, of a song behind a leading bracket: `(Can't) Go` is not `Go`."""
+"""In letters, of a song after a leading bracket: `(Can't) Go` is not `Go`."""
 
 
 class TitleKeys(NamedTuple):
@@ -98,7 +98,7 @@ def build_title_keys(title: str, version: str | None = None) -> TitleKeys:
     if not core:
         core = extract_words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
-    # Text behind a dash stays in the stem; only bracketed text may be a subtitle.
+    # Text after a dash stays in the stem; only bracketed text may be a subtitle.
     outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
     stem, _ = strip_bare_notes(extract_words(" ".join(filter(None, [extract_words(bare_base), *outside]))) or core)
     core, at_end = strip_bare_notes(core)
@@ -122,7 +122,7 @@ def _set_off_segments(folded: str) -> str:
 
 
 def _read_behind_bracket(folded: str) -> str:
-    """Return the song behind a leading bracket, `Satisfaction` of `(I Can't Get No) Satisfaction`; empty when there is none."""
+    """Return the song after a leading bracket, `Satisfaction` of `(I Can't Get No) Satisfaction`; empty when there is none."""
     if not folded.startswith(tuple(OPENING)):
         return ""
     behind = _LEADING_BRACKET_RE.sub("", _set_off_segments(folded), count=1).split(_MARKER)[0].strip(" ")
@@ -130,7 +130,7 @@ def _read_behind_bracket(folded: str) -> str:
 
 
 def split_title_segments(title: str) -> list[str]:
-    """Return the segments of a display title behind its song, for `read_segment`, with letters as written: `["(feat.
+    """Return the segments of a display title after its song, for `read_segment`, with letters as written: `["(feat.
 
     MØ", ") ", "-Kask Remix"]`.
     """
@@ -149,7 +149,7 @@ def build_title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     """Return the keys of a column of display titles: core, stem, variant, credits, notes, row for row; a null counts as blank.
 
     Pass distinct titles: a repeated title costs as much again. Titles of letters, digits and single spaces are their own core. For the
-    others, the song is read per title, and the text set off behind it once for all titles with the same ending.
+    others, the song is read per title, and the text set off after it once for all titles with the same ending.
     """
     shown = titles.cast(pl.String).fill_null("")
     folded, flags = fold_with_flags(shown)

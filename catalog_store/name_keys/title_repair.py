@@ -28,7 +28,7 @@ _COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
 
 _GROUPED = rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])"
 _DATED = rf" [-~]+ .* [-~]+ [^{OPENING}{CLOSING}]*[0-9]{{2}}(?: *$| *[{OPENING}]| [-~]+ )"
-"""`- Live at Kask Hall - April 1978`: possibly a date behind a second dash."""
+"""`- Live at Kask Hall - April 1978`: possibly a date after a second dash."""
 _FEET = (
     r"([0-9]|(?:^| )(?:six|ten|twenty|fifty)) ft\.? (under|below|above|over|tall|high|deep|down|wide|long|away|from|of|queenie)"
     r"|([a-z]) feat of "
@@ -118,7 +118,7 @@ def _space_version(match: re.Match[str]) -> str:
 
 
 def _bracket_dashed(match: re.Match[str]) -> str:
-    # `Spider-Man-`: behind a Latin letter the first dash is a hyphen, unless a version follows.
+    # `Spider-Man-`: after a Latin letter the first dash is a hyphen, unless a version follows.
     is_set_off = match[1] == " " or not match[1].isascii() or _is_note(match[2])
     return f"{match[1]} ({match[2]}){match[3]}" if is_set_off else match[0]
 
@@ -132,7 +132,7 @@ def _spell_accidental(match: re.Match[str]) -> str:
 
 
 def _attach_dates(folded: str) -> str:
-    """Attach each date behind a dash to the version note before it: together they are one note, as in brackets."""
+    """Attach each date after a dash to the version note before it: together they are one note, as in brackets."""
     joined, *rest = _INNER_DASH.split(folded)
     note = ""
     for piece in rest:
@@ -201,7 +201,7 @@ def _regroup_bracket(inside: str) -> str:
 
 
 def _is_subtitled(inside: str) -> bool:
-    """Return whether the bracket holds a subtitle and a note, as behind two dashes: `(Nicktim - Original Mix)`.
+    """Return whether the bracket holds a subtitle and a note, as after two dashes: `(Nicktim - Original Mix)`.
 
     It is not a remix by Nicktim, because the note names the original.
     """

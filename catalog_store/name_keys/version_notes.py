@@ -1,6 +1,6 @@
 """The tags of a version note: `tiesto extended remix` -> extended, remix:tiesto; `2011 remaster` -> the note =remaster:2011.
 
-A note is read from left to right in phrases of `version_words`. Other words are a name before a version word, or a place behind one. If
+A note is read from left to right in phrases of `version_words`. Other words are a name before a version word, or a place after one. If
 they are neither, the text is not a version note and the result is None. The words themselves belong in `version_words`, brackets in
 `segments`.
 """
@@ -41,7 +41,7 @@ _ASPECTS_OF_REMASTERS = frozenset({"live", "mono", "stereo", "instrumental", "ac
 
 
 class _NoteWords(NamedTuple):
-    """The words of a note by role: kinds in order, the name before them, words behind the last kind, years."""
+    """The words of a note by role: kinds in order, the name before them, words after the last kind, years."""
 
     kinds: list[str]
     name: list[str]
@@ -52,7 +52,7 @@ class _NoteWords(NamedTuple):
 def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     """Read the tags of a version note; None when some word does not fit.
 
-    `is_set_off`: the note is in brackets or behind a dash. A note that only follows a bracket must be plainer.
+    `is_set_off`: the note is in brackets or after a dash. A note that only follows a bracket must be plainer.
     """
     if not version_words.REMASTER_WORDS.isdisjoint(tokens):
         return _read_remaster(tokens, is_set_off=is_set_off)
@@ -69,7 +69,7 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
         phrase, length = _find_phrase(tokens, index, PHRASES)
         if phrase:
             words.kinds.append(PHRASES[phrase])
-            # Words before a kind are its name. Only words behind the last kind stay loose.
+            # Words before a kind are its name. Only words after the last kind stay loose.
             words.name.extend(words.loose)
             words.loose.clear()
         elif YEAR.match(tokens[index]):
@@ -169,7 +169,7 @@ def _read_nameless(tokens: list[str], kinds: list[str], loose: list[str]) -> Tag
 
 
 def _read_words_behind(tokens: list[str], words: _NoteWords) -> Tags | None:
-    """Read a name behind the kind: `Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
+    """Read a name after the kind: `Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
     behind = words.loose
     if words.name or not FUNCTION_WORDS.isdisjoint(behind):
         return None

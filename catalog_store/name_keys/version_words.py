@@ -115,7 +115,7 @@ _FOLLOWED = {
 
 
 WHOLE_NOTES = {"in out": "acap mix", "mr": "instrumental"}
-"""Notes only if nothing stands beside them: a DJ-pool cut with the voice alone at both ends, and the Korean word for a backing track. `Mr.`
+"""Notes only if nothing is beside them: a DJ-pool cut with the voice alone at both ends, and the Korean word for a backing track. `Mr.`
 also begins names."""
 
 

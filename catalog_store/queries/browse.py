@@ -1,6 +1,6 @@
 """Browsing tracks by genre, year, label and artist (contract F2, F3): newest first, or in a seeded random order.
 
-Order: release date descending (a date known to the year or month only behind all full dates of that period), undated last, ties by id. The
+Order: release date descending (a date known to the year or month only after all full dates of that period), undated last, ties by id. The
 random order is one fixed permutation of all ids per seed, and the seed travels in the cursor. Both orders are total and survive a new
 build. Text filters compare name keys: all labels (artists) with that key count together.
 """

@@ -1,6 +1,6 @@
 """Pages of list questions: limits, and encoded answers with the cursor of the next page.
 
-A page continues behind the place in its cursor, which is a value and not a row number. Pages therefore never overlap or skip items that are
+A page continues after the place in its cursor, which is a value and not a row number. Pages therefore never overlap or skip items that are
 in both builds when a new one is published in between.
 """
 

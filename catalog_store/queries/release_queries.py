@@ -1,6 +1,6 @@
 """Artists, labels and their releases, releases with their tracks, new releases (contract F4, F5).
 
-Lists of releases are newest first (a date known to the year or month only behind all full dates of that period), undated last, ties by
+Lists of releases are newest first (a date known to the year or month only after all full dates of that period), undated last, ties by
 popularity of the artist, then id.
 """
 
@@ -151,7 +151,7 @@ def _read_list(store: ServingStore, kind: str, owner: Named) -> Ranks:
 def _build_page(
     store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: Ranks | range, limit: int, cursor: str | None
 ) -> BodyPage:
-    """Return the page of `listed`, ascending ranks, behind the cursor."""
+    """Return the page of `listed`, ascending ranks, after the cursor."""
     order = store.lists.releases
     if cursor is not None:
         place = cursors.decode(query, cursor)

@@ -1,6 +1,6 @@
 """Search by artist and title: name keys, word pairs, candidates, corrected words when pairs found nothing good, rerank, page.
 
-The order is total: score descending, popularity descending, id ascending (contract C4). A page continues behind the place in its cursor.
+The order is total: score descending, popularity descending, id ascending (contract C4). A page continues after the place in its cursor.
 """
 
 from __future__ import annotations

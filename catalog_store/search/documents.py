@@ -1,7 +1,7 @@
 """One row per document from the tables: its names as keys, ready for the index.
 
 A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits, and other
-names of main artists stand beside them. Keys are built once per distinct name. Arrays and hashes belong in search_build.py.
+names of main artists are beside them. Keys are built once per distinct name. Arrays and hashes belong in search_build.py.
 """
 
 from __future__ import annotations

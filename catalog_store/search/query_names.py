@@ -19,7 +19,7 @@ _NOISE = frozenset(
     {"official", "music", "video", "videoclip", "audio", "lyric", "lyrics", "hd", "hq", "4k", "mv", "visualizer", "mp3", "full"}
     | {"explicit", "clean", "dirty", "remaster", "remastered", "radio", "edit"}
 )
-"""Words that people type behind a title, mostly copied from videos and files. A song may end in one, so the title as typed is compared as
+"""Words that people type after a title, mostly copied from videos and files. A song may end in one, so the title as typed is compared as
 well."""
 # A title that cannot end in a tempo skips the regular expression.
 _AFTER_TEMPO = frozenset("mM)] ")

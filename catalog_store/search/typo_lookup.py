@@ -1,7 +1,7 @@
 """Other readings of a word: vocabulary words one or two edits away, and its parts when a space is missing.
 
 An edit is a letter missing, added or changed, or two neighbours swapped. One edit leaves the first or the second half of a word intact. Two
-edits mostly leave the first or the last third. So all candidates share a beginning or an end with the word, and stand together in one of
+edits mostly leave the first or the last third. So all candidates share a beginning or an end with the word, and are adjacent in one of
 the two orders of the vocabulary. No further index is needed.
 """
 

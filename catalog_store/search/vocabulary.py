@@ -1,6 +1,6 @@
 """All words of an index by length and text, and again reversed, so that words with a common beginning or end are neighbours.
 
-Texts stand between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit of
+Texts are between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit of
 `vocabulary_marks.npy` rejects most texts that are not words. layout.py names the files, walks.pyx searches them. The meaning of a word to a
 query belongs in typo_lookup.py.
 """
@@ -35,7 +35,7 @@ _WORDS_PER_WRITE = 100_000
 
 def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
     """Sort rows into the order of the vocabulary."""
-    # Words of one length stand together, because typo_lookup.py asks for one length at a time.
+    # Words of one length come together, because typo_lookup.py asks for one length at a time.
     return words.sort(pl.col(word).str.len_chars().clip(upper_bound=LONGEST_LENGTH), word)
 
 
@@ -48,7 +48,7 @@ def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
         counts.append(steps)
     with ArrayWriter(folder / "vocabulary_marks.npy", np.uint8) as marks:
         marks.append(_build_marks(words["title_hash"].to_numpy()))
-    # By code points: Polars' reverse keeps combining marks behind their letter, but the reader reverses code points.
+    # By code points: Polars' reverse keeps combining marks after their letter, but the reader reverses code points.
     spelled = words.filter(~pl.col("word").str.starts_with(FIELD_SEPARATOR))["word"]
     backwards = pl.DataFrame({"word": pl.Series([word[::-1] for word in spelled], dtype=pl.String)})
     _write_texts(folder, "reversed", sort_words(backwards)["word"], stride=STRIDE)
@@ -95,7 +95,7 @@ class Vocabulary:
         counted: list[tuple[int, int, str]] = []
         for word in words:
             place = self._forward.place(word)
-            # Unknown words sort behind all known ones, whose stored counts are below 256.
+            # Unknown words sort after all known ones, whose stored counts are below 256.
             counted.append((1 << 16 if place < 0 else self._counts[place], len(counted), word))
         return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda entry: entry[1])]
 

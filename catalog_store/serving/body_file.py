@@ -135,7 +135,7 @@ def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tu
             _append_begins(anchors, offsets, begins[:whole])
             waiting = begins[whole:]
             position, next_id = int(ends[-1]), int(ids[-1]) + 1
-        # The end of the last frame is one more entry: the reader takes it as the beginning of the id behind.
+        # The end of the last frame is one more entry: the reader takes it as the beginning of the next id.
         _append_begins(anchors, offsets, np.append(waiting, np.uint64(position)))
 
 

@@ -31,7 +31,7 @@ _LAYERS = (
 _INTRODUCTION = """# Table reference
 
 Generated from `catalog_store/tables` by `python -m catalog_store.tables`; do not edit. Tables are folders of Parquet parts; rows are
-sorted by the order given. `?` behind a type: may be null. Every rule is checked in each build.
+sorted by the order given. `?` after a type: may be null. Every rule is checked in each build.
 """
 
 

@@ -160,7 +160,7 @@ def choose_names(forms: pl.DataFrame) -> pl.DataFrame:
 
 
 def _build_key(last: pl.Expr, first: pl.Expr | None = None) -> pl.Expr:
-    """Return the key of a name, or of a name and its part behind the comma put in front; null without one."""
+    """Return the key of a name, or of a name and its part after the comma put in front; null without one."""
     text = last if first is None else pl.concat_str(first, pl.lit(" "), last)
     return pl.when(text.is_not_null()).then(compact_expr(build_name_key_expr(text)))
 

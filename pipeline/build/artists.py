@@ -214,7 +214,7 @@ JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELS
 """
 
 
-# A name that only stands beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
+# A name that occurs only beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
 _USED_GROUP = f"""
 SELECT DISTINCT "group" FROM node JOIN node_group USING (node) WHERE is_used AND (
     platform <> '{NAME_ONLY}'

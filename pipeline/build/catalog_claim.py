@@ -241,7 +241,7 @@ def iterate_ancestors(pid: int) -> Iterator[int]:
 
 def _read_stat(pid: int) -> list[str]:
     """Return the fields of /proc/<pid>/stat from the state on: state, parent, ...; empty when there is no such process."""
-    # The name of the program stands in brackets and may hold spaces and brackets itself, so the fields begin after the last bracket.
+    # The name of the program is in brackets and may hold spaces and brackets itself, so the fields begin after the last bracket.
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

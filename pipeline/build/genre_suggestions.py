@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_suggestions(bench: Workbench, paths: BuildPaths) -> pl.DataFrame:
-    """Return the suggestions as rows of the step `node`; those on recordings stand at level 0, those on artists at level 2."""
+    """Return the suggestions as rows of the step `node`; those on recordings are at level 0, those on artists at level 2."""
     for name in ("redirect", "recording_artist"):
         # An earlier build may have stopped before it wrote them. The query needs the tables, if only empty ones.
         if not paths.table(name).is_dir():

@@ -17,7 +17,7 @@ _BETWEEN = r"(?i)\s*[,;/+&\u00d7]\s*|\s+(?:and|x|vs\.?|with|meets|pres\.?|presen
 
 
 def cut_joined_names(names: pl.DataFrame) -> pl.DataFrame:
-    """Return the names that are to be cut: name, place (from 0), part, role (`featured` behind `feat.`, else null).
+    """Return the names that are to be cut: name, place (from 0), part, role (`featured` after `feat.`, else null).
 
     A part is named as it was written. If it cannot be found again (`Tyler, The Creator`), it gets the usual name of the artist of that key.
 
@@ -30,7 +30,7 @@ def cut_joined_names(names: pl.DataFrame) -> pl.DataFrame:
     usual_names = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)
     usual_names = usual_names.select("key", known=pl.col("name").str.replace(NUMBERED, ""))
     written = _cut_pieces(cut.select("name")).unique(["name", "key"], keep="first", maintain_order=True)
-    # The joins keep the order of the parts: `forward` below marks every part behind the first guest.
+    # The joins keep the order of the parts: `forward` below marks every part after the first guest.
     found = parts.join(written, on=["name", "key"], how="left", maintain_order="left").join(
         usual_names, on="key", how="left", maintain_order="left"
     )

@@ -81,7 +81,7 @@ _RELEASED = """
 SELECT DISTINCT n.node, n.key, t.platform, t.release_id, t.external_id, m.recording_id, n.is_compilation
 FROM release_node n JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
 """
-# `shared` keeps only recordings that stand on several labels of one name, so the join of labels with each other stays small.
+# `shared` keeps only recordings that are on several labels of one name, so the join of labels with each other stays small.
 _TIES = """
 WITH here AS (SELECT DISTINCT node, key, recording_id FROM released), shared AS (
     FROM here SEMI JOIN (SELECT recording_id, key FROM here GROUP BY ALL HAVING min(node) < max(node)) USING (recording_id, key)

@@ -1,4 +1,4 @@
-"""Several criteria in one integer, the most important first, with the number of a source record behind them.
+"""Several criteria in one integer, the most important first, with the number of a source record after them.
 
 If criteria are equal, the smaller record number wins; record numbers follow (platform, external id). priorities.py and the modules of the
 fields say which criteria count.

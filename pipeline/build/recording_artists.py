@@ -26,7 +26,7 @@ joined `A & B` is not an artist), the chain, the longest list."""
 CREDIT_WITHOUT_FLAWS = 1 << 13
 """Bound of the criteria: a value below this means no video, no bare names."""
 
-# Behind the positions of a list: additional artists follow the list, guests first, then remixers.
+# After the positions of a list: additional artists follow the list, guests first, then remixers.
 _UNLISTED = 1000
 """Place of artists who are not in the chosen list."""
 _ROLELESS = ", ".join(f"'{platform}'" for platform in ROLELESS)

@@ -3,8 +3,8 @@
 The earliest date that is known to the day is chosen, except a 1 January: that day is most often a year in disguise. An older date known to
 the month or year only may win, as old vinyl has in the catalogs. It wins when it is at least a year older even at its latest, and when an
 edited catalog or two platforms give it. Inside one year the finer date wins. A 1 January that elsewhere is a bare year counts as the bare
-year. Fillers, and dates long after the dumps, do not count. docs/design/decisions gives the reasons. pipeline/dumps/fields/dates.py reads the
-dates.
+year. Fillers, and dates long after the dumps, do not count. docs/design/decisions gives the reasons. pipeline/dumps/fields/dates.py reads
+the dates.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def build_stamp_expr(last_day: str) -> pl.Expr:
 
     It is null when there is no date to believe. See `render_date_sql`.
     """
-    # The digits of the date stand above two bits of precision, so stamps sort by date first.
+    # The digits of the date are above two bits of precision, so stamps sort by date first.
     date, precision = pl.col("release_date"), pl.col("release_date_precision")
     day = pl.when(date.str.ends_with("-01-01")).then(_NEW_YEAR).otherwise(_FULL)
     known = pl.when(precision == "month").then(_MONTH).when(precision == "year").then(_YEAR).otherwise(day)
@@ -135,7 +135,7 @@ def render_earliest_date_sql(date: str = "release_date", precision: str = "relea
 
 
 def build_order_key_expr() -> pl.Expr:
-    """Return release_date as an integer that sorts a partial date behind all full dates of its period; null when there is no date."""
+    """Return release_date as an integer that sorts a partial date after all full dates of its period; null when there is no date."""
     digits = pl.col("release_date").str.replace_all("-", "", literal=True).cast(pl.Int32)
     precision = pl.col("release_date_precision")
     month, year = digits // 100 * 100 + 99, digits // 10_000 * 10_000 + 9_900

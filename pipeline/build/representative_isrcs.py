@@ -20,7 +20,7 @@ def render_representative_sql(last_day: str) -> str:
     Args:
         last_day: `YYYY-MM-DD`; a code that claims a later year is mistyped and comes after all others of its support.
     """
-    # `is_new` stands before the year: between codes with equally many platforms the one shown last night stays. Otherwise a code that gains
+    # `is_new` comes before the year: between codes with equally many platforms the one shown last night stays. Otherwise a code that gains
     # or loses one platform would make the track flip to and fro. `without_memory` tells whether this rule changed the choice.
     return f"""
 WITH code AS (

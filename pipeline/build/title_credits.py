@@ -41,7 +41,7 @@ version classic underground hard uplifting progressive electro dubstep breakbeat
 bonus single album alternate alternative the a and of unreleased limited anniversary vip digital mixed intro outro hype dj us uk eu euro
 """
 _USE_WORDS = frozenset(_USE.split())
-"""Words for a use or style before `Remix`, alone or behind the maker's name: `Club Remix`, `X Summer Remix`."""
+"""Words for a use or style before `Remix`, alone or after the maker's name: `Club Remix`, `X Summer Remix`."""
 _BETWEEN_NAMES = frozenset({"the", "and", "x", "vs", "s"})
 _JOINT = re.compile(r"(?i)\s*[,;/&+]\s*|\s+(?:and|x|vs\.?|feat\.?|ft\.?|featuring|with)\s+")
 _FIRST_WORD = re.compile(r"^\W*\w+\W*")

@@ -57,7 +57,7 @@ def read_artist_forms(credits_: pl.Series) -> pl.DataFrame:
     """Return text, artist_key (empty: a placeholder) and names (all keys under which an artist may be meant) of distinct artist fields."""
     forms = derive_name_forms(credits_).rename({"name": "text", "name_key": "artist_key"})
     parts = pl.col("parts").fill_null([])
-    # Rights registers write `COBAIN, KURT / LOVE, COURTNEY`: behind each comma follows the first name of the part before.
+    # Rights registers write `COBAIN, KURT / LOVE, COURTNEY`: after each comma follows the first name of the part before.
     turned = parts.list.eval(pl.concat_str(pl.element().shift(-1), pl.element())).list.drop_nulls()
     # `DYLAN BOB`, `BEETHOVEN LUDWIG VAN`: the other orders of a single name of two or three words.
     single = forms.filter(pl.col("parts").is_null(), pl.col("artist_key") != "").select("text")
@@ -209,7 +209,7 @@ def judge_namesakes(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_agreeing_titles(pairs: pl.DataFrame) -> pl.Series:
-    """Return whether the titles of works (`a_`) and recordings (`b_`), as delivered, are close or one stands in the other."""
+    """Return whether the titles of works (`a_`) and recordings (`b_`), as delivered, are close or one is in the other."""
     sides: dict[str, pl.Series] = {}
     for side in "ab":
         forms = build_title_keys_frame(pairs[f"{side}_title"])

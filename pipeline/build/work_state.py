@@ -2,7 +2,7 @@
 
 Each written table has a record, `<root>/work/state/<layer>/<table>.json` (`TableState`): its own version, the versions of its step's
 inputs, the live snapshot at that time, its parts, and what else its step read and wrote. The record is emptied before a step writes and
-filled after its checks have passed. So a killed or failed step leaves a table that no step builds on, and the next build goes on behind the
+filled after its checks have passed. So a killed or failed step leaves a table that no step builds on, and the next build goes on after the
 steps that it finds finished.
 
 A snapshot carries the versions of its tables as `work_state.json`, by which tables of a rolled-back snapshot are recognised. The staging
@@ -216,7 +216,7 @@ class WorkState:
     def _adopt_live_work(self) -> Adoption | None:
         """Return the adopted tables, or None.
 
-        A catalog is adopted if no table behind staging has a record and its work folder holds the live snapshot.
+        A catalog is adopted if no table after staging has a record and its work folder holds the live snapshot.
         """
         if (adopted := _read_json(self._folder / _ADOPTED, Adoption)) is not None:
             return adopted

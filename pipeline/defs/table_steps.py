@@ -91,7 +91,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
             with catalog.show_progress(step.name), measure_usage(catalog.paths.list_spill_folders) as usage:
                 facts = step.run(catalog.paths) or {}
                 # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
-                # behind it. Their cost is part of the step's.
+                # after it. Their cost is part of the step's.
                 results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             plotted = {name: facts.get(name, 0) for name in step.plotted}

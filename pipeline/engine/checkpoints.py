@@ -1,4 +1,4 @@
-"""Checkpoints of a step that works through many inputs: a build goes on behind the inputs that a killed one has finished.
+"""Checkpoints of a step that works through many inputs: a build skips the inputs that a killed one has finished.
 
 A step runs under a token, which stands for everything that it reads (`use_token`). It spills into a folder that carries the token: the
 folder of another token is emptied. Beside the outputs lies an empty file for each finished input. What must not live here: what a token
@@ -29,7 +29,7 @@ _tokens: list[str] = []
 
 @contextmanager
 def use_token(token: str) -> Iterator[None]:
-    """Run the step of the block under `token`; under an empty one it goes on behind nothing."""
+    """Run the step of the block under `token`; under an empty token it repeats all inputs."""
     _tokens.append(token)
     try:
         yield

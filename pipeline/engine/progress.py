@@ -24,7 +24,7 @@ class StepProgress:
     def __init__(
         self, name: str, *, expected_seconds: float | None, later_seconds: float | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`expected_seconds`: of the step in the last build; `later_seconds`: of all steps behind it. None: not known."""
+        """`expected_seconds`: of the step in the last build; `later_seconds`: of all steps after it. None: not known."""
         self._name = name
         self._expected, self._later = expected_seconds, later_seconds
         self._clock = clock

@@ -80,7 +80,7 @@ def _read_claims(paths: BuildPaths) -> pl.DataFrame:
         with open_duckdb(spill) as connection:
             _show_staging(connection, paths)
             create_claims(connection)
-            # Numbers for ids, a block at a time: the texts of all records never stand in memory together.
+            # Numbers for ids, a block at a time: the texts of all records are never in memory together.
             blocks = [rows.with_columns(record=number_record()).drop("platform", "external_id") for rows in stream(connection, _CLAIM)]
     finally:
         shutil.rmtree(spill, ignore_errors=True)

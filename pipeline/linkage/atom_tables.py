@@ -181,7 +181,7 @@ def rewrite_atoms(paths: BuildPaths, atoms: MappedAtoms, gone: pl.Series, new: A
             )
             # Members of one atom keep their order (by hash of the name), so this gives the rows of a full linkage.
             merged = Atoms(*(rows.sort("atom_id", maintain_order=True) for rows in merged))
-            # A record may stand in `records` and in a kept atom; it must be written once.
+            # A record may be in `records` and in a kept atom; it must be written once.
             members = kept["atom_member"]["content_hash"]
             others = records.filter(~pl.col("content_hash").is_in(members.implode()))
             normal = pl.concat([kept["atom_member"].select(NORMAL_SCHEMA.names()), others.select(NORMAL_SCHEMA.names())])

@@ -212,7 +212,7 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
     )
     codes = beside.select("key", "part", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().unique()
     by_code = rows.select("row", "key", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().join(codes, on=["key", "isrc"])
-    # A code that stands on two atoms of the key leaves a choice, so it proves nothing.
+    # A code that is on two atoms of the key leaves a choice, so it proves nothing.
     by_code = by_code.group_by("row").agg(coded=pl.col("part").first(), choices=pl.col("part").n_unique()).filter(pl.col("choices") == 1)
     placed = rows.join(of_key, on="key", how="left").join(by_code.select("row", "coded"), on="row", how="left")
     dominant = pl.when(pl.col("share") >= DOMINANCE).then("largest")

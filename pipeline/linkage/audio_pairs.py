@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LARGEST_BLOCK = 60
-"""Atoms of one block and length. `Intro` at one length stands on thousands, and its audio proves nothing about most of them."""
+"""Atoms of one block and length. `Intro` at one length is on thousands, and its audio proves nothing about most of them."""
 NAME_BLOCKS = ("title", "title_start_block", "title_end_block")
 """Block numbers of atoms (typo_edges.BLOCKS): one title, or one artist and an end of the title."""
 NO_PAIRS = pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64})

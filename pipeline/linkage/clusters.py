@@ -6,7 +6,7 @@ edge by edge, best evidence first, without every edge that would make it unsound
 simulated worlds. Nor is a component sound with two tracks of one release that share no code (release_mates.py), or with two atoms whose
 audio differs (audio_edges.py).
 
-Reviewed decisions (kind `override`, and `cannot`) stand above the guards. A must-link joins two atoms whatever they look like; a later edge
+Reviewed decisions (kind `override`, and `cannot`) rank above the guards. A must-link joins two atoms whatever they look like; a later edge
 to one of them is measured against that one alone. A cannot-link holds against every edge.
 """
 
@@ -215,7 +215,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
     ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
-        # `high` alone is asked: cannot-links stand in both directions.
+        # `high` alone is asked: cannot-links are in both directions.
         if any(cluster_of.find(atom) == low for atom in apart[high]):
             continue
         if kind != OVERRIDE:

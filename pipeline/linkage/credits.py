@@ -119,7 +119,7 @@ def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
     taken = pl.concat([taken.join(several, on="name", how="anti"), _drop_overlaps(several)]).sort("name", "place")
     # A cut after an unknown name would make a lead artist out of any text with an `&`.
     begins_known = pl.col("is_known").first().over("name")
-    # `& His Orchestra` is not an artist behind a name; at the front it is all there is.
+    # `& His Orchestra` is not an artist after a name; at the front it is all there is.
     is_artist = (pl.col("place") == 0) | pl.col("is_known") | ~pl.col("part_key").str.contains(ACCOMPANIMENT)
     return taken.filter(begins_known, is_artist).select("name", "place", "span", "part_key")
 
@@ -206,7 +206,7 @@ def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.D
     """Return lead and names of each row with a credit.
 
     Args:
-        credits_: as `list_credits` returns: the credits of one row stand together.
+        credits_: as `list_credits` returns: the credits of one row come together.
         names: as `build_name_table` returns, over all names of the build; or its rows for these credits and artists.
         artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin),
             which leads when it is known. May be empty.
@@ -241,7 +241,7 @@ def _order_leaders_first(credits_: pl.DataFrame) -> Places:
     rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
     order, starts = np.arange(len(rows)), find_run_starts(rows)
     sizes = np.diff(starts, append=len(rows))
-    # Credits that are not primary are moved behind all others by one row count, so the minimum is the first primary
+    # Credits that are not primary are moved after all others by one row count, so the minimum is the first primary
     # one, if any.
     leading = np.minimum.reduceat(order + len(rows) * behind, starts) % len(rows)
     moved = np.repeat(leading != starts, sizes)
@@ -255,7 +255,7 @@ def _order_leaders_first(credits_: pl.DataFrame) -> Places:
 def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Return the meaning of credits: row, artist_key, names (as for `read_lead_artists`), in the order of the rows.
 
-    `numbers`: as `number_credits` returns; credits of one row stand together, the leading one first. The other arguments as for
+    `numbers`: as `number_credits` returns; credits of one row come together, the leading one first. The other arguments as for
     `read_lead_artists`.
     """
     # Keys are numbered in their order, so that from here on only numbers are compared and sorted.

@@ -98,7 +98,7 @@ def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
 def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Return the rows of `atom_isrc` whose code several atoms claim."""
     tables = list_parts(paths.table("atom_isrc"))
-    # Two passes, because most codes stand on one atom: the first holds eight bytes for each claim, the second only
+    # Two passes, because most codes are on one atom: the first holds eight bytes for each claim, the second only
     # shared ones.
     codes = pl.concat([pl.read_parquet(part, columns=["isrc"])["isrc"].hash() for part in tables])
     shared = codes.filter(codes.is_duplicated()).unique().implode()

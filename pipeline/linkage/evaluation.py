@@ -183,7 +183,7 @@ def count_figures(cells: pl.DataFrame, kind: str = "recording") -> dict[str, flo
 
 
 def _count_spread(cells: pl.DataFrame, by: str) -> int:
-    """Return how many values of `by` stand in several cells."""
+    """Return how many values of `by` are in several cells."""
     return int((cells.group_by(by).len()["len"] > 1).sum())
 
 

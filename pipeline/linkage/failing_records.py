@@ -40,7 +40,7 @@ def _find_records(paths: BuildPaths, named: dict[str, list[object]]) -> pl.DataF
     """Return platform, external_id of the rows that the columns of `run_on_rows` identify."""
     if named.keys() == set(_SOURCE):
         return pl.DataFrame(named).select(_SOURCE)
-    # A name may stand on thousands of records; the first few are enough to find the dump.
+    # A name may be on thousands of records; the first few are enough to find the dump.
     if "name" in named:
         return staged_records.find_records_crediting(paths, pl.Series(named["name"], dtype=pl.String), SHOWN_ROWS)
     atoms = pl.Series([atom for ids in named.values() for atom in ids], dtype=pl.Int64)

@@ -118,7 +118,7 @@ def read_ids(folder: Path, receiver: int, first_new_id: int) -> pl.DataFrame:
 
 
 def _find_doubled_roots(folder: Path, stored: StoredRegistry, buckets: list[int], pool: Pool) -> pl.Series:
-    """Return the ids, links followed, for which several votes stand."""
+    """Return the ids, links followed, that have several votes."""
     doubled = [np.zeros(0, np.int64)]
     # Before the first publish there is no id to vote for.
     if stored.next_id > FIRST_ID:

@@ -49,7 +49,7 @@ LENGTH_DURATION_MS = 3_000
 """For variants that are only another length of the song: at one length and under one code, one side has left the words out. Of nine real
 codes with two variants six are `Radio Edit` or `Short Version` beside nothing."""
 PART_DURATION_MS = 2_000
-"""For titles of which one is a part of the other with fewer numbers: cut by a platform, without its work, or behind a track number."""
+"""For titles of which one is a part of the other with fewer numbers: cut by a platform, without its work, or after a track number."""
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
 """Share of equal characters, for names that already share an ISRC or a cross-link."""
@@ -270,7 +270,7 @@ def _do_names_overlap() -> pl.Expr:
 
 
 def _are_fields_swapped() -> pl.Expr:
-    """Return whether title and artist stand in each other's field; a title keeps the article and the version that a name loses."""
+    """Return whether title and artist are in each other's field; a title keeps the article and the version that a name loses."""
     same = []
     for one, other in (("a", "b"), ("b", "a")):
         title, name = pl.col(f"{one}_title_key"), pl.col(f"{other}_artist_key")

@@ -139,7 +139,7 @@ def _filter_members(members: pl.LazyFrame, start: str, end: str | None) -> pl.La
 
 
 def _is_behind(platform: str, external_id: str) -> pl.Expr:
-    """Return whether a record's key is this one or comes behind it."""
+    """Return whether a record's key is this one or comes after it."""
     return (pl.col("platform") > platform) | ((pl.col("platform") == platform) & (pl.col("external_id") >= external_id))
 
 

@@ -104,7 +104,7 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
     """Give each group its stable id.
 
     Args:
-        members: `group` (i64), `source_key`; each source key stands once.
+        members: `group` (i64), `source_key`; each source key occurs once.
         registry: as of the last published build.
         next_id: the first free id; must exceed every id in `registry`.
 
@@ -146,7 +146,7 @@ def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
     nothing = pl.lit(None, dtype=pl.Int64)
     known = keys.select("source_key", group=nothing, home="entity_id")
     rows = members.select("source_key", "group", home=nothing).merge_sorted(known, key="source_key")
-    # A key of both sides stands twice in a row. The second row takes over the values of the first, which is then dropped.
+    # A key of both sides occurs twice in a row. The second row takes over the values of the first, which is then dropped.
     rows = rows.with_columns(again=(pl.col("source_key") == pl.col("source_key").shift(1)).fill_null(value=False))
     both = [pl.coalesce(name, pl.when("again").then(pl.col(name).shift(1))) for name in ("group", "home")]
     return rows.with_columns(both).filter(~pl.col("again").shift(-1, fill_value=False)).drop("again")

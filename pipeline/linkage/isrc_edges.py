@@ -1,7 +1,7 @@
 """Edges from shared ISRCs: the atoms that claim a code are compared with each other.
 
 All pairs are compared, so that three spellings of a name meet whichever of them is listed first. A code of more than MOST_PAIRED atoms
-stands on a whole release or worse: there each atom is compared with the best-supported one (most platforms, then most records, then the
+is on a whole release or worse: there each atom is compared with the best-supported one (most platforms, then most records, then the
 smallest atom id), and those that fail are compared once more among themselves, because that claim can be the wrong one.
 """
 
@@ -15,7 +15,7 @@ from pipeline.linkage.guards import add_compared_columns, add_verdict
 MOST_PAIRED = 12
 """Atoms of one code that are compared in all pairs: at most 66. Real recordings have up to five spellings under a code."""
 ROUNDS = 3
-"""Claims left after three rounds are on codes that stand on a whole release: further rounds find nothing."""
+"""Claims left after three rounds are on codes that are on a whole release: further rounds find nothing."""
 
 
 def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
@@ -26,7 +26,7 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
         claims: rows of `atom_isrc`; any subset that holds all claims of each of its codes.
 
     Returns:
-        Rows of `edge`, not sorted; an atom pair stands once per code that joins it.
+        Rows of `edge`, not sorted; an atom pair occurs once per code that joins it.
     """
     # Numbers find the shared codes. A lone code that gets through by chance forms no pair.
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())

@@ -1,6 +1,6 @@
 """Owners of codes that several recordings claim, and the guard that kept the other claimants apart.
 
-Support decides: platforms, then records, then the smallest recording id. The other claimants stand in `isrc_conflict` with the first guard
+Support decides: platforms, then records, then the smallest recording id. The other claimants are in `isrc_conflict` with the first guard
 that they failed against the owner; `outvoted` if they failed none and yet no chain of evidence joined them.
 """
 
@@ -26,7 +26,7 @@ def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.Da
     is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
     support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
     lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
-    # Nearly all codes stand on one atom: they need neither sums nor a sort.
+    # Nearly all codes are on one atom: they need neither sums nor a sort.
     alone = claims.filter(~is_contested).with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
     columns = TABLES["isrc_owner"].column_names
     owners = [alone.select(columns), support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).select(columns)]

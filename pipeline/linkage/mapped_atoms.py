@@ -184,7 +184,7 @@ class MappedAtoms:
 
     @cached_property
     def gone(self) -> pl.Series:
-        """Ids of the atoms that stand in the tables and no longer count."""
+        """Ids of the atoms that are in the tables and no longer count."""
         return read_gone_atoms(self._place)
 
     def read_rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:

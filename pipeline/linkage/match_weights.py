@@ -47,7 +47,7 @@ LONGER_FROM, LONGER_SHARE = 6, 0.75
 """A title with further words inside or in front must be this share of it, and this long: `Suerte (Whenever, Wherever)` is no
 `Whenever, Wherever`, but `Times Bad Times` lacks a word only."""
 INITIAL_FROM = 6
-"""Letters behind an initial that must agree: `P. Collins`."""
+"""Letters after an initial that must agree: `P. Collins`."""
 LONGER_DURATION_MS = 2_000
 """For further words that are neither an album nor the artist: one length is the only evidence for one song."""
 MOVEMENT_BITS = 2.0
@@ -62,7 +62,7 @@ MISSING_ARTIST_BITS = -1.5
 OTHER_SCRIPT_BITS = -2.0
 """Artists without a common script may be one. As many covers of a song are sung abroad."""
 NAMELESS_ARTISTS = ("artist", "artistname", "interpret", "performer")
-"""Labels of a field that stand in it where the artist is unknown. They stay names, because they may be, and count as missing here."""
+"""Labels of a field that are in it where the artist is unknown. They stay names, because they may be, and count as missing here."""
 SHARED_NAME_BITS = 11.0
 """A credited name in common, although the lead artists differ."""
 READING_BITS = 5.3
@@ -156,7 +156,7 @@ def is_contained(one: str, other: str) -> pl.Expr:
 
 
 def is_artist_at_end(one: str, other: str) -> pl.Expr:
-    """Return whether one of two different artists ends with the other, as a group with its leader does, and is not an ensemble of covers."""
+    """Return whether one of two different artists ends with the other, as a group with its leader does; not for ensembles of covers."""
     a, b = pl.col(one), pl.col(other)
     is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
     is_covered = a.str.contains(_COVERING) | b.str.contains(_COVERING)

@@ -21,7 +21,7 @@ from pipeline.linkage.credits import derive_name_forms
 LONGEST_TITLE, LONGEST_ARTIST = 12, 5
 """Words of a title and of an artist that are looked for in a text without separators."""
 SHORTEST_ARTIST = 3
-"""Characters of an artist that is looked for at the front of a title: `U2` stands in front of other words, too."""
+"""Characters of an artist that is looked for at the front of a title: `U2` is in front of other words, too."""
 WHOLE_SECONDS_MS = 1_000
 READING = ("title_key", "variant", "artist_key")
 """Columns that a reading stands for; an atom has the same."""
@@ -35,7 +35,7 @@ _SHOP = (
     rf"(?:US)?[$€£] ?[0-9]{{1,3}}[.,][0-9]{{2}}\b|\( ?[CcPp] ?\) ?{_YEAR}\b|[©℗] ?{_YEAR}\b|\b[0-9]{{1,2}}-(?:{_MONTHS})-[0-9]{{2,4}}\b|"
     rf"\b(?:{_MONTHS}) [0-9]{{1,2}} ?, ?{_YEAR}\b|\b{_YEAR} (?:[\pL\pN&'./-]+ ,? ?){{1,8}}(?:{_FIRMS})\b"
 )
-"""A price, a notice of rights, or a date of sale: nothing behind it belongs to the title."""
+"""A price, a notice of rights, or a date of sale: nothing after it belongs to the title."""
 _BEFORE_SHOP = rf"^(.*?\S)\s+(?:{_SHOP})"
 _LENGTH = r"(?:^|[\s(])([0-9]{1,3}):([0-5][0-9])(?:[\s)]|$)"
 _LENGTH_AT_END = r"^(.*\S)\s+\(?[0-9]{1,3}:[0-5][0-9]\)?\s*$"
@@ -71,7 +71,7 @@ def read_mixed_fields(rows: pl.DataFrame) -> pl.DataFrame:
         row, shown, duration_ms, title_names (the artist that the title names, then parts of the name; null: none), readings (list of
         numbers, null: none); `title_key` and its like are to be read again.
     """
-    # `4:20` may be a title. It is a length behind other words of a shop, or at the end of a title whose record has no other length.
+    # `4:20` may be a title. It is a length after other words of a shop, or at the end of a title whose record has no other length.
     ends_in_length = pl.col("shown").str.contains(_LENGTH_AT_END) & (
         pl.col("duration_ms").is_null() | ((pl.col("duration_ms") - _read_length()).abs() <= WHOLE_SECONDS_MS)
     ).fill_null(value=False)
@@ -125,7 +125,7 @@ def _strip_file_words(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _strip_artist(rows: pl.DataFrame) -> pl.DataFrame:
-    """Cut the record's own artist off either end of the title, if a separator stands between.
+    """Cut the record's own artist off either end of the title, if a separator is between.
 
     A song may bear the name of its artist: `Age of Love - Radio Edit` keeps it, because a version alone is not a title.
     """
@@ -194,7 +194,7 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
 
 def _split_text(shown: str, *, is_sold: bool) -> list[tuple[str, str]]:
     """Return title and artist of the readings of a text: `title artist ...`, `artist title`."""
-    # A separator tells where one name ends, but not which one is the artist. A version behind both belongs to the title.
+    # A separator tells where one name ends, but not which one is the artist. A version after both belongs to the title.
     if not is_sold and (joints := list(_JOINT.finditer(shown))[:MOST_JOINTS]):
         version = end[1] if (end := _VERSION_AT_END.search(shown)) and end.start() > joints[0].end() else ""
         names = shown.removesuffix(version)

@@ -90,7 +90,7 @@ class _Index:
     def find_places(self, keys: pl.DataFrame) -> npt.NDArray[np.int64]:
         """Return the places of the keys that the table has, in ascending order."""
         wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
-        # A key behind the last hash has no place; any place will do, because the comparison then fails.
+        # A key after the last hash has no place; any place will do, because the comparison then fails.
         near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
         found: npt.NDArray[np.int64] = np.sort(self._order[near[self._hashes[near] == wanted]]) if len(self._hashes) else near[:0]
         return found

@@ -61,7 +61,7 @@ def _find_leaving_rows(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[
 
 
 def _filter_mixed_codes(placed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
-    """Return row, part, name_hash of the parts whose records do not all carry the same codes. Rows of a part stand together."""
+    """Return row, part, name_hash of the parts whose records do not all carry the same codes. Rows of a part come together."""
     rows = placed.select("row", "part", "name_hash")
     codes = pl.DataFrame({"code": isrcs.hash(), "is_coded": isrcs.list.len() > 0})[rows["row"]]
     coded = pl.concat([rows.select("part"), codes], how="horizontal").filter("is_coded")

@@ -55,7 +55,7 @@ NORMAL_SCHEMA = pl.Schema(
 )
 
 # Numbers of parts and volumes, and what else tells two pieces of one name apart by a letter: `Side A`, `in D minor`. A single `i`, `v` or
-# `x` counts only behind a label: alone it is a word more often.
+# `x` counts only after a label: alone it is a word more often.
 _NUMBERS = (
     r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b"
     r"|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"

@@ -29,7 +29,7 @@ class NumberSet:
         self._words: npt.NDArray[np.uint64] = np.zeros((limit >> _BITS) + 1, np.uint64)
 
     def add(self, numbers: Numbers) -> None:
-        """Add numbers; one may stand there several times."""
+        """Add numbers; one may occur several times."""
         word, bit = _split(numbers)
         np.bitwise_or.at(self._words, word, bit)
 

@@ -29,7 +29,7 @@ def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
     # Two records of one platform in one position can mean a reused barcode, or another numbering of tracks.
     alone = contested.filter(pl.len().over("place", "platform") == 1)
     standing = alone.select("place", "atom_id").unique()
-    # At most one atom of each platform stands in a place: all pairs are few, and none depends on which atom comes first.
+    # At most one atom of each platform is in a place: all pairs are few, and none depends on which atom comes first.
     pairs = standing.join(standing, on="place", suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
     pairs = pairs.group_by(a="atom_id", b="atom_id_b").agg(pl.col("place").min())
     return pairs.select("a", "b", evidence=_describe_position())

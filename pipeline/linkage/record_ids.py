@@ -45,7 +45,7 @@ ROWS_PER_RANGE = 1_000_000
 _SAMPLES_PER_RANGE = 50
 _NO_KEYS = pl.DataFrame(schema=KEY_SCHEMA)
 _NO_RECORDS = pl.DataFrame(schema={"external_id": pl.String, "group": pl.Int64})
-# The registry is sorted by source key, and links sort as `id:`. So they are written with the first platform behind
+# The registry is sorted by source key, and links sort as `id:`. So they are written with the first platform after
 # that.
 _FIRST_AFTER_LINKS = min(platform for platform in CATALOG_PLATFORMS if platform > LINK)
 _PREFIX = 16
@@ -154,7 +154,7 @@ def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
     tied = tied.fill_null(value=False)
     rows = rows.drop("prefix").with_row_index("_place")
     if tied.any():
-        # Rows with equal first bytes stand together: sorted among themselves they fill the same places.
+        # Rows with equal first bytes come together: sorted among themselves they fill the same places.
         mended = rows.filter(tied)
         mended = mended.drop("_place").sort("external_id").with_columns(mended["_place"])
         rows = pl.concat([rows.filter(~tied), mended.select(rows.columns)]).sort("_place")

@@ -33,7 +33,7 @@ RELEASE_COLUMNS = ["platform", "release_id", "title", "release_date"]
 
 
 def list_releases(members: pl.DataFrame, tracks: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return atom_id, release, spot (null: unknown) of every release that a record stands on.
+    """Return atom_id, release, spot (null: unknown) of every release that a record is on.
 
     Args:
         members: atom_id, record, release (of the record's own release; null: none).

@@ -95,7 +95,7 @@ def number_listed_release() -> pl.Expr:
 
 
 def _find_mates(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    """Return all rows of the parts in which a release stands twice, with the columns of `_Record`."""
+    """Return all rows of the parts in which a release occurs twice, with the columns of `_Record`."""
     release = records.select(number_listed_release()).to_series()
     rows = placed.select("row", "part", release=release.gather(placed["row"]))
     listed = rows.drop_nulls("release")
@@ -179,7 +179,7 @@ def _join_records(records: list[_Record]) -> list[_Track]:
 
     holder: dict[str, int] = {}
     for place, record in enumerate(records):
-        # A code and an id never look alike: ids stand behind a colon.
+        # A code and an id never look alike: ids come after a colon.
         for key in (*record.codes, f":{record.external_id}", *([f":{record.repeats}"] if record.repeats else [])):
             low, high = sorted((find(place), find(holder.setdefault(key, place))))
             root[high] = low

@@ -122,7 +122,7 @@ def _find_contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
 
 
 def _filter_placed(placed: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return the members that stand in a position, if they are few: a lookup takes a third of the time of a join. Else all."""
+    """Return the members that are in a position, if they are few: a lookup takes a third of the time of a join. Else all."""
     return members.filter(pl.col("record").is_in(placed["record"].implode())) if placed.height < MOST_FEW * members.height else members
 
 

@@ -35,7 +35,7 @@ def assign_sorted_members(paths: BuildPaths, kind: str, count: int, members: Ite
         members: blocks of node, group, source_key, in order of source_key.
 
     Raises:
-        ValueError: when the keys are not in order, or one stands twice.
+        ValueError: when the keys are not in order, or one occurs twice.
         RegistryError: when the live snapshot's registry is lost.
     """
     spill = paths.root / "work" / "linkage" / f"{kind}_ids.spill"
@@ -58,7 +58,7 @@ def assign_sorted_members(paths: BuildPaths, kind: str, count: int, members: Ite
             resolution = Resolution(read_ids(spill, number, ids.first_new_id), ids.links, ids.first_new_id)
             rows = assign_homes(pl.read_parquet(_get_file(spill, number, "matched")), resolution)
             keys = rows.select("source_key", entity_id="home")
-            # Links stand among the keys, at the place of `id:`.
+            # Links are among the keys, at the place of `id:`.
             is_behind = number == len(heights) - 1 or (keys.height > 0 and keys["source_key"][-1] > LINK)
             writer.write(kind, keys, ids.links if is_behind and not are_links_written else None)
             are_links_written |= is_behind

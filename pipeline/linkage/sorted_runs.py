@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUM_BITS = 20
 """Bits of a slot's number. Numbers are summed in slots, and a million sums stay in the cache of a processor."""
 LOW_BITS = np.uint64((1 << 24) - 1)
-"""Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
+"""Room for a duration of up to 4.6 hours after the upper bits of a hash."""
 
 
 def build_lists(ends: Numbers, values: pl.Series) -> pl.Series:

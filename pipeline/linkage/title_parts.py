@@ -1,4 +1,4 @@
-"""Titles of which one is a part of the other: cut by a platform, without the work above a movement, or behind a track number.
+"""Titles of which one is a part of the other: cut by a platform, without the work above a movement, or after a track number.
 
 A pair has columns `a_title_key`, `a_number_key` and those of `b`. The numbers of the part must be those at the same end of the whole. What
 must not live here: how much more must agree (guards.py, weak_edges.py).
@@ -23,7 +23,7 @@ TRACK_NUMBER = r"^(?:track|[a-h])?[0-9]{1,3}$"
 
 
 def is_cut_title() -> pl.Expr:
-    """Return whether one title is the other, cut at its end with the numbers that stood there."""
+    """Return whether one title is the other, cut at its end together with the numbers there."""
     return _is_either(_is_cut)
 
 

@@ -103,7 +103,7 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     # A title that holds more words than the other may be another song of the artist, unless these words are the album or the artist.
     is_doubtful = pl.col("is_longer") & ~pl.col("rest_is_known")
     is_near = (compute_duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
-    # A year behind the title is that of another recording if the releases are of other years: `Leave (Get Out) - 2018`.
+    # A year after the title is that of another recording if the releases are of other years: `Leave (Get Out) - 2018`.
     is_dated = pl.col("rest").str.contains("^[0-9]+$") & (pl.col("year") < 0)
     is_song = match_weights.has_same_versions("a_title_key", "b_title_key") & ~is_dated
     found = found.filter(~pl.col("is_longer") | is_near, ~is_doubtful | (is_song & pl.any_horizontal("same_numbers", "is_cut")))
@@ -167,7 +167,7 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     )
     artist = pl.col("rest").str.strip_prefix("by")
     rest_is_artist = pl.any_horizontal(artist == pl.col(f"{side}_artist_key") for side in ("a", "b")) & (artist != "")
-    # An album that bears the name of its song stands behind it as well: `Ways - Ways`.
+    # An album that bears the name of its song comes after it as well: `Ways - Ways`.
     shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
     is_twice = (pl.col("rest").str.len_chars() == shorter) & pl.any_horizontal(
         pl.col("rest") == pl.col(f"{side}_title_key") for side in ("a", "b")
@@ -201,7 +201,7 @@ def _count_names(atoms: AtomSource, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
-    """Return the pairs whose atoms do not stand on one release."""
+    """Return the pairs whose atoms are not on one release."""
     involved = pl.concat([pairs["a"], pairs["b"]]).unique()
     places = atoms.read_atom_rows("atom_member", involved, ["atom_id", "platform", "release_id"]).drop_nulls("release_id").unique()
     beside = (

@@ -45,7 +45,7 @@ def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
 
     Added are `fits`, `same_numbers`, `is_longer` and its like (`compare_longer_titles`), `is_movement`, `is_text`, the edits of both names.
     """
-    # A reading holds the numbers of its own title; behind it stand those of the album and of the year.
+    # A reading holds the numbers of its own title; after it are those of the album and of the year.
     same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
     edits = {f"{name}_edits": count_edits(pairs[f"a_{name}_key"], pairs[f"b_{name}_key"]) for name in ("title", "artist")}
     pairs = pairs.with_columns(**edits)
@@ -232,7 +232,7 @@ def _weigh_readings(pairs: pl.DataFrame) -> pl.DataFrame:
     is_whole = pl.lit(pl.Series(lengths)) >= shorter * match_weights.TEXT_SHARE
     is_one_text = is_whole & match_weights.has_same_versions("a_title_key", "b_title_key")
     title = pl.when(~pl.col("is_text") | is_one_text).then(pl.max_horizontal("title", title))
-    # The words behind a title may be an album's: `Song Artist Live in Paris`.
+    # The words after a title may be an album's: `Song Artist Live in Paris`.
     doubt = match_weights.READING_BITS + pl.when("fits").then(0.0).otherwise(match_weights.OTHER_VARIANT_BITS)
     bits = [match_weights.weigh_letters(pl.col(f"{side}_artist_key")) for side in ("a", "b")]
     artist = pl.min_horizontal(pl.max_horizontal(bits), pl.lit(match_weights.MOST_NAME_BITS)) - doubt

@@ -59,7 +59,7 @@ def list_linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
         TableCheck(
             "recording_member",
             "every_record_is_linked",
-            "every staged source record stands in recording_member, and no other does",
+            "every staged source record is in recording_member, and no other is",
             f"SELECT count(*) FROM (SELECT platform, external_id FROM {records}) r "
             f"FULL JOIN {members} m USING (platform, external_id) WHERE m.recording_id IS NULL OR r.platform IS NULL",
         ),

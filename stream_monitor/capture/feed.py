@@ -42,7 +42,7 @@ class Feed:
         self._ready = b""
         """Bytes of this file, ready to be read."""
         self._next = b""
-        """Bytes behind the end of this file."""
+        """Bytes after the end of this file."""
         self._links: OggLinks | None = None
         self._undecoded = bytearray()
         """Read since the last sample: another decoder may be able to decode it."""
@@ -76,7 +76,7 @@ class Feed:
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; empty at the end of this file."""
-        # For FFmpeg an empty read is the end of the file. `reopen` continues behind the last sound, with another decoder.
+        # For FFmpeg an empty read is the end of the file. `reopen` continues after the last sound, with another decoder.
         if len(self._undecoded) > self._most_undecoded:
             return b""
         while not self._ready:
@@ -106,7 +106,7 @@ class Feed:
         self._sound_at = time.monotonic()
 
     def reopen(self) -> Feed:
-        """Return the next file: from the next link on, else from behind the last sound."""
+        """Return the next file: from the next link on, else from after the last sound."""
         # The undecoded bytes come again: the new codec began somewhere among them.
         return Feed(self._source, self._next or bytes(self._undecoded) + self._ready + self._held)
 

@@ -88,7 +88,7 @@ class Response:
         if self._left == 0 and not self._read_chunk_length():
             return b""
         piece = self._read_raw()
-        # The bytes behind this chunk begin the next one.
+        # The bytes after this chunk begin the next one.
         self._rest = piece[self._left :] + self._rest
         piece = piece[: self._left]
         self._left -= len(piece)

@@ -35,7 +35,7 @@ class OggLinks:
                 self._left = start if start > 0 else len(data)  # out of step: skip to the next mark
             elif self._left == 0:
                 begins = bool(data[_FLAGS] & _BEGINS)
-                # A link begins with one such page for each of its codecs, so only one behind sound begins the next link.
+                # A link begins with one such page for each of its codecs, so only one after sound begins the next link.
                 if begins and self._has_sound:
                     return b"".join(kept), data
                 self._has_sound |= not begins

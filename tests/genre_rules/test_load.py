@@ -57,7 +57,7 @@ def test_frame_that_cannot_be_used_is_named(folder: Path, frame: str, message: s
         ("- id: a\n  match: [x\n", "no YAML"),
         ("- just a string", "pop.yaml: entry 1: 'just a string' is not a rule"),
         ("- id: a\n  match: [x]\n  emit: [House]\n- 7", "pop.yaml: entry 2: '7' is not a rule"),
-        ("- id: a\n  id: b\n  match: [x]", "pop.yaml:3: no YAML: 'id' stands twice"),
+        ("- id: a\n  id: b\n  match: [x]", "pop.yaml:3: no YAML: 'id' occurs twice"),
         ("- id: a\n  match: [[x]]\n  emit: [House]", r"rule a: match holds \['x'\], which is not a string"),
         ("- id: a\n  kind: drop\n  match: [x]\n  emit: [House]", "a rule of kind drop emits nothing"),
         ("- id: a\n  kind: phrase\n  match: [x]", "a phrase that emits nothing has no effect"),
@@ -92,8 +92,8 @@ def test_an_id_is_given_once_over_all_files(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("id: 101\n", "id: 102\n", "102 stands in line"),
-        ("name: Deep House", "name: House", "'House' stands in line"),
+        ("id: 101\n", "id: 102\n", "102 is in line"),
+        ("name: Deep House", "name: House", "'House' is in line"),
         ("- id: 25\n  name: Gospel", "- id: 25\n  title: Gospel", r"unknown fields \['title'\]"),
     ],
 )

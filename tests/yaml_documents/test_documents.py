@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ("a: &x [1]\nb: [*x, *x]", r"f\.yaml:1: anchors and aliases"),
         ("b: *x", r"f\.yaml:1: anchors and aliases"),
         ("a: !!python/object/apply:os.system [ls]", r"f\.yaml:1: tags"),
-        ("a: 1\nb: 2\na: 3", r"f\.yaml:3: 'a' stands twice in one mapping, first in line 1"),
+        ("a: 1\nb: 2\na: 3", r"f\.yaml:3: 'a' occurs twice in one mapping, first in line 1"),
         ("a:\n\t- b", r"f\.yaml:2: .*indent with blanks, not tabs"),
         ("a: b\n c: d", r"f\.yaml:2: .*column 3"),
         ("a\n---\nb", r"f\.yaml:2: a second document begins here"),

@@ -1,7 +1,7 @@
 """Staging rows and rejects out of blocks of delivered rows, one function per kind.
 
 A block has the columns of its shape, and `_later` (see `record_checks.mark_later`). It may also have `_lost_artists`, `_lost_release`,
-`_lost_items` (references that lead nowhere, as text) and `_is_placed` (the release says where the recording stands).
+`_lost_items` (references that lead nowhere, as text) and `_is_placed` (the release says where the recording is).
 """
 
 from __future__ import annotations

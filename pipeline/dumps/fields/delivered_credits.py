@@ -25,7 +25,7 @@ def list_credit_names(column: str = "artists") -> pl.Expr:
 
 
 def join_names(separator: str, last_separator: str | None = None, column: str = "artists") -> pl.Expr:
-    """Return an expression for the names as one text, null without names. `last_separator` stands before the last name."""
+    """Return an expression for the names as one text, null without names. `last_separator` comes before the last name."""
     names = list_credit_names(column)
     if last_separator is None:
         joined = names.list.join(separator)

@@ -30,7 +30,7 @@ _NUMBER_SHAPE = r"^\d+(?:[.,]\d+)?$"
 LONGEST_MS = 2**31 - 1
 """Staging tables hold 32 bits."""
 SHORTEST_AS_MS = 90_000
-"""A whole number from here on is milliseconds wherever it stands: as seconds it would be more than a day."""
+"""A whole number from here on is milliseconds wherever it is: as seconds it would be more than a day."""
 LONGEST_AS_MINUTES = 60
 """A number with a fraction below is minutes: `4.08` is 4:05. No recording lasts four milliseconds."""
 SHORTEST_AS_SECONDS = 20

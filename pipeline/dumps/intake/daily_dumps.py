@@ -125,7 +125,7 @@ def _list_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -
 
 
 def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Intake:
-    """Stage up to `most` landed days behind the last staged one below `folder`, in order, as far as they are whole and without a gap.
+    """Stage up to `most` landed days after the last staged one below `folder`, in order, as far as they are whole and without a gap.
 
     DumpError when days were delivered but none was ever staged.
     """

@@ -79,7 +79,7 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
     if "://" not in location:
         try:
             location = str((path.parent / Path(location).expanduser()).resolve())
-        except (RuntimeError, OSError) as error:  # no such user behind `~`; links in a circle
+        except (RuntimeError, OSError) as error:  # no such user after `~`; links in a circle
             fields["location"].refuse(f"{location!r} leads nowhere ({error}): write the path out")
     if "files" in fields and not fields["files"].read_list():
         fields["files"].refuse("chooses no file: name some, or take `files` out, which means all")
@@ -126,7 +126,7 @@ def _read_text(node: Node) -> str:
 
     text = node.read_text()
     if "${" in _ENVIRONMENT.sub("", text):
-        node.refuse(f"{text!r} holds `${{` without a name of letters, digits and `_` and a `}}` behind it")
+        node.refuse(f"{text!r} holds `${{` without a name of letters, digits and `_` and a `}}` after it")
     return _ENVIRONMENT.sub(look_up, text)
 
 

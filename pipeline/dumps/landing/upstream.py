@@ -95,7 +95,7 @@ class RemoteDump:
 
     date: str
     is_dated: bool
-    """True if the date stands in a name. Otherwise it is the files' time of change, or today."""
+    """True if the date is in a name. Otherwise it is the files' time of change, or today."""
     files: list[RemoteFile]
     folder: str = ""
     older: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ class DumpFile(io.RawIOBase):
         try:
             data = self._stream.read(size)
         except _DAMAGE as error:
-            place = f"behind byte {self.position} of the unpacked content"
+            place = f"after byte {self.position} of the unpacked content"
             raise DumpError(f"{self.path}: {self._format} data cut off or damaged {place} ({error}); {_MEND}") from error
         self.position += len(data)
         return data

@@ -1,6 +1,6 @@
 """PostgreSQL `COPY ... TO` text -> Polars frames, block by block: the row encoding of database dumps.
 
-Columns stand in table order behind tabs, there is no heading and no quoting. Backslash-N alone is NULL, and an empty cell is the empty
+Columns are in table order after tabs, there is no heading and no quoting. Backslash-N alone is NULL, and an empty cell is the empty
 text. With one more backslash in front, backslash-N is that very text. Escapes are undone in the rows that have one. What must not live
 here: which tables a dump has.
 """

@@ -36,7 +36,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table that was read: `name` in DuckDB, `gaps`: for each record that did not fit, how many good ones stand before it."""
+    """A table that was read: `name` in DuckDB, `gaps`: for each record that did not fit, how many good ones come before it."""
 
     name: str
     source_file: str
@@ -135,7 +135,7 @@ def _reject_errors(
     for line, error, text in rows:
         reason = _REASONS.get(error, Reason.BROKEN_RECORD)
         out.reject(entity, reason, source_file=source_file, place=f"record {line - 1}", excerpt=text)
-    # Line 1 is the heading. Taking away the faults before it leaves how many good records stand before each.
+    # Line 1 is the heading. Taking away the faults before it leaves how many good records come before each.
     return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
 
 

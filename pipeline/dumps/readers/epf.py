@@ -1,4 +1,4 @@
-r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` behind records, `#` lines around the data, no quoting.
+r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` after records, `#` lines around the data, no quoting.
 
 What lives here: the syntax, and the dirt that the syntax alone reveals. What must not live here: what a column means.
 
@@ -6,7 +6,7 @@ A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#expo
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
 and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few
 are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number. A byte order mark, and `\r` before the `\n`
-behind a record, are not part of the data: `\x02` stands nowhere else, so nothing is guessed.
+after a record, are not part of the data: `\x02` occurs nowhere else, so nothing is guessed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class EpfFile:
         while RECORD not in self._rest and len(self._rest) < _LONGEST_HEADER_BYTES and (data := self._file.read(1 << 16)):
             self._rest += data
         lines: list[bytes] = []
-        # A table without records has its count right behind the header, and that line begins with # as well.
+        # A table without records has its count right after the header, and that line begins with # as well.
         while self._rest.startswith(b"#") and not self._rest.startswith(_COUNT_LINE):
             line, found, rest = self._rest.partition(RECORD)
             if not found:
@@ -105,7 +105,7 @@ class EpfFile:
     def read_blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
         """Yield all records in order, with the named columns (default: all).
 
-        DumpError behind the last record when the file is cut off or holds another number of records than it says.
+        DumpError after the last record when the file is cut off or holds another number of records than it says.
         """
         wanted = columns or self.header.columns
         seen = 0
@@ -129,7 +129,7 @@ class EpfFile:
         # The count is the last line, so a file without it lost at least its end. Without this check a cut between records would go
         # unnoticed.
         if rest.strip(b"\n") or stated is None:
-            raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
+            raise DumpError(f"{self.name}: cut off after record {seen} (no #recordsWritten line at the end); fetch the file again")
         if stated != seen:
             raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
 
@@ -179,7 +179,7 @@ def _reject_long_record(head: bytes, wanted: tuple[str, ...], number: int) -> Ep
 def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen: int) -> tuple[EpfBlock, int]:
     """Parse whole records into the `wanted` columns. Return the block and the number of records, rejected ones included."""
     raw = np.frombuffer(block, dtype=np.uint8)
-    # `\x02` stands nowhere but behind a record, so counting bytes counts records without parsing.
+    # `\x02` occurs nowhere but after a record, so counting bytes counts records without parsing.
     records = int(np.count_nonzero(raw == RECORD[0]))
     rejects = REJECT_SCHEMA.to_frame()
     # The exporter writes this text for a number that it cannot name; such a record is rejected as a whole.

@@ -1,11 +1,11 @@
 """Reader of JSON: frames of the wanted columns, block by block, with every record counted.
 
 What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
-`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what
+`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also come one per line. What must not live here: what
 a field means.
 
 A file is streamed by DuckDB as a whole, strictly (measured at 1.0 to 1.2 times the raw `COPY (FROM read_json(...)) TO parquet` of the same
-file). At the first sign of trouble the reader takes over behind the last good frame and goes on in blocks, each of which gets a second look
+file). At the first sign of trouble the reader takes over after the last good frame and goes on in blocks, each of which gets a second look
 only when it needs one. DuckDB does not compare gzip checksums; the line counter that runs beside it does.
 """
 
@@ -86,7 +86,7 @@ def read_json_blocks(
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
     `json_documents`), `census` counts the members of records. Absent fields are null. A record that is not a JSON object is in `broken`; a
-    list, object or text that stands where another should is left out of its record and is in `misfits`. DumpError when the file is
+    list, object or text that is where another should is left out of its record and is in `misfits`. DumpError when the file is
     missing, empty, cut off inside its compression, or holds no records at all.
     """
     reader = _Reader(path, Layout(columns, members), source_file or path.name, _build_sample(census, members))
@@ -205,7 +205,7 @@ class _Reader:
         self.of_document: list[bytes] = []
 
     def find_first_records(self) -> Iterator[bytes]:
-        """Return some records as they stand in the file."""
+        """Return some records as they are in the file."""
         return (
             iter(self.of_document)
             if self.is_document
@@ -228,7 +228,7 @@ class _Reader:
             yield _build_block(
                 BlockContent(self.layout.select_columns(frame, format_line_places(counter.take(frame.height)))), self.source_file
             )
-        # None means that DuckDB read the file to its end. Otherwise the blocks begin right behind the last record that was yielded.
+        # None means that DuckDB read the file to its end. Otherwise the blocks begin right after the last record that was yielded.
         behind = counter.find_position()
         if behind is not None:
             yield from self._read_block_wise(*behind)

@@ -72,7 +72,7 @@ class Shape:
         control characters, which JSON forbids in texts, are kept; lone surrogates become U+FFFD.
         """
         try:
-            # The standard library shows names that stand twice, and `strict=False` takes raw control characters.
+            # The standard library shows names that occur twice, and `strict=False` takes raw control characters.
             record = json.loads(text, strict=False, parse_constant=str, object_pairs_hook=_build_object)
         except (ValueError, RecursionError):
             return None
@@ -113,7 +113,7 @@ def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     # A dict keeps the last of two equal names, but nobody can say which one was meant.
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a field stands twice")
+        raise ValueError("a field occurs twice")
     return found
 
 

@@ -31,7 +31,7 @@ _NO_NAME = ("platform", "entity_kind", "day")
 def apply_bounds(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Return `frame`, with columns of `table`, without values over their bounds, and these as rows of `reject` (without `platform`).
 
-    The columns `source_file` and `place` (or `line`) of `frame`, if present, say where each row stands. They are dropped.
+    The columns `source_file` and `place` (or `line`) of `frame`, if present, say where each row is. They are dropped.
     """
     rows = _Rows(table, frame)
     for column in table.columns:

@@ -179,7 +179,7 @@ def _collect_paths(value: object, path: str, found: dict[str, str], depth: int) 
 def count_tags(profile: Profile, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str]) -> None:
     """Count the elements of each name in a sample of XML; `record` is how a record begins."""
     names = Counter(name.decode() for name in _TAG.findall(sample))
-    # A tag that stands several times in a record counts once per record at most. The sample is cut anywhere, so the share is approximate.
+    # A tag that occurs several times in a record counts once per record at most. The sample is cut anywhere, so the share is approximate.
     records = sample.count(record)
     profile.usual.setdefault(part, set()).update(usual)
     _add(profile, part, {RECORDS: records, **{name: min(records, names[name]) for name in known}}, sorted(names.keys() - set(known)))

@@ -1,6 +1,6 @@
 """Checks that split a block of records into staged rows and rejects, a column at a time.
 
-A block is a frame with the columns `source_file` and `place` (where each record stands) beside the values as delivered. `split_rows`
+A block is a frame with the columns `source_file` and `place` (where each record is) beside the values as delivered. `split_rows`
 rejects records, and `find_value_rejects` rejects values. Add a check here only if several platforms need it.
 """
 
@@ -110,7 +110,7 @@ def build_excerpt(columns: Sequence[str]) -> pl.Expr:
 def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
     """Add `_later`: whether an earlier record of the same `id` is kept instead.
 
-    `duplicates` has each `id` that stands more than once with the position of its `first`, the one that is kept; `block` has `id` and
+    `duplicates` has each `id` that occurs more than once with the position of its `first`, the one that is kept; `block` has `id` and
     `position`.
     """
     if duplicates.is_empty():

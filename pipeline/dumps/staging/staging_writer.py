@@ -122,7 +122,7 @@ class StagingWriter:
     def write(self, entity: str, frame: pl.DataFrame) -> None:
         """Stage rows. Adds the `platform` column; absent nullable columns become null.
 
-        `frame` should have `source_file` and `place` (where each row stands): values beyond the bounds of the table are rejected here.
+        `frame` should have `source_file` and `place` (where each row is): values beyond the bounds of the table are rejected here.
         """
         # Bounds come before `conform`: its casts fail for the whole frame on the first number that is too large.
         frame, rejects = apply_bounds(TABLES[entity], frame)

@@ -47,7 +47,7 @@ def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: 
     """
     rows = stored.read_exceptions()
     keys = records.select(source_key=SOURCE_KEY)
-    # A home stands in `recording_member`, unless the registry has a row for the key: both are asked.
+    # A home is in `recording_member`, unless the registry has a row for the key: both are asked.
     homes = [members["recording_id"].gather(find_places(members, records).drop_nulls())]
     homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
     ends = stored.links.select("old_id", end=follow_links("old_id", stored.links))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def splice_rows(table: pl.DataFrame, gone: Places, new: pl.DataFrame, before: Places) -> pl.DataFrame:
-    """Return `table` without the rows at the places `gone`, and with each row of `new` before the row that stood at its place `before`.
+    """Return `table` without the rows at the places `gone`, and with each row of `new` before the row that was at its place `before`.
 
     `new` comes in the order of the result. The result is one chunk: gathering rows from many chunks takes five times as long.
     """
@@ -54,7 +54,7 @@ def find_places(table: pl.DataFrame, rows: pl.DataFrame, name: str = "external_i
     if table.is_empty():
         return pl.Series("place", [None], dtype=pl.Int64).new_from_index(0, rows.height)
     place = find_insertion_places(table, rows, name)
-    # A name behind the last row has no place; the comparison with the last row then fails.
+    # A name after the last row has no place; the comparison with the last row then fails.
     at = place.clip(upper_bound=table.height - 1)
     same = [table[column].gather(at) == rows[column] for column in ("platform", name)]
     return place.zip_with(same[0] & same[1], pl.Series([None], dtype=pl.Int64))

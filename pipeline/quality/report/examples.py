@@ -36,7 +36,7 @@ def _read_rows(bench: Workbench, sql: str) -> list[Row]:
 
 
 # Every query orders by count and then by columns that are unique, so the same tables give the same page. Each ends in a few rows: limits
-# stand inside, before names are joined to them.
+# are inside, before names are joined to them.
 _REJECTS = """
     SELECT platform, severity, reason, coalesce(field, '') AS field, count(*) AS n,
            min_by(coalesce(value, ''), (source_file, place)) AS value, min_by(source_file || ', ' || place, (source_file, place)) AS place

@@ -63,7 +63,7 @@ def hostile_catalog(root: Path, tables: Path) -> Path:
 
 
 def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
-    """Add two groups of records with a typo between them; `hostile` stands in all texts."""
+    """Add two groups of records with a typo between them; `hostile` is in all texts."""
     for number, title in ((0, "midnightrunning"), (1, "midnightruning")):
         atom_id = 10 * track_id + number
         keys = {"artist_key": "velvetfoxes" + hostile, "title_key": title + hostile, "stem_key": title, "number_key": ""}

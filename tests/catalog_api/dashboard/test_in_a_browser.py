@@ -45,7 +45,7 @@ LOOK = """() => {
     if (document.querySelectorAll('h1').length !== 1) wrong.push('not one h1');
     if (!document.title.endsWith('Music catalog')) wrong.push(`title ${document.title}`);
     const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
-    for (const id of ids.filter((one, place) => ids.indexOf(one) !== place)) wrong.push(`id ${id} stands twice`);
+    for (const id of ids.filter((one, place) => ids.indexOf(one) !== place)) wrong.push(`id ${id} occurs twice`);
     for (const name of ['aria-labelledby', 'aria-describedby'])
         for (const one of document.querySelectorAll(`[${name}]`))
             for (const id of one.getAttribute(name).split(' ')) if (!ids.includes(id)) wrong.push(`${name} names ${id}`);

@@ -99,7 +99,7 @@ def test_file_without_decisions_decides_nothing(load, text: str) -> None:  # noq
         ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: ''\n  on: 2026-03-01\n", r"needs `by:`"),
         ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: x\n  on: yesterday\n", r"'yesterday' is not a date; write it as 2026-03-01"),
         (f"- must_link: [store_a:1, store_a:2]\n  note: x\n  {REVIEW}", r"unknown keys \['note'\]; known are"),
-        (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' stands twice in one mapping, first in line 2"),
+        (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' occurs twice in one mapping, first in line 2"),
         ("- must_link: [store_a:1\n", r"not readable as YAML"),
     ],
 )

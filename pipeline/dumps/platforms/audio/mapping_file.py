@@ -29,7 +29,7 @@ COLUMNS = ("path", "isrc", "platform", "id")
 
 
 class Entry(NamedTuple):
-    """A row that can be used: `path` below the folder, the recording, and where the row stands."""
+    """A row that can be used: `path` below the folder, the recording, and where the row is."""
 
     path: str
     isrc: str | None

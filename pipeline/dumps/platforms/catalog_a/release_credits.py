@@ -20,24 +20,24 @@ _CREDIT_PARTS = ("artist_id", "name", "variation", "join")
 _EXTRA_PARTS = ("artist_id", "name", "variation", "role", "tracks")
 
 CREDITED = {"owner": pl.UInt32, "artist_id": pl.String, "name": pl.String, "role": pl.String}
-"""Columns of one credited artist; rows of an owner stand together and in order."""
+"""Columns of one credited artist; rows of an owner come together and in order."""
 
 
 def read_credited_artists(frame: pl.DataFrame) -> pl.DataFrame:
     """Return CREDITED and `glue`, the text between this name and the next, of `frame` (owner, artists as delivered).
 
-    A credit is primary up to a joining word like `Feat.`, and featured behind it. Artists without a name are left out.
+    A credit is primary up to a joining word like `Feat.`, and featured after it. Artists without a name are left out.
     """
     rows = list_items(frame.select("owner", "artists"), "artists", _CREDIT_PARTS)
     rows = rows.select("owner", read_known_id(pl.col("artist_id")), _choose_shown_name(), join=pl.col("join").str.strip_chars())
     rows = rows.filter(pl.col("name").is_not_null())
     joins_guest = pl.col("join").str.contains(_FEATURING_JOIN).cast(pl.UInt32)
-    # The join stands behind its artist, so it makes guests of those after it and not of the artist itself.
+    # The join comes after its artist, so it makes guests of those after it and not of the artist itself.
     guest_joins_before = (joins_guest.cum_sum() - joins_guest).over("owner")
     is_last = pl.col("owner") != pl.col("owner").shift(-1)
     return rows.with_columns(
         role=pl.when(guest_joins_before > 0).then(pl.lit("featured")).otherwise(pl.lit("primary")),
-        # A join word has no place behind the last artist.
+        # A join word has no place after the last artist.
         glue=pl.when(is_last.fill_null(value=True)).then(pl.lit("")).otherwise(_build_glue(pl.col("join"))),
     ).select(*CREDITED, "glue")
 

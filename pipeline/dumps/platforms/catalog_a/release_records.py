@@ -121,7 +121,7 @@ def _has_lost_date_part() -> pl.Expr:
 def _stage_genres(releases: pl.DataFrame, batch: Batch) -> None:
     keys = releases.select("owner", "release_id", "place", "genres", "styles")
     genres = list_items(keys.drop("styles"), "genres", ("genre",))
-    # Styles stand beside genres without saying which is above. Only with a single genre is the parent certain.
+    # Styles are beside genres without saying which is above. Only with a single genre is the parent certain.
     only = genres.group_by("owner").agg(parent=pl.when(pl.len() == 1).then(pl.col("genre").first()))
     styles = list_items(keys.drop("genres"), "styles", ("genre",)).join(only, on="owner", how="left", maintain_order="left")
     both = pl.concat([genres.with_columns(parent=pl.lit(None, dtype=pl.String)), styles]).filter(pl.col("genre").str.strip_chars() != "")

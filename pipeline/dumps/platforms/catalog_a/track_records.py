@@ -128,7 +128,7 @@ def _find_isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> p
 def _mark_repeats(tracks: pl.DataFrame) -> pl.DataFrame:
     """Add `repeats`: the first track of the release with this title and length, if the release lists its tracks again on another medium.
 
-    An LP with a CD prints one list twice, and so does a release of MP3 and WAV files. Then two titles or more stand there again, each at
+    An LP with a CD prints one list twice, and so does a release of MP3 and WAV files. Then two titles or more appear again, each at
     the length that it had, in the same order, and never twice under one letter of the position.
     """
     same = ["release", "title", "artist_credit", "duration_ms"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANCHORS = {"releases": b"<release ", "masters": b"<master ", "artists": b"<artist>", "labels": b"<label>"}
-"""Start of a record, by root element. The same names occur further down. There `<label id=...>` differs by its attribute; the others stand
+"""Start of a record, by root element. The same names occur further down. There `<label id=...>` differs by its attribute; the others are
 in the middle of a line. Text cannot hold a raw `<`, but it can hold a raw line feed."""
 
 BLOCK_BYTES = 8 << 20

@@ -146,7 +146,7 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
     with DumpFile(path) as file, _open_tar(path, file) as archive:
         last = "the beginning of the archive"
         while True:
-            with _add_place_to_errors(path, f"behind {last}", file):
+            with _add_place_to_errors(path, f"after {last}", file):
                 member = archive.next()
             if member is None:
                 break

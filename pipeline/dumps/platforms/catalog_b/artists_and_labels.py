@@ -23,7 +23,7 @@ def stage_artists(relations: Relations) -> None:
             SELECT a.line, x.name AS alias FROM artist_alias x JOIN {BLOCK} a ON x.artist = a.id
             WHERE x.name <> a.name AND trim(x.name) <> '' ORDER BY a.line, x.line
         """)
-        # The same name may stand once per language.
+        # The same name may occur once per language.
         nested = aliases.unique(maintain_order=True).group_by("line", maintain_order=True).agg(aliases="alias")
         relations.write(
             "source_artist",

@@ -1,7 +1,7 @@
 """JSON documents as rows of the tables of `table_layouts.py`, so that documents and tables are staged by the same code.
 
 Ids are texts here, the platform's own (`gid`) where there is one. Each entry of TABLES asks one block of documents for the rows of a table:
-its columns, `n` (which document of the block says so) and, of records, `is_part` (it stands inside a document of another record). Add an
+its columns, `n` (which document of the block says so) and, of records, `is_part` (it is inside a document of another record). Add an
 entry when `table_layouts.py` gets a table that documents know. What must not live here: files, and which of several rows is kept
 (`document_unpacking.py`).
 """

@@ -1,6 +1,6 @@
 """JSON documents unpacked into the tables that `table_unpacking.py` makes of archives, block by block in bounded memory.
 
-The same record stands in many documents (a recording in each release that it is on, an artist in each credit): documents of their own go
+The same record is in many documents (a recording in each release that it is on, an artist in each credit): documents of their own go
 before parts, then the first one counts. What must not live here: which row means what (`document_tables.py`).
 """
 

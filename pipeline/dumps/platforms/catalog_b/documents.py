@@ -130,7 +130,7 @@ def _read_blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator
     metadata = Metadata(path, _METADATA)
     for _, stream, member in read_archive(path, metadata, ENTITIES.__contains__):
         yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census)
-    # Only after the last member: that is where the file of the schema number stands.
+    # Only after the last member: that is where the file of the schema number is.
     metadata.require()
 
 

@@ -47,7 +47,7 @@ def _nest_block(relations: Relations) -> pl.DataFrame:
         ORDER BY n.artist_credit, n.position, n.line
     """).unique(["id", "position"], keep="first", maintain_order=True)
     guest = pl.col("join_phrase").str.contains(GUEST_PHRASE).fill_null(value=False)
-    # A join phrase stands behind its name, so it speaks of the next one.
+    # A join phrase comes after its name, so it speaks of the next one.
     is_featured = guest.shift(1, fill_value=False).cum_max().over("id")
     return (
         names.with_columns(role=pl.when(is_featured).then(pl.lit("featured")).otherwise(pl.lit("primary")))

@@ -89,7 +89,7 @@ class Relations:
         if self.place_folder is None:
             self.out.write(entity, rows.with_columns(source_file=pl.lit(f"mbdump/{table}")))
             return
-        # Lines are numbers of our own: where a record stands is looked up for those that are rejected.
+        # Lines are numbers of our own: the place in the file is looked up for rejected records only.
         kept, rejects = apply_bounds(TABLES[entity], rows)
         for found in rejects:
             numbered = found.with_columns(line=pl.col("place").str.strip_prefix("line ").cast(pl.Int64)).drop("source_file", "place")
@@ -97,7 +97,7 @@ class Relations:
         self.out.write(entity, kept)
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
-        """Add a `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
+        """Add a `field` reject per row (line, record_id, value) of `sql`; the rows are in `table`."""
         for rows in self.read_rows(sql):
             self.reject_rows(entity, table, field, reason, rows)
 

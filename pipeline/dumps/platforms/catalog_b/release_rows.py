@@ -40,7 +40,7 @@ def stage_releases(relations: Relations) -> None:
     relations.run(f"""
         CREATE TABLE unofficial AS SELECT id FROM release_status WHERE gid NOT IN ({build_sql_list(OFFICIAL_STATUSES)})
     """)
-    # The track count stands on media and not on the release.
+    # The track count is on media and not on the release.
     relations.run("CREATE TABLE track_total AS SELECT release, sum(track_count)::INTEGER AS tracks FROM medium GROUP BY release")
     for column, target in (("artist_credit", "artist_credit"), ("release_group", "release_group")):
         relations.reject_dangling(ENTITY, "release", column, target)

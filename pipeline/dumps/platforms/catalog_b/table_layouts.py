@@ -22,7 +22,7 @@ _REDIRECT_COLUMNS = "gid:t* new_id:i* created:t"
 class Member:
     """One table of the dump.
 
-    `layout` lists `name:type` in file order, a star behind those that are read. A line that cannot be read is a record lost of the staging
+    `layout` lists `name:type` in file order, a star after those that are read. A line that cannot be read is a record lost of the staging
     table `entity` when `is_record`, else a value lost to it.
     """
 

@@ -184,7 +184,7 @@ def _name_damaged_file(tables: dict[str, SourceTable]) -> Iterator[None]:
                         rows += batch.num_rows
             except (pa.ArrowException, OSError) as error:
                 raise DumpError(
-                    f"{path}: not a readable Parquet file behind row {rows} ({error}); fetch it again and compare its checksum"
+                    f"{path}: not a readable Parquet file after row {rows} ({error}); fetch it again and compare its checksum"
                 ) from error
         raise
 
@@ -232,7 +232,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         cut = f"CASE WHEN strlen({text}) > {KEPT_CHARACTERS} THEN left({text}, {KEPT_CHARACTERS}) ELSE {text} END"
         taken.append(f'{cut if known else "NULL::VARCHAR"} AS "{column}"')
     source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _quote(table.source_file)
-    # Blocks of an exported table are one file to the dump: rows of a later block stand behind those of an earlier one.
+    # Blocks of an exported table are one file to the dump: rows of a later block come after those of an earlier one.
     block = "regexp_extract(filename, '-([0-9]+)[.]parquet$', 1)::BIGINT" if table.source_file is not None else "0"
     place = f"{block} * (1::BIGINT << 40) + file_row_number"
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, {place} AS place_in_file, {source} AS source_file FROM {scan}")
@@ -253,7 +253,7 @@ _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
-    """Return the ids that stand more than once, with the place of the `first`."""
+    """Return the ids that occur more than once, with the place of the `first`."""
     # The key of the first row is a struct of row id, file and place, because a row id repeats when a file is delivered twice.
     first = f"SELECT id, min({_FIRST}) AS f FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     return read_frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")

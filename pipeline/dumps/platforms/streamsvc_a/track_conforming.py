@@ -112,7 +112,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     entity = "source_release"
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    # `0000` and years before sound recording stand on some 14,000 albums of the real data.
+    # `0000` and years before sound recording are on some 14,000 albums of the real data.
     block = add_dates(block, pl.col("release_date")).with_columns(
         _gtin=normalise_gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
     )

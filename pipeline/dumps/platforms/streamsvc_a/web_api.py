@@ -197,7 +197,7 @@ def _select_albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
         "place",
         album=pl.struct(*_ALBUM, "external_ids", "artists"),
         rank=pl.lit(0),
-        # Whole albums stand where the first track of their block does: only the order of the dump matters.
+        # Whole albums get the place of the first track of their block: only the order of the dump matters.
         position=pl.lit(tracks["position"].min(), dtype=pl.Int64),
     )
     inside = tracks.select("source_file", "place", "album", "position", rank=pl.lit(1)).select(own.columns)

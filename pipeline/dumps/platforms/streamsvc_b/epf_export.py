@@ -71,7 +71,7 @@ IGNORED = split_names("""
 """)
 """Columns that the tables are known to have and that say nothing that the catalog keeps."""
 READ_BY_PLACE = {"genre_artist", "genre_collection"}
-"""Their last columns are spelled differently from source to source: the columns behind `export_date` are taken in order."""
+"""Their last columns are spelled differently from source to source: the columns after `export_date` are taken in order."""
 REQUIRED_TABLES = ("song",)
 ENTITIES = {"song": "source_recording", "collection": "source_release", "artist": "source_artist"}
 """Tables of which every record counts; of the others a broken record costs a value."""

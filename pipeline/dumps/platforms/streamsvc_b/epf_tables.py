@@ -1,7 +1,7 @@
 """Blocks of songs, albums, artists and genres out of EPF tables.
 
 An EPF song knows neither its ISRC nor its album nor its genre: `song_match`, `collection_song` and the like are joined by DuckDB, which
-spills; genres exist for collections and artists only. Numbers stand in square brackets at times.
+spills; genres exist for collections and artists only. Numbers are in square brackets at times.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _read_blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
                 )
         except (pa.ArrowInvalid, OSError) as error:
             raise DumpError(
-                f"{path}: not a readable Parquet file behind row {row} ({error}); fetch it again and compare its checksum"
+                f"{path}: not a readable Parquet file after row {row} ({error}); fetch it again and compare its checksum"
             ) from error
 
 

@@ -34,7 +34,7 @@ def read_performers(line: str) -> list[tuple[str, str]]:
         # The dash that separates entries may belong to a name, and so may the comma: only a role word ends a name.
         words = (pending + entry).split(", ")
         first = next((index for index, word in enumerate(words) if index and _KNOWN_ROLE.fullmatch(word.strip())), None)
-        if first is None:  # a name with a dash in it: its roles stand in the next entry
+        if first is None:  # a name with a dash in it: its roles are in the next entry
             pending += entry + " - "
             continue
         pending = ""
@@ -126,7 +126,7 @@ def _read_credits(rows: pl.DataFrame) -> pl.Series:
     for performer, line in rows.select("performer", "performers").iter_rows():
         credited = dict.fromkeys(read_performers(line or ""))
         one = (performer["id"], performer["name"], "primary") if performer and performer["name"] else None
-        # The line has names without ids. The performer stands in it again and must not be credited twice.
+        # The line has names without ids. The performer is in it again and must not be credited twice.
         others = [(None, name, role) for name, role in credited if one is None or name != one[1]]
         lists.append([dict(zip(("artist_id", "name", "role"), credit, strict=True)) for credit in ([one] if one else []) + others])
     return pl.Series("artists", lists, dtype=CREDITS)

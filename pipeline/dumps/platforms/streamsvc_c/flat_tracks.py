@@ -98,7 +98,7 @@ def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
 def map_recordings(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows with the columns of a flat track and `release_id` as delivered recordings."""
     version = nullify_blank("title_version").str.strip_chars()
-    # The version stands in brackets here. Other layouts deliver it without.
+    # The version is in brackets here. Other layouts deliver it without.
     groups = version.str.extract_groups(_ENCLOSED)
     inner = pl.coalesce(groups.struct.field("1"), groups.struct.field("2")).str.strip_chars()
     # `title` is `title_short` and the version in one text: taken with the version it would say it twice.
@@ -149,7 +149,7 @@ def _read_genres() -> pl.Expr:
     no_text = pl.lit(None, dtype=pl.String)
     named = pl.struct(genre=genre.field("name"), genre_id=genre.field("id"), parent=no_text)
     listed = pl.col("genres").struct.field("data").list.eval(named).cast(GENRES)
-    # Genres stand on albums only, and -1 says that there is none.
+    # Genres are on albums only, and -1 says that there is none.
     genre_id = pl.when(nullify_blank("genre_id") != NO_GENRE).then(pl.col("genre_id"))
     name = genre_id.replace_strict(ROOT_GENRES, default=None, return_dtype=pl.String)
     one = pl.concat_list(pl.struct(genre=name, genre_id=genre_id, parent=no_text)).cast(GENRES)

@@ -1,4 +1,4 @@
-"""The two layouts of the composition data: which file is which, and where the cells stand that are read.
+"""The two layouts of the composition data: which file is which, and where the cells are that are read.
 
 Version 1 names the files works, recordings, worksrecordings; 2.0 calls them musicalworks, resources, workresourcelinks and may begin each
 with a heading line whose first cell starts with `#`. Files are known to carry the one layout under the other's names, so the cells are
@@ -92,7 +92,7 @@ class Layout:
     has_heading: bool
     places: dict[str, int]
     unnamed: tuple[str, ...] = ()
-    """Fields that the heading does not name: the cells are taken where they always stood."""
+    """Fields that the heading does not name: the cells are taken where they always were."""
 
 
 def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:

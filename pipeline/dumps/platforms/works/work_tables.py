@@ -227,5 +227,5 @@ def _build_rejects(bad: pl.DataFrame, entity: str, severity: str, reason: Reason
 
 def _unescape(column: str) -> pl.Expr:
     text = pl.col(column)
-    # leftmost: the escape that starts first wins, and of those the longest, which stands first in the mapping.
+    # leftmost: the escape that starts first wins, and of those the longest, which comes first in the mapping.
     return pl.when(text.str.contains("\\", literal=True)).then(text.str.replace_many(_ESCAPES, leftmost=True)).otherwise(text)

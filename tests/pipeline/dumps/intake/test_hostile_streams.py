@@ -219,7 +219,7 @@ def test_epf_file_without_record_ends_is_refused_before_it_fills_the_memory(
     place = content.index(b"\x02\n", len(content) // 2) + 2
     damaged.write(content[:place] + b"x" * (4 << 20))
     said = damaged.refusal()
-    assert "cut off behind record" in said
+    assert "cut off after record" in said
     assert damaged.file.name in said
 
 

@@ -64,7 +64,7 @@ def test_relative_paths_count_from_the_file_that_names_them(tmp_path: Path) -> N
         ("sources:\n  works:\n    locaton: x", "sources.yaml:3: sources.works.locaton: unknown key 'locaton'; did you mean 'location'?"),
         ("sources: {work: {location: x}}", "no such platform; did you mean 'works'?"),
         ("source: {works: {location: x}}", "unknown key 'source'; did you mean 'sources'?"),
-        ("sources: {works: {location: x}, works: {location: y}}", "'works' stands twice"),
+        ("sources: {works: {location: x}, works: {location: y}}", "'works' occurs twice"),
         ("sources: {works: {location: [x]}}", "sources.works.location: expected text"),
         ("sources: {works: {location: 'htps://x/y'}}", "sources.works.location: no file system is called 'htps'; did you mean 'https'?"),
         ("sources: {works: {location: ''}}", "sources.works.location: expected a path or an address"),

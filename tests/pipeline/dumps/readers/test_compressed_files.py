@@ -70,7 +70,7 @@ def test_a_cut_off_file_names_file_and_place(tmp_path: Path, suffix: str, keep: 
     packed = PACK[suffix](CONTENT)
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(packed[: int(len(packed) * keep)])
-    with pytest.raises(DumpError, match=rf"dump{suffix}: .* behind byte \d+ .* fetch the file again"):
+    with pytest.raises(DumpError, match=rf"dump{suffix}: .* after byte \d+ .* fetch the file again"):
         list(read_blocks(path, 10_000))
 
 
@@ -80,7 +80,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, suffix: str) -> None:
     packed[len(packed) // 2] ^= 0x55
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(packed)
-    with pytest.raises(DumpError, match="behind byte"):
+    with pytest.raises(DumpError, match="after byte"):
         list(read_blocks(path))
 
 
@@ -88,7 +88,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, suffix: str) -> None:
 def test_an_error_page_saved_under_the_name_of_a_dump_is_no_dump(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(b"<html>429 Too Many Requests</html>")
-    with pytest.raises(DumpError, match="behind byte 0"):
+    with pytest.raises(DumpError, match="after byte 0"):
         list(read_blocks(path))
 
 

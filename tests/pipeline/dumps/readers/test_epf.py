@@ -91,8 +91,8 @@ def test_record_over_the_bound_is_rejected_and_those_around_it_are_read(monkeypa
     ("data", "message"),
     [
         (file_of([b"1\x012\x01a"] * 3, count=4), "holds 3 records but says that 4"),
-        (file_of([b"1\x012\x01a"] * 3)[:-3], "cut off behind record 3"),
-        (file_of([b"1\x012\x01a"] * 3)[: len(HEADER) + 12], "cut off behind record 1"),
+        (file_of([b"1\x012\x01a"] * 3)[:-3], "cut off after record 3"),
+        (file_of([b"1\x012\x01a"] * 3)[: len(HEADER) + 12], "cut off after record 1"),
         (HEADER[:20], "cut off inside the header"),
         (file_of([]).replace(b"FULL", b"INCREMENTAL"), "mode INCREMENTAL, not FULL"),
         (b"song_id,name\n1,a\n", "no EPF file"),

@@ -179,7 +179,7 @@ def test_an_empty_file_is_an_error_that_names_it(dump: Callable[..., list[Block]
 
 def test_a_cut_gzip_is_an_error_that_names_file_and_place(dump: Callable[..., list[Block]]) -> None:
     packed = gzip.compress(lines(*({"id": n, "title": f"{n * 7919 % 10007:x}"} for n in range(50_000))))
-    with pytest.raises(DumpError, match=r"tracks.ndjson.gz: gzip data cut off or damaged behind byte \d+"):
+    with pytest.raises(DumpError, match=r"tracks.ndjson.gz: gzip data cut off or damaged after byte \d+"):
         dump(packed[: len(packed) // 2], "tracks.ndjson.gz")
 
 

@@ -187,7 +187,7 @@ def test_a_file_that_is_no_whole_dump_is_an_error_and_the_last_staging_stays(tmp
 
 def test_a_cut_off_gzip_file_is_an_error(tmp_path: Path) -> None:
     packed = gzip.compress(file_of(*(release(number) for number in range(1, 500))))
-    with pytest.raises(DumpError, match=r"releases\.xml\.gz: gzip data cut off or damaged behind byte"):
+    with pytest.raises(DumpError, match=r"releases\.xml\.gz: gzip data cut off or damaged after byte"):
         stage(tmp_path, packed[:-100], "discogs_20260801_releases.xml.gz")
 
 
