@@ -1,4 +1,4 @@
-"""Commands of the pipeline in the tests' own process: for tests of what a command does, where `run_module` pays for seconds of imports."""
+"""Commands of the pipeline in the tests' own process, because `run_module` costs seconds of imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str) -> CompletedProcess[str]:
-    """Run what `python -m pipeline <arguments>` runs, and return what it says and its exit code.
+    """Run the command `python -m pipeline <arguments>` and return its output and exit code.
 
     It has one worker (the fixture `one_worker`).
     """
@@ -28,7 +28,7 @@ def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str)
         for name, value in environment.items():
             patch.setenv(name, value)
         patch.chdir(ROOT)
-        patch.setattr(pipeline, "guard_standard_error", lambda: None)  # it would take the stream from us
+        patch.setattr(pipeline, "guard_standard_error", lambda: None)  # it would replace the stream
         try:
             code = pipeline.main(words)
         finally:

@@ -1,4 +1,4 @@
-"""Ports for servers that are told theirs on the command line."""
+"""Ports for servers that get one on the command line."""
 
 from __future__ import annotations
 

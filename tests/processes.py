@@ -1,4 +1,4 @@
-"""Processes below a server under test, as /proc shows them. They may come and go while it is read."""
+"""Processes below a server under test, read from /proc. They may start and end meanwhile."""
 
 from __future__ import annotations
 

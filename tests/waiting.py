@@ -1,4 +1,4 @@
-"""Waits for other processes and threads: for a condition, and long enough that only a fault reaches the limit."""
+"""Waits for conditions in other processes and threads. The limit is so long that only a fault reaches it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LOOK_SECONDS = 0.02
 
 
 def until(holds: Callable[[], T], what: str = "", process: subprocess.Popen[bytes] | subprocess.Popen[str] | None = None) -> T:
-    """Return what `holds` answers as soon as that is true.
+    """Return the result of `holds` as soon as it is true.
 
-    AssertionError, with `what` was waited for, when it never is, or when the `process` that should bring it about has ended.
+    Raise AssertionError, naming `what` was expected, when it never is, or when the `process` that should cause it has ended.
     """
     ends = time.monotonic() + PATIENCE_SECONDS
     while not (answer := holds()):

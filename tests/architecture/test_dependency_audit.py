@@ -1,4 +1,4 @@
-"""The audit of dependencies works without a network, and the pages on security and licences name what there is."""
+"""Tests that the audit of dependencies works without a network, and that the pages on security and licences are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages as a Markdown viewer shows them: links lead somewhere, tables are tables, every page can be reached."""
+"""Tests of the pages as a Markdown viewer shows them: links resolve, tables render, every page can be reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DOCS = ROOT / "docs"
 PAGES = list_pages()
 LOGS = ("docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
-"""Kept as they were written."""
+"""Pages that are kept as they were written."""
 PARSER = MarkdownIt("commonmark").enable("table")
 
 

@@ -1,4 +1,4 @@
-"""The rules of the house that no tool checks by itself."""
+"""Tests of the rules of the house that no tool checks by itself."""
 
 from __future__ import annotations
 

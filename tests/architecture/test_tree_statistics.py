@@ -1,4 +1,4 @@
-"""The statistics of a checkout count what their rows say."""
+"""Tests that the statistics of a checkout count what their rows say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel holds all that a server or a build needs: data files and the compiled module of search, so that importing compiles nothing."""
+"""Tests that the wheel holds all files that a server or a build needs: data files and the compiled module of search."""
 
 from __future__ import annotations
 

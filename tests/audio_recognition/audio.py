@@ -1,4 +1,4 @@
-"""Made-up music and files of it, for the tests of everything that listens: same seed, same samples; encoded by FFmpeg's own encoders."""
+"""Synthetic music and files of it, for tests of recognition. Equal seeds give equal samples. FFmpeg's own encoders write the files."""
 
 from __future__ import annotations
 

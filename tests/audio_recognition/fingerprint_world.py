@@ -1,4 +1,4 @@
-"""Fingerprints for tests: items that change as those of music do, a few bits from one to the next, and what damage does to them."""
+"""Fingerprints for tests: items that change as slowly as those of music, and damaged copies of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def music(seed: int, items: int = ITEMS) -> NDArray[np.uint32]:
 
 
 def damaged(items: NDArray[np.uint32], share: float, seed: int) -> NDArray[np.uint32]:
-    """Return the items with each bit turned with that probability."""
+    """Return the items, each bit flipped with that probability."""
     flips = np.random.default_rng(seed).random((len(items), 32)) < share
     return items ^ (flips.astype(np.uint32) << np.arange(32, dtype=np.uint32)).sum(axis=1, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The application within the test's own process: asked as ASGI, its inner parts at hand."""
+"""The application in the test's own process: called as ASGI, with its inner parts accessible."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def publish_as(place: Path, snapshot_id: str) -> None:
 
 @asynccontextmanager
 async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - members of ApiSettings
-    """Yield the application over what `published` made, from when it is ready until it is shut down."""
+    """Yield the ready application over the catalog that `published` made, and shut it down afterwards."""
     settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
     app: Any = build_app(ApiSettings(**settings), RequestStatistics())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
@@ -78,7 +78,7 @@ async def asked(
     request = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> dict[str, object]:
-        return next(request, None) or await asyncio.Future()  # a caller who stays says nothing more
+        return next(request, None) or await asyncio.Future()  # a caller who stays connected sends nothing more
 
     async def send(message: dict[str, Any]) -> None:
         said.append(message)

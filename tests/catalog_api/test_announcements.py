@@ -1,4 +1,4 @@
-"""Every account's webhooks are told of a snapshot once, whichever and however many processes see it become live."""
+"""Tests that each account's webhooks get one event for a snapshot, however many processes see it become live."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LOOK_SECONDS = 0.02
 
 
 def builds(accounts: Accounts, endpoint: Endpoint) -> list[str]:
-    """Return the builds that the endpoint is told of, oldest first."""
+    """Return the builds that the endpoint's events name, oldest first."""
     told = accounts.deliveries.read_page(endpoint.account_id, endpoint.endpoint_id)[::-1]
     details = [accounts.deliveries.get(endpoint.account_id, endpoint.endpoint_id, one.delivery_id) for one in told]
     return [detail.body.partition('"build":"')[2].partition('"')[0] for detail in details]
 
 
 async def follow(processes: Sequence[Accounts], root: Path, endpoint: Endpoint) -> None:
-    """Switch `current` to and fro under so many processes that follow it; each switch is waited for until it has been told."""
+    """Switch `current` to and fro under so many processes that follow it, and wait after each switch for its event."""
     lives = [LiveCatalog(root, look_seconds=LOOK_SECONDS) for _ in processes]
     async with AsyncExitStack() as stack:
         for live, accounts in zip(lives, processes, strict=True):
@@ -42,7 +42,7 @@ async def follow(processes: Sequence[Accounts], root: Path, endpoint: Endpoint) 
             for live in lives:
                 await asyncio.to_thread(live.look)
             await until_in_loop(lambda live_id=live_id: live_id in builds(processes[0], endpoint), "the announcement")
-            await asyncio.sleep(5 * LOOK_SECONDS)  # the others may be about to tell it again
+            await asyncio.sleep(5 * LOOK_SECONDS)  # another process may be about to send it again
     for live in lives:
         live.close()
 

@@ -1,4 +1,4 @@
-"""A catalog that was built from dumps, asked through a live server: what was built is found. Rows of the contract: tests/contract."""
+"""Tests that a live server finds every record of a catalog that was built from dumps. Rows of the contract: tests/contract."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Client:
 
 @contextmanager
 def serving(catalog: Path, place: Path, **settings: str) -> Iterator[Client]:
-    """A server process over `catalog` with an account of its own, as it comes but for the `settings`; its log must not hold the key."""
+    """Run a server over `catalog` with an account of its own and default settings except `settings`. Its log must not hold the key."""
     accounts = f"sqlite:///{place}/accounts.db"
     with closing(Accounts.open(accounts)) as opened:
         key = opened.keys.create(opened.create("tester", "scale").account_id).key

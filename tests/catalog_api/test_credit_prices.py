@@ -1,4 +1,4 @@
-"""Prices in credits: the page for callers states them, and an upload costs more for each megabyte begun."""
+"""Tests of prices in credits: the page for callers states them, and an upload costs more for each megabyte begun."""
 
 from __future__ import annotations
 

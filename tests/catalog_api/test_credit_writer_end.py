@@ -1,4 +1,4 @@
-"""Requests that are charged while the ledger's writer thread ends."""
+"""Tests of requests that are charged while the ledger's writer thread ends."""
 
 from __future__ import annotations
 

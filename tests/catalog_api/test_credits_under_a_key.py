@@ -1,4 +1,4 @@
-"""Credits of a request that failed: given back, unless its Idempotency-Key promises that the repeat is not charged again."""
+"""Tests of the credits of a failed request: they are refunded, unless its Idempotency-Key covers the repeat."""
 
 from __future__ import annotations
 

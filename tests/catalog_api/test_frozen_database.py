@@ -1,4 +1,4 @@
-"""The whole server beside a frozen PostgreSQL: everybody is answered, nothing is charged that was refused, all goes on afterwards."""
+"""Tests of the whole server beside a frozen PostgreSQL: every request is answered, no refusal is charged, service resumes afterwards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_requests_are_refused_with_503_while_the_database_is_frozen_and_nothing_
             granted = sum(answer(served, path, key)[0] == 200 for path in paths)
             assert granted == ASKED_AT_ONCE
             with frozen_server.frozen():
-                for _ in range(2):  # keys that are remembered, then keys that are asked for
+                for _ in range(2):  # first cached keys, then keys that need the database
                     told = list(threads.map(lambda path: answer(served, path, key), paths))
                     assert {status for status, _, _ in told} == {503}
                     assert {retry for _, retry, _ in told} == {"5"}

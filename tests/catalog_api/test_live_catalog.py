@@ -1,4 +1,4 @@
-"""Following `current`: what is live, who holds what, when files are given back, what is refused. Snapshots are published for real."""
+"""Tests of the follower of `current`: live snapshot, holders, release of files, refusals. The snapshots are really published."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_repaired_snapshot_becomes_live(root: Path, live: LiveCatalog, broken: s
     live.look()
     assert live.snapshot is not None
     assert live.snapshot[0] == "first"
-    # As `rsync -ac` mends it: beside it, then in its place, size and time as they were.
+    # As `rsync -ac` repairs it: a new file takes its place with the old size and time.
     file.with_name("new").write_bytes(good)
     os.utime(file.with_name("new"), ns=(times.st_atime_ns, times.st_mtime_ns))
     file.with_name("new").rename(file)
@@ -221,7 +221,7 @@ def test_follower_thread_switches_by_itself_and_ends_with_close(root: Path) -> N
 
 
 class _UnwritableLog:
-    """Every line raises, as on a full disk."""
+    """A log that raises at every line, as on a full disk."""
 
     def __getattr__(self, _level: str) -> Callable[..., None]:
         def say(*_words: object, **_figures: object) -> None:
@@ -258,7 +258,7 @@ def test_status_shows_how_long_another_snapshot_has_been_served(root: Path, live
     status = live.read_status()
     assert (status.served, status.current, status.behind_seconds) == ("first", "first", 0)
     rollback(root, "second")
-    begun = live.read_status()  # nobody followed: it is seen all the same
+    begun = live.read_status()  # no follower runs, and the change is seen all the same
     assert (begun.served, begun.current, begun.is_following) == ("first", "second", False)
     rollback(root, "third")
     later = live.read_status()

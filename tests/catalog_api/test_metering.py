@@ -1,4 +1,4 @@
-"""Metering around the questions: one worker's event loop is everybody's."""
+"""Tests of the scheduling of long questions: all requests of a worker share one event loop."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_cancelled_question_is_not_run() -> None:
 
 
 def test_new_clients_are_accepted_between_two_slices(clock: list[float]) -> None:
-    """The loop takes in one connection a round: with a round a turn the last of fifty would wait for a quarter of a second."""
+    """The loop accepts one connection a round. With a slice in each round the last of fifty would wait for a quarter of a second."""
 
     class Asking(asyncio.Protocol):
         def connection_made(self, _transport: asyncio.BaseTransport) -> None:

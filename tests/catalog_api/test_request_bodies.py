@@ -7,7 +7,7 @@ from catalog_api.request_bodies import _decode, _refuse_duplicates
 
 
 class CountedName(str):
-    """A name that counts how often one is compared with another."""
+    """A name that counts comparisons between names."""
 
     __slots__ = ()
     compared = 0

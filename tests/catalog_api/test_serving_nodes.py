@@ -1,4 +1,4 @@
-"""A running server over a snapshot without tables and analysts' file answers as one over the whole snapshot does."""
+"""Tests that a server over a snapshot without tables and analysts' file answers as one over the whole snapshot."""
 
 from __future__ import annotations
 

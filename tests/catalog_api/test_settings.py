@@ -1,4 +1,4 @@
-"""Settings: where they may be said, which place wins, what is refused; the page and the printed file are the settings themselves."""
+"""Tests of the server's settings: their sources and precedence, refused values, and the page and printed file that list them."""
 
 from __future__ import annotations
 

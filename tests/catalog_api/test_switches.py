@@ -1,4 +1,4 @@
-"""A running server, several workers, mixed requests: the snapshot changes three times under them, once to a damaged one."""
+"""Tests of a running server with several workers under mixed requests, while the snapshot changes three times, once to a damaged one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server, its workers and companions go on when nothing can be logged: what is published is served, what dies is started anew."""
+"""Tests that the server, its workers and companions continue when nothing can be logged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Makes small, consistent catalog tables for tests: every reference holds, every awkward case is in.
+"""Small, consistent catalog tables for tests: every reference holds, and every awkward case is in them.
 
 In it: names in Latin, Greek, Cyrillic, Hebrew, Chinese, Japanese and Korean; one-word and symbol-only names; releases of catalog_a on which
-several recordings stand; works n:m; merged and retired ids; recordings without ISRC, date, duration, genre, link.
+several recordings are; works n:m; merged and retired ids; recordings without ISRC, date, duration, genre, link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A catalog root with several snapshots, for tests of what follows `current`."""
+"""A catalog root with several snapshots, for tests of followers of `current`."""
 
 from __future__ import annotations
 

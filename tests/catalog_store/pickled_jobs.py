@@ -1,4 +1,4 @@
-"""A runner that hands every job to another process in all but name: function, input and result are pickled."""
+"""A runner for tests that pickles function, input and result, as a process pool does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected answers of the set questions, found by sorting whole tables: the oracle of their tests."""
+"""Expected answers to queries of lists, found by sorting whole tables: the oracle of their tests."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def mixed_frames(recordings: int, seed: int) -> Frames:
 
 
 def stamp(row: dict[str, Any]) -> tuple[str, int]:
-    """Sorts dates, none first."""
+    """Return a number that sorts dates, with missing dates first."""
     return ("", 0) if row["release_date"] is None else (row["release_date"], _KNOWN[row["release_date_precision"]])
 
 
 def newest_first(rows: list[dict[str, Any]], *ties: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
-    """Sorted by date, newest first, undated last; equal ones by `ties`."""
+    """Return the rows sorted by date, newest first, undated last; equal ones by `ties`."""
     ordered = sorted(rows, key=lambda row: [tie(row) for tie in ties])
     # A reversed sort keeps equal rows in their order.
     return sorted(ordered, key=stamp, reverse=True)

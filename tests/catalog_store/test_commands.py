@@ -1,4 +1,4 @@
-"""`python -m catalog_store`: answers, progress and exit codes of its commands."""
+"""Tests of the commands of `python -m catalog_store`: answers, progress and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that `current` leads to a whole snapshot after the next operation, whatever was killed, failed or made by hand."""
+"""Tests that `current` leads to a whole snapshot after the next operation, whatever was killed, failed or created by hand."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ _CHANGES = frozenset({"os.mkdir", "os.link", "os.symlink", "os.rename", "os.remo
 def _count(event: str, arguments: tuple[object, ...]) -> None:
     if _operations.root is None or event not in _CHANGES or _operations.root not in str(arguments):
         return
-    if _operations.left == 0:  # and ever after: what is dead cleans nothing up
+    if _operations.left == 0:  # and from then on: a dead process cleans nothing up
         raise Killed
     _operations.left -= 1
 

@@ -1,4 +1,4 @@
-"""Formats of two versions of the program: what each reads, and an upgrade of a running server and its way back."""
+"""Tests of the formats of two program versions: which each reads, and the upgrade and downgrade of a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of the log stay whole, whoever writes beside whom."""
+"""Tests that lines of the log stay whole when several processes write at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that cannot be written stops nobody: full disk, reader gone or hanging, closed descriptors. Real processes, real descriptors."""
+"""Tests that an unwritable log stops no process: full disk, dead or hanging reader, closed descriptors. All are real."""
 
 from __future__ import annotations
 

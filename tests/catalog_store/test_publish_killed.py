@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a publish: a real child process dies at one of its own file operations, counted by an audit hook."""
+"""Tests of a publish under kill -9: a child process dies at one of its own file operations, counted by an audit hook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the live snapshot that are damaged after they were opened are found, and the alarm ends when they are mended."""
+"""Tests that damage to files of the live snapshot is found after they were opened, and that the alarm ends with their repair."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_folder_that_is_gone_is_waited_for(root: Path, scrubber: Scrubber) -> No
 
 
 def test_no_more_is_read_in_a_second_than_allowed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that only waiting moves."""
+    """The clock advances only by waiting."""
     now, states = 0.0, []
     monkeypatch.setattr("catalog_store.scrub.time.monotonic", lambda: now)
     scrubber = Scrubber(root, 1000, 10, lambda state: states.append(ScrubState(read_bytes=state.read_bytes)))

@@ -1,4 +1,4 @@
-"""Each invariant of a snapshot, broken by a damage of its own: the files are whole, their checksums fit, and they contradict each other."""
+"""Tests of each invariant of a snapshot, broken by its own damage: checksums fit, but the files contradict each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def row_of(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """Return a published catalog in which every table has rows and every reference is used. Tests damage it and mend it."""
+    """Return a published catalog in which every table has rows and every reference is used. Tests damage it and repair it."""
     place = tmp_path_factory.mktemp("invariants")
     frames: dict[str, Any] = make_frames(40, 3)
     for name in PUBLISHED:
@@ -74,7 +74,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @contextmanager
 def damaged(snapshot: Snapshot) -> Iterator[Path]:
-    """Yield the folder, every file of which is put back afterwards."""
+    """Yield the folder, and restore every file of it afterwards."""
     before = {path: path.read_bytes() for path in snapshot.folder.rglob("*") if path.is_file()}
     try:
         yield snapshot.folder
@@ -87,7 +87,7 @@ def damaged(snapshot: Snapshot) -> Iterator[Path]:
 
 
 def renew_manifest(folder: Path) -> None:
-    """Write sizes, rows and checksums of the present files, so that only the contradiction is left."""
+    """Write sizes, rows and checksums of the present files, so that only the contradiction remains."""
     manifest = read_manifest(folder)
     tables = {}
     for name in manifest.tables:
@@ -393,7 +393,7 @@ def test_wrong_row_count_in_the_manifest_is_reported(snapshot: Snapshot) -> None
 
 
 def test_links_and_works_of_missing_recordings_are_never_published(tmp_path: Path) -> None:
-    """A build killed after it wrote its recordings, then a reclassification over what it left."""
+    """A build is killed after it wrote its recordings, and a reclassification runs over the remains."""
     frames = make_frames(40, 3)
     publish(write_frames(tmp_path / "tables", frames), tmp_path / "catalog", snapshot_id="before", next_ids={})
     for name in ("recording", "track", "recording_isrc", "recording_artist", "recording_release", "recording_genre"):

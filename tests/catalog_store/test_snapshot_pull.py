@@ -1,4 +1,4 @@
-"""Pulls of a serving node: what is fetched, reused, refused, resumed and pruned, from folders, an HTTP server and S3."""
+"""Tests of pulls of a serving node from folders, an HTTP server and S3: fetch, reuse, refusal, resumption, pruning."""
 
 from __future__ import annotations
 

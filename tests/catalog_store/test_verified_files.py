@@ -1,4 +1,4 @@
-"""One process of a machine reads a snapshot's files; the others trust its mark until a file changes."""
+"""Tests that one process of a machine verifies a snapshot's files, and that the others trust its mark until a file changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folder(published: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of all files whose contents are read, as they are read."""
+    """Return the list to which each verified file's name is added."""
     found: list[str] = []
 
     def note(path: Path) -> str:

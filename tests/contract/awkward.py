@@ -1,4 +1,4 @@
-"""A small catalog of awkward records, made on purpose: what the rows of the contract are shown on.
+"""A small catalog of awkward records, on which tests show the rows of the contract.
 
 Ids are chosen, so that tests can name them. `first` and `second` are two builds of it: in the second, 41 was merged into 1, 42 left,
 1000 took a part of 43, which lives on.
@@ -57,7 +57,7 @@ WORK, WORK_OF_MANY, WORK_ALONE = "T0345246801", "T0000000010", "T9000000008"
 
 @dataclass(frozen=True)
 class Spec:
-    """A recording in a line. Fields that are left out have ordinary values."""
+    """A recording in one line. Omitted fields have ordinary values."""
 
     id: int
     title: str

@@ -126,13 +126,13 @@ def memory_of_servers(api: Api) -> int:
 def is_ready(api: Api) -> bool:
     try:
         return api.get("/readyz").status_code == 200
-    except httpx.TransportError:  # nobody listens yet
+    except httpx.TransportError:  # no server listens yet
         return False
 
 
 @contextmanager
 def serving(catalog: Path, accounts_url: str, place: Path, *options: str, workers: int = 1, **settings: str) -> Iterator[Api]:
-    """Start a server and yield it once all its workers stand. Its log must not hold a key.
+    """Start a server and yield it when all its workers are ready. Its log must not hold a key.
 
     The `settings` choose its companions: most tests need none.
     """

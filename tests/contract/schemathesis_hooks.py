@@ -33,7 +33,7 @@ NOBODY = "http://127.0.0.2:9/hook"
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
-    """Mend a generated query so that it is valid."""
+    """Correct a generated query so that it is valid."""
     if case.meta is not None and case.meta.generation.mode.is_negative:
         return
     if case.operation.path == IDENTIFY and case.media_type == UPLOAD_TYPE:

@@ -1,4 +1,4 @@
-"""Section A of the contract: what holds on every route."""
+"""Tests of section A of the contract: rules of every route."""
 
 from __future__ import annotations
 

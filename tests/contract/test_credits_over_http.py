@@ -1,4 +1,4 @@
-"""Credits over HTTP, under several workers: exact for many callers at once, and through the death of a worker."""
+"""Tests of credits over HTTP with several workers: exact for many callers at once, and after the death of a worker."""
 
 from __future__ import annotations
 

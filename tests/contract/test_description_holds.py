@@ -1,4 +1,4 @@
-"""The OpenAPI document against the running server: requests made up by schemathesis, valid and not.
+"""Tests of the running server against its OpenAPI document, by valid and invalid requests that schemathesis generates.
 
 No 5xx, no answer that breaks its schema, no status that is not described, nothing invalid accepted, nothing valid refused. Its phase
 "coverage" goes through what the description tells, bound by bound, some 1,700 requests. Random ones find something by the hundred of
@@ -70,9 +70,9 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
 
 
 def test_patterns_mean_the_same_to_callers_as_here() -> None:
-    """Require patterns without class escapes: blanks, digits and letters of Python differ from those of JSON Schema.
+    """Require patterns without class escapes: blanks, digits and letters differ between Python and JSON Schema.
 
-    U+001C was a valid title by the description, and was refused.
+    The server once refused U+001C, which was a valid title by the description.
     """
     document = build_description(list_declared_routes(ROUTES), load_current_plans())
     told = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]

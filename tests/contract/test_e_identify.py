@@ -195,7 +195,7 @@ def test_e3_a_fingerprint_costs_10_and_an_upload_one_more_for_each_megabyte_begu
     small = wav(clip(1))
     for size, price in ((len(small), 11), (MEBIBYTE, 11), (MEBIBYTE + 1, 12)):
         before = used(api)
-        answer = identified(upload(api, small + bytes(size - len(small))))  # bytes behind the sound are paid for, too
+        answer = identified(upload(api, small + bytes(size - len(small))))  # bytes after the sound are charged, too
         assert (answer["credits_charged"], used(api) - before) == (price, price)
     before = used(api)
     assert identified(upload(api, wav(clip(UNKNOWN))))["matched"] is False
@@ -282,7 +282,7 @@ def test_e5_a_killed_matcher_is_503_free_of_charge_and_comes_back_by_itself(serv
     api, body = server.as_caller(), {"fingerprint": items_of(1).tolist()}
     headers = {"idempotency-key": "again"}
     before = matcher_pid(server)
-    os.kill(server.pid, signal.SIGSTOP)  # it would start another one in the middle of the requests
+    os.kill(server.pid, signal.SIGSTOP)  # the supervisor would restart it in the middle of the requests
     try:
         os.kill(before, signal.SIGKILL)
         until(lambda: not children(server.pid, b"\0matcher\0"), "its death")
@@ -350,9 +350,9 @@ def test_e6_a_decoder_that_dies_of_a_file_costs_its_request_alone_and_nothing(on
     assert ids(upload(api, wav(clip(1)))) == ["1"]
     [worker] = children(on_sqlite.pid, b"spawn_main")
     [fork_server] = children(worker, b"uploads.fork_server")
-    until(lambda: not children(fork_server, b""))  # that of the upload before
+    until(lambda: not children(fork_server, b""))  # that of the previous upload
     file = wav(np.concatenate([melody(35, seed=UNKNOWN), song(1)]))
-    with frozen_matcher(on_sqlite):  # the decoder of its first window waits to be asked for the second
+    with frozen_matcher(on_sqlite):  # the decoder of its first window waits for the request of the second
         asking = threading.Thread(target=lambda: answers.append(upload(api, file)))
         asking.start()
         until(lambda: any(has_decoded(child) for child in children(fork_server, b"")))

@@ -1,4 +1,4 @@
-"""Requests that mean harm, or cannot mean anything: an answer in the error form, never a hang, a crash or growing memory."""
+"""Tests of hostile and meaningless requests: an answer in the error form, never a hang, a crash or growing memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Radio servers that mean harm, beside a good one, on a whole server with a monitor: the good one is heard, the server answers."""
+"""Tests of a whole server with hostile radio streams beside a good one: the good one is recognised, and the server answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HostileRadio:
             try:
                 connection.sendall(piece)
             except TimeoutError:
-                return  # nobody reads: it has had enough
+                return  # the monitor has stopped reading
 
 
 def path_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Uploads that mean harm, or come to nothing: the right status, no charge, nothing left on disk, no memory taken, a server that goes on."""
+"""Tests of hostile and failed uploads: right status, no charge, no file left on disk, bounded memory, a server that continues."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_killed_worker_leaves_no_file_and_its_reservations_to_the_sweep(server
 
     until(answers)
     assert list(folder.iterdir()) == []
-    assert (used(caller), used(api)) == (11, 11)  # what was set aside comes back after a quarter of an hour
+    assert (used(caller), used(api)) == (11, 11)  # reserved credits return after a quarter of an hour
 
 
 def test_made_up_melodies_in_every_coding_never_name_a_recording(api: Api) -> None:

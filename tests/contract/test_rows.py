@@ -1,4 +1,4 @@
-"""No row of the contract without a test, no test of a row that is not there."""
+"""Tests that each row of the contract has a test, and that each test names an existing row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command of the tutorial runs, in the order of its pages. The world and catalog of the first lesson are the shared ones."""
+"""Tests that every command of the tutorial runs, in the order of its pages. The first lesson uses the shared world and catalog."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PYTHON = ".venv/bin/python"
 
 
 def read_commands(page: str) -> list[str]:
-    """Read the blocks of a lesson, each to be typed in one go."""
+    """Read the command blocks of a lesson."""
     return re.findall(r"^```\n(.*?)^```", (ROOT / "docs" / "tutorial" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
 
 

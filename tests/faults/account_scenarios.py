@@ -1,4 +1,4 @@
-"""Charges under faults: what was answered is on disk, what was refused is charged at most once when it is asked again under its key.
+"""Charges under faults: each answered charge is on disk, and a refused one is charged at most once when it is repeated under its key.
 
 SQLite only. A PostgreSQL server is another process: it writes its files by itself, and its makers test that.
 """

@@ -1,4 +1,4 @@
-"""Backups and restores under faults: what must hold, whatever failed and whatever comes next.
+"""Backups and restores under faults: invariants after any failure and any next operation.
 
 A backup that was whole stays whole until the next one is. A restore that failed can be repeated.
 """

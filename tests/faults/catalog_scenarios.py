@@ -1,6 +1,6 @@
-"""Publish, roll back, prune and follow a catalog under faults: what must hold, whatever failed and whatever comes next.
+"""Publish, roll back, prune and follow a catalog under faults: invariants after any failure and any next operation.
 
-`current` names a whole snapshot; nothing half-written has a snapshot's name; what was live or acknowledged stays until it is pruned; ids
+`current` names a whole snapshot; nothing half-written has a snapshot's name; live and acknowledged snapshots stay until pruned; ids
 that it gave out are given out by no later one; what comes next works and leaves nothing behind.
 """
 

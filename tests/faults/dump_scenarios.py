@@ -1,4 +1,4 @@
-"""Landing and staging a dump under faults: what must hold, whatever failed and whatever comes next.
+"""Landing and staging a dump under faults: invariants after any failure and any next operation.
 
 A landed dump holds what upstream delivered, to the byte; the staged tables are those of one dump, the old one or the new one; the next
 build has the newest dump; nothing is left behind.

@@ -1,4 +1,4 @@
-"""Makes every file operation of something fail once, then runs what comes next and asks what must hold.
+"""A harness that makes each file operation of a scenario fail once, runs next operations and checks invariants.
 
 A `Scenario` prepares a folder, does one operation in it, and says what must hold afterwards and after the next operations. The operation is
 recorded once to count its calls; then it runs once for each call and kind of fault, each time in a process of its own on a copy of the
@@ -43,7 +43,7 @@ _HANG_SECONDS = 300
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: what happens to a call, to which calls it can happen, and which calls fail from then on."""
+    """A kind of fault: its effect on a call, the calls that it fits, and the calls that fail from then on."""
 
     name: str
     action: Action

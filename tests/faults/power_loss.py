@@ -1,4 +1,4 @@
-"""Imitates a loss of power: replays a recorded operation up to any call, and drops or keeps what was not synced.
+"""A simulation of power loss: it replays a recorded operation up to any call, and drops or keeps unsynced changes.
 
 The model is that of ALICE (Pillai et al., OSDI 2014) and of SQLite's crash tests, with what POSIX promises and no more: `fsync` of a file
 makes its bytes durable, not its name; `fsync` of a folder makes the names in it durable. Of unsynced bytes any may be lost, page by page;

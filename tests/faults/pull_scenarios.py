@@ -1,4 +1,4 @@
-"""Pulls of a serving node under faults: what must hold, whatever failed and whatever comes next.
+"""Pulls of a serving node under faults: invariants after any failure and any next operation.
 
 `current` names a whole snapshot, and after an error the one before; nothing half-written has a snapshot's name; the next pull works and
 leaves nothing behind.

@@ -1,4 +1,4 @@
-"""A fault in any file operation of the account store on SQLite, then all requests once more."""
+"""Tests of a fault in any file operation of the account store on SQLite, followed by all requests once more."""
 
 from __future__ import annotations
 

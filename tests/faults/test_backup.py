@@ -1,4 +1,4 @@
-"""A fault in any file operation of a backup or a restore, then everything that may come next."""
+"""Tests of a fault in any file operation of a backup or restore, followed by every possible next operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault in any file operation of publish, rollback, prune or a server's look at `current`, then everything that may come next."""
+"""Tests of a fault in any file operation of publish, rollback, prune or a follower, followed by every possible next operation."""
 
 from __future__ import annotations
 

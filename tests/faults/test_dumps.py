@@ -1,4 +1,4 @@
-"""A fault in any file operation of landing, pruning or staging a dump, then the next landing and staging."""
+"""Tests of a fault in any file operation of landing, pruning or staging a dump, followed by the next landing and staging."""
 
 from __future__ import annotations
 

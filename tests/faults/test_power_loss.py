@@ -1,4 +1,4 @@
-"""The power is cut behind any call of an operation, and what was not synced is lost, kept or kept in part.
+"""Tests of a power cut after any call of an operation: unsynced changes are lost, kept or kept in part.
 
 Not on PostgreSQL: its server writes its files by itself, in processes that are not ours, and promises what it answers by its own log.
 """

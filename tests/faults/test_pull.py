@@ -1,4 +1,4 @@
-"""A fault in any file operation of a pull, then everything that may come next."""
+"""Tests of a fault in any file operation of a pull, followed by every possible next operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing: what a target is, and all targets there are. `make fuzz` runs them, `python -m tests.fuzz --help` tells more.
+"""Coverage-guided fuzzing: the type of a target, and all targets. `make fuzz` runs them; `python -m tests.fuzz --help` prints the options.
 
 To add a target, write a function that takes bytes and raises only what must not happen, and put it with its seeds into the TARGETS of a
 module named in MODULES. The targets over their seeds, and over every input that once crashed one (`crashes/<target>/`), are also tests
@@ -26,7 +26,7 @@ CRASHES = Path(__file__).with_name("crashes")
 class Target:
     """`run` takes any bytes and returns, or raises when there is a fault; `seeds` are good inputs to begin with.
 
-    `words` are parts of inputs that a fuzzer does not come upon by itself.
+    `words` are parts of inputs that a fuzzer does not find by itself.
     """
 
     name: str
@@ -41,12 +41,12 @@ def all_targets() -> dict[str, Target]:
 
 
 def target_named(name: str) -> Target:
-    """Return the target; only modules up to its own are imported."""
+    """Return the target. Only modules up to its own are imported."""
     return next(target for module in MODULES for target in import_module(module).TARGETS if target.name == name)
 
 
 def chosen(name: bytes, among: Collection[str]) -> str:
-    """The one of that name, else any: an input whose name the fuzzer damaged is still of use."""
+    """Return the choice of that name, else any: an input whose name the fuzzer damaged is still useful."""
     text = name.decode("latin-1")
     return text if text in among else sorted(among)[crc32(name) % len(among)]
 

@@ -1,7 +1,7 @@
-"""Runs fuzz targets, each in a process of its own: `scripts/fuzz [--seconds N] [TARGET ...]`. Exits 1 when one found a fault.
+"""Command that runs fuzz targets, each in a process of its own: `scripts/fuzz [--seconds N] [TARGET ...]`. Exits 1 when one found a fault.
 
-What crashed a target is left in `fuzz-findings/<target>/`. To keep it as a test, move it to `tests/fuzz/crashes/<target>/`; the inputs that
-reached new code are kept in `fuzz-corpus/<target>/` and begun with the next time.
+Inputs that crashed a target are in `fuzz-findings/<target>/`. To keep it as a test, move it to `tests/fuzz/crashes/<target>/`; the inputs
+that reached new code are kept in `fuzz-corpus/<target>/` and begun with the next time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ESCAPED = "\\x{:02x}".format
 
 
 def main() -> int:
-    """Run all targets, or those that are named, one after the other."""
+    """Run all targets, or the named ones, one after the other."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"for each target (default {SECONDS})")
     parser.add_argument("--run-one", action="store_true", help=argparse.SUPPRESS)
@@ -54,7 +54,7 @@ def _run_apart(name: str, seconds: int) -> int:
 
 
 def fuzz(name: str, seconds: int) -> None:
-    """Run one target in this process, until its time is over or an input crashes it; does not return."""
+    """Run one target in this process until its time is over or an input crashes it. It does not return."""
     import atheris  # noqa: PLC0415 - only in the fuzzer's own environment
 
     # On one processor staging works in this process, where the fuzzer sees it.
@@ -68,7 +68,7 @@ def fuzz(name: str, seconds: int) -> None:
     seeds = [*target.seeds(), *crashes(name)]
     for number, seed in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
-    target.run(seeds[0])  # what it opens with its first run is not counted in its time
+    target.run(seeds[0])  # setup in the first run does not count as its time
     limits = [f"-rss_limit_mb={MEMORY_MB}", f"-timeout={SLOWEST_RUN_SECONDS}", f"-max_len={LONGEST_INPUT}", f"-max_total_time={seconds}"]
     places = [*_dictionary(target), f"-artifact_prefix={findings}/", str(corpus)]
     atheris.Setup([sys.argv[0], *limits, *places], target.run)

@@ -1,6 +1,6 @@
-"""Targets over requests to `/v1`: the bodies of all operations that take one, and heads with their paths, queries and header fields.
+"""Fuzz targets of requests to `/v1`: bodies of all operations that take one, and heads with paths, queries and header fields.
 
-Allowed is what the description tells of the operation (service.judge). Bytes that no HTTP parser lets through are not asked. What must not
+An answer must match the description of the operation (service.judge). Bytes that no HTTP parser lets through are not asked. What must not
 live here: cursors that have the right seal (cursors.py).
 """
 
@@ -83,7 +83,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _NOT_IN_TARGETS = re.compile(rb"[^!-\"$-~]")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~\x80-\xff]*?)[ \t]*")
 _FRAMING = {b"content-length", b"transfer-encoding"}
-"""Said by the server, after what has arrived."""
+"""Events that the server sends after the request."""
 
 
 def ask_with_body(content: bytes) -> None:

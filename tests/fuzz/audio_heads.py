@@ -1,4 +1,4 @@
-"""Targets over what is read of an upload before it is decoded in a sandbox: its format, and where the sound of a WAV file ends."""
+"""Fuzz targets of the parts of an upload that are read outside the sandbox: the format, and the end of the sound in a WAV file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEED_BYTES = 2048
 
 
 def read_head(content: bytes) -> None:
-    """A format that there is or none; and a WAV file seems to hold its bytes up to one place, from wherever it is read."""
+    """Require a known format or none, and one end of the sound of a WAV file wherever reading begins."""
     assert sniff(content[:SNIFFED_BYTES]) in {None, *DEMUXERS}
     file = hide_tail(io.BytesIO(content))
     end = file.seek(0, io.SEEK_END)

@@ -1,6 +1,6 @@
-"""Targets over page cursors: their text, and the places in them.
+"""Fuzz targets of page cursors: their text, and the places in them.
 
-The key that seals a cursor guards no secret (catalog_store/cursors.py): whoever reads the source can make one with any place in it. So a
+The key that seals a cursor is in the source (catalog_store/cursors.py), so a caller can seal any place. So a
 place is a stranger's as well, and every list must take it, or refuse the cursor.
 """
 
@@ -32,13 +32,13 @@ LISTS = {
     "stream_history": "?limit=1",
     "webhook_deliveries": "?limit=1",
 }
-"""Everything that is answered in pages: the operation, behind a `_` a case of it, and a query that has more than one page."""
+"""All lists in pages: the operation, after a `_` a case of it, and a query that has more than one page."""
 _HEAD_BYTES, _PLACE_BYTES = 8, 24
 """Version and digest of the query; the place behind them."""
 
 
 def read_text(content: bytes) -> None:
-    """The text of a cursor: refused, or one that is written the same again. And any place: written, and read back."""
+    """Require that a cursor's text is refused or written back unchanged, and that any place is read back."""
     codec, text = CursorCodec(), content.decode("utf-8", "surrogateescape")
     try:
         place = codec.decode(QUERY, text)
@@ -49,7 +49,7 @@ def read_text(content: bytes) -> None:
 
 
 def go_on_behind(content: bytes) -> None:
-    """`<list> <place>`: the page of the list behind that place, with a cursor whose seal is right."""
+    """Request the page of a list after a place (`<list> <place>`), with a correctly sealed cursor."""
     text, _, place = content.partition(b" ")
     name = chosen(text, LISTS)
     cursor = _sealed(_head(name) + place[:_PLACE_BYTES].ljust(_PLACE_BYTES, b"\0"))

@@ -1,6 +1,6 @@
-"""Targets over the dump readers: one file of a dump holds the bytes, the others are as they should be, and the dump is staged.
+"""Fuzz targets of the dump readers: one file of a dump holds the bytes, the others are good, and the dump is staged.
 
-Allowed is a staging whose books balance, or a DumpError for which the dump is to blame. Anything else is a fault: an error of our own code
+A staging must balance its books, or raise a DumpError that blames the dump. Anything else is a fault: an error of our own code
 (which staging tells as an UnblamedError), a crash of the process, more memory or time than the fuzzer allows.
 """
 
@@ -39,7 +39,7 @@ class FuzzedFile:
     others: dict[str, bytes] = field(default_factory=dict)
 
     def stage(self, content: bytes) -> None:
-        """Stage the dump; what is not a fault of the dump is raised as the error that it was."""
+        """Stage the dump. An error that is not a fault of the dump is raised unchanged."""
         place = Path(tempfile.mkdtemp(dir=_SCRATCH if _SCRATCH.is_dir() else None))
         try:
             for name, data in {**self.others, self.name: content}.items():

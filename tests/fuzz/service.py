@@ -1,6 +1,6 @@
-"""The service under fuzz: the application over the awkward catalog, in this process, and what each answer is judged by.
+"""The service under fuzz: the application over the awkward catalog in this process, and the check of each answer.
 
-It is put together once, with its first request, and lives until `close_service`. Names of other machines do not resolve here: a fuzzer
+It starts with its first request and runs until `close_service`. Names of other machines do not resolve here: a fuzzer
 asks nobody outside. What must not live here: what is sent (the modules of targets).
 """
 
@@ -49,7 +49,7 @@ _NOON = datetime(2026, 10, 1, 12, tzinfo=UTC)
 
 
 class FaultError(AssertionError):
-    """The service answered what it must not."""
+    """An answer of the service that breaks its description."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Service:
 
     @contextmanager
     def own_webhook(self) -> Iterator[str]:
-        """The id of a webhook to do anything with, for the length of the block."""
+        """Yield the id of a webhook that the block may change."""
         webhook_id = self._made("/v1/webhooks", _WEBHOOK)
         try:
             yield webhook_id
@@ -97,7 +97,7 @@ class Service:
             self.ask("DELETE", f"/v1/webhooks/{webhook_id}")
 
     def fill(self, path: str, webhook_id: str = "") -> str:
-        """A path of the description with the ids of what is there."""
+        """Return a path of the description, filled with existing ids."""
         webhook_id = webhook_id or self.webhook_id
         identity = webhook_id if path.startswith("/v1/webhooks") else self.stream_id if path.startswith("/v1/streams") else "1"
         return path.replace("{id}", identity).replace("{delivery_id}", "1").replace("{isrc}", isrc(1)).replace("{iswc}", "T0345246801")
@@ -133,7 +133,7 @@ def _shape(path: str) -> str:
 
 
 def judge(answer: Answer, operation: Route | None, *also: int) -> None:
-    """Raise FaultError unless the description lets the operation (None: no such path) answer so. `also` are further statuses."""
+    """Raise FaultError unless the description of the operation (None: no such path) allows the answer. `also` are further statuses."""
     told = {404, 405} if operation is None else {int(one) for one in described(operation)["responses"]}
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     if answer.status >= 400:
@@ -179,7 +179,7 @@ def service() -> Service:
 
 
 def close_service() -> None:
-    """End it, if it was ever asked for."""
+    """End the service, if it was started."""
     while _running:
         loop, stack, _ = _running.pop()
         loop.run_until_complete(stack.aclose())

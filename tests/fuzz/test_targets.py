@@ -1,4 +1,4 @@
-"""The fuzz targets without a fuzzer: over their seeds, what once crashed them, and seeds damaged as a fuzzer would begin."""
+"""Tests of the fuzz targets without a fuzzer: on their seeds, on earlier crashes, and on damaged seeds."""
 
 from __future__ import annotations
 

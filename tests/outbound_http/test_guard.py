@@ -1,4 +1,4 @@
-"""Names that change their answer, names with two faces, redirects inside: nothing but checked addresses is ever connected to."""
+"""Tests that only checked addresses are connected to: changing names, names with two addresses, redirects to inner addresses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PUBLIC = "93.184.215.14"
 
 
 class Names:
-    """A name server: each name's answers in turn, the last of them again and again."""
+    """A name server that gives each name's answers in turn, and then repeats the last one."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self.answers = {name.replace("_", "."): list(turns) for name, turns in answers.items()}
@@ -48,7 +48,7 @@ class Names:
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Redirects below /to/, else says who was asked for."""
+    """A server that redirects below /to/ and otherwise answers with the requested host."""
 
     def do_GET(self) -> None:
         self.server.seen.append((self.headers["Host"], self.path))  # type: ignore[attr-defined]

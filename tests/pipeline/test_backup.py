@@ -1,4 +1,4 @@
-"""Backup and restore by command: what is saved, what is refused, and a drill in which everything was lost."""
+"""Tests of backup and restore by command: saved files, refusals, and a drill after the loss of everything."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_two_backups_at_once_are_refused(catalog: Path, tmp_path: Path) -> None:
         assert "another process writes or restores" in back_up(tmp_path / "saved", "--catalog", catalog, check=False).stderr
 
 
-# Builds once more: only a build shows that its ids are kept.
+# Only another build shows that ids are kept.
 @pytest.mark.slow
 def test_drill_after_a_loss_of_everything_the_next_build_keeps_all_ids(built_world: BuiltWorld, tmp_path: Path) -> None:
     catalog = tmp_path / "catalog"

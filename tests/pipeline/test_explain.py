@@ -1,4 +1,4 @@
-"""`python -m pipeline explain` on a built world, as a person asks it."""
+"""Tests of `python -m pipeline explain` on a built world."""
 
 from __future__ import annotations
 

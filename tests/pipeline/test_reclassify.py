@@ -1,4 +1,4 @@
-"""Changed rules reach a new snapshot without linking anew: on a real catalog, with the command that an operator types."""
+"""Tests that changed rules reach a new snapshot without a new linkage, by the operator's command on a real catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a build out of the environment: a value that cannot be meant is refused by the name of its variable."""
+"""Tests of the settings of a build from the environment: an invalid value is refused with the name of its variable."""
 
 from __future__ import annotations
 

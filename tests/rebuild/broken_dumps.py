@@ -1,4 +1,4 @@
-"""Ways in which a delivered dump is broken: each spoils one in place."""
+"""Functions that damage a delivered dump in place, one for each kind of fault."""
 
 from __future__ import annotations
 

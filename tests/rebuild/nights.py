@@ -1,4 +1,4 @@
-"""Shared steps of the tests of whole builds: copies of the built world to build upon, and the parts of a catalog that must not change."""
+"""Shared steps of the tests of whole builds: copies of the built world, and hashes of the parts that must not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps that cannot be read or hold much less than the night before: the platform keeps its last good one, and the night says so."""
+"""Tests of unreadable and shrunken dumps: the platform keeps its last good one, and the build reports it."""
 
 from __future__ import annotations
 

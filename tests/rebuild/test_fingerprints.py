@@ -1,4 +1,4 @@
-"""The line from the fingerprint database to the published index: what is answered, and what a night with one more day costs."""
+"""Tests of the way from the fingerprint database to the published index: answers, and the cost of one more day."""
 
 from __future__ import annotations
 

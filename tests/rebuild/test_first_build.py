@@ -1,4 +1,4 @@
-"""The line as an operator runs it for the first time: dumps in, a published catalog out."""
+"""Tests of a first build as an operator runs it: from dumps to a published catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds that must not be published: something is really broken, and yesterday's catalog stays live."""
+"""Tests of builds that the gate refuses: yesterday's catalog stays live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A night over dumps with titles of 2 MB goes through without these records; the next good one has them again."""
+"""Tests of a build over dumps with titles of 2 MB: it omits these records, and the next good dump brings them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of recordings, artists, labels and releases over builds of one small world that changes from night to night.
+"""Tests of ids of recordings, artists, labels and releases over builds of one small world that changes every night.
 
 A night here is every step that gives ids, over staged tables, without the checks; a publication of it is what linkage builds on and ids are
 remembered by. Where the reader is asked, a night is the whole build and the publication a real one.
@@ -104,7 +104,7 @@ def redirects(paths: BuildPaths) -> dict[tuple[str, int], int | None]:
 
 
 def lost(before: Ids, after: Ids, paths: BuildPaths) -> list[tuple[str, int]]:
-    """Return ids that are neither in use nor lead to one that is."""
+    """Return ids that are neither in use nor redirect to one in use."""
     live = {(kind, entity) for kind, given in after.items() for entity in given.values()}
     ends = {old: (old[0], new) for old, new in redirects(paths).items()}
     return [

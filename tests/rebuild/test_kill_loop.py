@@ -1,4 +1,4 @@
-"""Builds killed at random moments, however they were started, each followed by another operation: the catalog stays whole.
+"""Tests of builds that are killed at random moments, each followed by another operation: the catalog stays whole.
 
 KILLS says how many (300 when not set), KILL_SEED which ones; the seed is printed, and each kill with what came next. 300 take some 90
 minutes on one processor: `KILLS=20 .venv/bin/python -m pytest -m long -s tests/rebuild/test_kill_loop.py`.

@@ -1,6 +1,6 @@
-"""kill -9 in the middle of a build, in each part of the line, and at random moments.
+"""Tests of kill -9 during a build, in each of its parts and at random moments.
 
-KILLS says how many random ones (50 when not set), KILL_SEED which; the seed is printed.
+KILLS is their number (50 when not set) and KILL_SEED their seed, which is printed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ staged tables of the killed build before it."""
 
 
 def kill_at(moment: str, dumps: Path, catalog: Path) -> None:
-    """Start a build and kill it, with all its processes, as soon as it says `moment`."""
+    """Start a build and kill it, with all its processes, as soon as it logs `moment`."""
     command = [sys.executable, "-m", "pipeline", "build", "--dumps", str(dumps), "--catalog", str(catalog)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as build:
         said = []

@@ -1,4 +1,4 @@
-"""The nights after the first build: nothing new, a catalog that shrank, a way back."""
+"""Tests of the nights after the first build: no changes, a catalog that shrank, a rollback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our adapters read exactly the good rows of every simulated dump, in both forms."""
+"""Tests that our adapters read exactly the good rows of every simulated dump, in both forms."""
 
 from __future__ import annotations
 

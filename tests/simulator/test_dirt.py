@@ -1,4 +1,4 @@
-"""Each kind of dirt has its described effect and no other."""
+"""Tests that each kind of dirt has its described effect and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harsh world: regimes per seed and platform, a half without codes, and a truth that names the dirt of every record."""
+"""Tests of the harsh world: regimes by seed and platform, a half without codes, and a truth that names the dirt of every record."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_rounded_lengths_say_how_close_they_are() -> None:
 
 
 def test_records_that_fit_another_recording_count_as_destroyed(dirt: pl.DataFrame) -> None:
-    """They say less than the others, so they have more dirt."""
+    """They hold less information than the others, so they have more dirt."""
     lost = dirt.filter(~pl.col("is_decidable"))
     assert lost["dirt"].list.len().mean() > dirt["dirt"].list.len().mean()  # type: ignore[operator]
 

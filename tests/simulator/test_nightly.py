@@ -1,4 +1,4 @@
-"""Changes of a night: their share, their kinds, their repeatability and their effects on recordings."""
+"""Tests of the changes of a night: share, kinds, repeatability and effects on recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums, line counts and order of archive members are those of the publishers; no header holds the time."""
+"""Tests that checksums, line counts and order of archive members follow the publishers, and that no header holds the time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage and dirt are close to their settings; a world without dirt is clean."""
+"""Tests that coverage and dirt are close to their settings, and that a world without dirt is clean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The truth names exactly the good rows of every dump, by readers that share no code with our adapters."""
+"""Tests that the truth names exactly the good rows of every dump, by readers that share no code with our adapters."""
 
 from __future__ import annotations
 

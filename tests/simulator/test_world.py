@@ -1,4 +1,4 @@
-"""A world is reproducible, never overwrites another, and needs the same memory at any size."""
+"""Tests that a world is reproducible, never overwrites another, and needs the same memory at any size."""
 
 from __future__ import annotations
 

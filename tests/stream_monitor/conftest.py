@@ -1,4 +1,4 @@
-"""Shared fixtures of the monitor's tests: songs, an index of them, a store, and a stream that needs no network."""
+"""Shared fixtures of the monitor's tests: songs, an index of them, a store, and a stream without network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harmful bytes that a stream may send instead of sound."""
+"""Hostile bytes that a stream may send instead of sound."""
 
 from __future__ import annotations
 

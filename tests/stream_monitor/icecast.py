@@ -1,6 +1,6 @@
 """A real Icecast server and real sources (ffmpeg), for tests: on a free port of 127.0.0.1, with the sound given as samples.
 
-A source is fed in real time by a clock that all share: who comes back after a while goes on where the show is by then.
+All sources are fed in real time by one clock: a source that returns continues where the show is by then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROGRAMS = ("icecast2", "ffmpeg")
 MISSING = [name for name in PROGRAMS if shutil.which(name) is None]
 _OGG = ("-content_type", "application/ogg", "-page_duration", "100000", "-f", "ogg")
-"""Pages of a tenth of a second: the usual ones hold back a second of sound, which would count against the monitor."""
+"""Pages of a tenth of a second. The usual ones delay the sound by a second, which would count against the monitor."""
 CODECS = {
     "mp3": ("-ar", "44100", "-c:a", "libmp3lame", "-b:a", "96k", "-content_type", "audio/mpeg", "-f", "mp3"),
     "aac": ("-ar", "44100", "-c:a", "aac", "-b:a", "96k", "-content_type", "audio/aac", "-f", "adts"),

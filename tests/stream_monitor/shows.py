@@ -1,6 +1,7 @@
-"""A scripted radio show for tests: songs that fingerprint distinctly, talk, silence; its sound, and what airs when.
+"""A scripted radio show for tests: songs with distinct fingerprints, talk, silence; its sound and its true airings.
 
-Songs are named by number; a song's sound depends on its number alone. What must not live here: encoding and serving (sources.py).
+Songs are named by number; a song's sound depends on its number alone. What must not live here: encoding and serving (sounds.py,
+servers.py).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ UNKNOWN = 90
 
 @dataclass(frozen=True)
 class Part:
-    """So many seconds of a song, from its second `begin` on; `song` None: talk, 0: silence."""
+    """A number of seconds of a song, from its second `begin` on; `song` None: talk, 0: silence."""
 
     song: int | None
     seconds: float

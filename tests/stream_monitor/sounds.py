@@ -1,4 +1,4 @@
-"""Sound as a stream of bytes, by the encoders of FFmpeg's libraries."""
+"""Sound as a stream of bytes, encoded by FFmpeg's libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of a real Icecast, by real sources, in real time: all at once, so that it takes one show's time."""
+"""Tests of streams of a real Icecast, by real sources, in real time: all at once, so that they take the time of one show."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tm
 
 
 def _await_workers(accounts: Accounts, count: int) -> None:
-    """A busy machine takes long to start them; the shows must not begin before."""
+    """Wait until the workers run. A busy machine needs long to start them, and the shows must not begin before."""
 
     def begun() -> bool:
         with accounts.engine.connect() as connection:

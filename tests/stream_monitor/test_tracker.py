@@ -124,7 +124,7 @@ def test_repeat_unknown_when_its_worker_was_killed_is_its_own_airing(heard: Hear
 
 def test_items_like_another_song_by_chance_do_not_move_its_start(heard: Heard) -> None:
     before, at = samples(SONG[1]), 17 * SAMPLE_RATE
-    alike = samples(Part(3, 4, 7))  # what would play there, had the song that comes not begun late
+    alike = samples(Part(3, 4, 7))  # the song that would play there if the next one had begun on time
     before[at : at + len(alike)] = alike
     parts = [SONG[1], Part(3, 18, 20), Part(TALK, 12)]
     heard.hear(np.concatenate([before, samples(*parts[1:])]), 0)

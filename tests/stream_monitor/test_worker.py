@@ -53,7 +53,7 @@ def show() -> bytes:
 
 @contextmanager
 def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 5.0, allowed: str = "127.0.0.1:*") -> Iterator[Meters]:
-    """Yield a worker that reads as fast as it can, its time counted by samples."""
+    """Yield a worker that reads as fast as it can. Samples are its clock."""
     meters, decoders = Meters(), Decoders()
     shared = SharedResources(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, decoders, SampleClock, 1e9)  # type: ignore[arg-type]
     stopping = threading.Event()

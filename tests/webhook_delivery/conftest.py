@@ -1,4 +1,4 @@
-"""The webhooks of the account store's tests, and rounds of deliveries made by a deliverer of the test's own."""
+"""Fixtures: webhooks of the account store, and rounds of deliveries by a deliverer in the test's own process."""
 
 from __future__ import annotations
 

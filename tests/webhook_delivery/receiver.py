@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback as they are met: good, down, slow, trickling, lying. What it was sent is kept, in order."""
+"""A receiver of webhooks on loopback: good, down, slow, trickling or lying. It keeps all messages in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Behaviour = Callable[[socket.socket], None]
-"""The treatment of a connection after its request has been read."""
+"""The behaviour of a receiver after it has read a request."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self.received: list[Received] = []
 
     def handle_error(self, *_: object) -> None:
-        """Senders that go away in the middle are part of the tests."""
+        """Ignore senders that disconnect in the middle; they are part of the tests."""
 
 
 class _Handler(socketserver.StreamRequestHandler):

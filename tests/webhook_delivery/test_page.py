@@ -33,7 +33,7 @@ BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
-    """Address and secret of the page's receiver, running, and the file that it prints to."""
+    """Run the page's receiver; yield its address, its secret and the file that it prints to."""
     secret, port, printed = generate_secret(), free_port(), tmp_path / "printed"
     program = tmp_path / "receiver.py"
     program.write_text(RECEIVER, encoding="utf-8")

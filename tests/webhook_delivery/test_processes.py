@@ -1,4 +1,4 @@
-"""Deliverers as processes: killed in the middle, several at once over PostgreSQL, stopped in order; what they log and count."""
+"""Tests of deliverers as processes: kills, several at once over PostgreSQL, orderly stops, logs and metrics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def really(url: str) -> Iterator[Accounts]:
-    """The accounts by the real clock, which processes go by."""
+    """Return the accounts with the real clock, which the processes use."""
     opened = Accounts.open(url, outbound=OUTBOUND)
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""Receivers of every kind, real ones: only a whole answer with a 2xx is a success, and nothing that a receiver does loses an event."""
+"""Tests of real receivers of every kind: only a whole answer with a 2xx is a success, and no behaviour loses an event."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_SUCCESS: dict[str, tuple[Behaviour, int | None, str]] = {
     "has an endless head": (says(OK + b"X-A: " + b"b" * 200_000), None, "Error"),
 }
 DEADLINES = {"is slow": SHORT_SECONDS, "trickles its head": SHORT_SECONDS, "goes on saying 103": SHORT_SECONDS, "trickles its body": 2.5}
-"""Seconds for an attempt to which there is no end; the last one is to see a head by then."""
+"""Seconds for an endless attempt. The last one must see a head by then."""
 
 
 @pytest.mark.parametrize("kind", NO_SUCCESS)
@@ -109,7 +109,7 @@ def test_redirect_is_not_followed_anywhere(accounts: Accounts) -> None:
 
 
 IN_AN_HOUR = "in an hour"
-"""Said as the date that it is when the receiver is asked."""
+"""A delay that is sent as a date, computed when the request arrives."""
 RESTS: dict[str, tuple[int, str, float]] = {
     "seconds": (429, "1800", 1800),
     "a date": (503, IN_AN_HOUR, 3600),

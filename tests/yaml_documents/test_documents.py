@@ -1,4 +1,4 @@
-"""YAML that people write, and YAML that somebody wrote to break the reader: either nodes with their places, or one clear error."""
+"""Tests of ordinary and hostile YAML: either nodes with their places, or one clear error."""
 
 from __future__ import annotations
 

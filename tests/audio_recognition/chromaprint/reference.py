@@ -1,4 +1,4 @@
-"""libchromaprint for the tests that hold ours against it; they skip where it is not installed (ffmpeg brings it)."""
+"""The reference library libchromaprint. Tests that compare with it skip where it is not installed (ffmpeg brings it)."""
 
 from __future__ import annotations
 

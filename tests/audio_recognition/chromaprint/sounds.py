@@ -27,7 +27,7 @@ def sweep(seconds: float) -> NDArray[np.int16]:
 
 
 def gated(seconds: float) -> NDArray[np.int16]:
-    """Return a tone that comes and goes every four seconds: rows of silence beside rows of sound."""
+    """Return a tone that is on and off for four seconds each: rows of silence beside rows of sound."""
     sound = tone(440, seconds)
     sound[np.arange(len(sound)) // SAMPLE_RATE % 8 >= 4] = 0
     return sound

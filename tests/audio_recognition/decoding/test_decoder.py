@@ -52,7 +52,7 @@ def test_windows_may_be_read_in_any_order(form: str) -> None:
 
 
 class Counted(io.BytesIO):
-    """A file that knows how much was read of it."""
+    """A file that counts the bytes that were read of it."""
 
     count = 0
 

@@ -85,7 +85,7 @@ def test_large_form_of_wav_is_detected() -> None:
 
 
 class Counted(bytes):
-    """Bytes that count how many of them were copied out."""
+    """Bytes that count how many of them were copied."""
 
     copied = 0
 

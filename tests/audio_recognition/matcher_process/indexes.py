@@ -1,4 +1,4 @@
-"""Snapshots that hold nothing but a recognition index, and a matcher process over them, for tests."""
+"""Snapshots of a recognition index alone, and a matcher process over them, for tests."""
 
 from __future__ import annotations
 

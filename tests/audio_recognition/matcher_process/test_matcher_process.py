@@ -1,4 +1,4 @@
-"""The matcher as a process: asked by many, killed, started anew, following what is published, refusing what it cannot hold."""
+"""Tests of the matcher process: many clients, kills and restarts, new snapshots, full queues."""
 
 from __future__ import annotations
 

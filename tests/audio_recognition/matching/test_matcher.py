@@ -135,7 +135,7 @@ def test_duration_prefers_recordings_of_that_length(tmp_path: Path) -> None:
     assert first(found, query)[0] == 1
     assert first(found, query, duration_seconds=203)[0] == 2
     assert first(found, query, duration_seconds=203)[1] > first(found, query)[1]
-    # In the middle of the recording the length of the file tells nothing, and nothing is excluded.
+    # In the middle of the recording the length of the file is no evidence, so nothing is excluded.
     assert first(found, damaged(music(1)[100:323], 0.05, 1), duration_seconds=203)[0] == 1
     assert first(found, query, duration_seconds=20)[0] == 1
 

@@ -1,4 +1,4 @@
-"""Two whole fingerprints side by side: encodings and shifts of one recording, unrelated audio, and audio that proves nothing."""
+"""Tests of the comparison of two whole fingerprints: encodings and shifts of one recording, unrelated audio, uniform audio."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def shared(runner: asyncio.Runner) -> Iterator[UploadSandbox]:
 
 @pytest.fixture
 def in_sandbox(runner: asyncio.Runner, shared: UploadSandbox) -> InSandbox:
-    """Runs it with a sandbox of those limits. They share a fork server, whose start is what costs."""
+    """Run it with a sandbox of those limits. All share a fork server, because its start is slow."""
 
     def run(what: Callable[[UploadSandbox], Coroutine[None, None, None]], limits: Limits | None = None, **options: int) -> None:
         sandbox = UploadSandbox(limits, **options)
@@ -61,7 +61,7 @@ def in_sandbox(runner: asyncio.Runner, shared: UploadSandbox) -> InSandbox:
 
 @pytest.fixture
 def in_own_sandbox(runner: asyncio.Runner) -> InSandbox:
-    """For tests that end the fork server."""
+    """Run it with a fork server of its own, for tests that end the fork server."""
 
     def run(what: Callable[[UploadSandbox], Coroutine[None, None, None]]) -> None:
         async def closing() -> None:
@@ -83,7 +83,7 @@ async def windows_of(sandbox: UploadSandbox, data: bytes) -> list[Window]:
 
 
 def decoding_process(sandbox: UploadSandbox) -> int:
-    """Return the process that the fork server forked last; those of the uploads before may still be going."""
+    """Return the process that the fork server forked last. Processes of earlier uploads may still run."""
     assert sandbox._server is not None
     return children(sandbox._server._process.pid)[-1]
 
@@ -164,7 +164,7 @@ def test_claimed_hours_without_sound_are_not_searched(in_sandbox: InSandbox) -> 
                 assert found.duration_seconds == 36_000
                 windows = found.iterate_windows()
                 assert (await anext(windows)).seconds == 12
-                os.kill(decoding_process(sandbox), signal.SIGKILL)  # it cannot be asked any more, nor need it
+                os.kill(decoding_process(sandbox), signal.SIGKILL)  # it cannot answer any more, and need not
                 assert [window async for window in windows] == []
 
     in_sandbox(what)

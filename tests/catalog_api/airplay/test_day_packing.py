@@ -1,4 +1,4 @@
-"""Days of airings that were written while no server ran are packed before one takes requests."""
+"""Tests that a server packs days of airings that were written while no server ran, before it takes requests."""
 
 from __future__ import annotations
 

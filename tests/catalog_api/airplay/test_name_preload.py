@@ -41,11 +41,11 @@ class Lookups:
             return asked_of(catalog, recording_ids)
 
         monkeypatch.setattr(track_names, "read_bodies", noted)
-        # The names of a process are kept: another test may have read some of these.
+        # A process keeps the names that it has read: another test may have read some of these.
         monkeypatch.setattr(stream_sheets, "_NAMES", track_names.NameCache())
 
     async def of(self, snapshot_id: str, count: int) -> set[int]:
-        """Return the names of a snapshot, once there are so many."""
+        """Wait until so many names of a snapshot are loaded, and return them."""
 
         def found() -> set[int]:
             return {number for name, number in self.made if name == snapshot_id}
@@ -55,7 +55,7 @@ class Lookups:
 
 
 def aired(place: Path) -> str:
-    """A published catalog and an account on whose two streams AIRED aired, and one recording so long ago that no report has it; its key."""
+    """Publish a catalog and return the key of an account. AIRED aired on its two streams, and one recording too long ago for any report."""
     key = published(place)
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
     caller, now = accounts.keys.find_caller(key), datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Which form a caller gets for what it says that it accepts."""
+"""Tests of the choice of a report's format by the Accept header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of text out of columns say what a loop over the airings would say."""
+"""Tests that rows of text built from columns equal those of a loop over the airings."""
 
 from __future__ import annotations
 

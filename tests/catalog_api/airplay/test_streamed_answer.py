@@ -1,4 +1,4 @@
-"""An answer that is made while it is sent: errors before the status, breaks after it, and no work for who went away."""
+"""Tests of an answer that is made while it is sent: errors before the status, breaks after it, no work after a disconnect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pieces(count: int, made: list[int], *, break_at: int = -1) -> Iterator[bytes
 
 
 async def sent(answer: StreamedAnswer, *, leaves_after: int = 10**9) -> list[Any]:
-    """Return the messages of an answer to a caller who goes away after so many of them."""
+    """Return the messages of an answer to a caller who disconnects after so many of them."""
     messages: list[Any] = []
     left = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Tests of the current names of aired recordings. They are remembered within a snapshot and no longer."""
+"""Tests of the current names of aired recordings. They are cached for one snapshot."""
 
 from __future__ import annotations
 

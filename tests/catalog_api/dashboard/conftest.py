@@ -1,4 +1,4 @@
-"""A server of two workers over a catalog with hostile names in it, and browsers that are signed in to it."""
+"""Fixtures: a server of two workers over a catalog with hostile names, and browsers signed in to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _names = itertools.count(1)
 def hostile_catalog(root: Path, tables: Path) -> Path:
     """Publish the second build of the awkward catalog.
 
-    Track 1 has evidence, and HOSTILE stands wherever a track can hold a text.
+    Track 1 has evidence, and HOSTILE is in every text of a track.
     """
     frames = make_frames(is_second=True)
     for row in frames.rows["track"]:
@@ -88,7 +88,7 @@ def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
 
 @dataclass
 class Browser:
-    """A signed-in person without a browser's looks: cookie, forms with their token."""
+    """A signed-in user without a real browser: cookie, forms with their token."""
 
     http: httpx.Client
     accounts: Accounts
@@ -120,7 +120,7 @@ class Page(HTMLParser):
         self.text += data
 
     def check(self) -> None:
-        """Only tags that templates use, no handlers, no styles, no addresses that run: nothing foreign became markup."""
+        """Require only tags that templates use, no handlers, no styles, no script addresses: no foreign text became markup."""
         for tag, attributes in self.tags:
             assert tag in ALLOWED_TAGS, (tag, attributes)
             assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)

@@ -1,4 +1,4 @@
-"""Signing up, in and out: cookies, sessions, and what is told to whom."""
+"""Tests of signing up, in and out: cookies, sessions, and equal answers for known and unknown users."""
 
 from __future__ import annotations
 

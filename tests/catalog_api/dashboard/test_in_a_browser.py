@@ -1,6 +1,6 @@
 """The main flow in a real browser, on a phone and on a desk, in light and dark. Skipped where no Chromium is installed.
 
-With DASHBOARD_PICTURES=<folder> every page that is looked at is left there as a picture, for a person to look at.
+With DASHBOARD_PICTURES=<folder> the test saves a picture of every visited page, for review by a person.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ LOOK = """() => {
 
 
 class Visitor:
-    """A page of the browser. Everything it is led to is looked at."""
+    """A page of the browser. Every page that it visits is checked."""
 
     def __init__(self, page: Page, base: str, name: str) -> None:
         self.page = page
@@ -92,7 +92,7 @@ class Visitor:
         page.on("request", lambda request: request.url.startswith(base) or self.complaints.append(f"asked for {request.url}"))
 
     def look(self, name: str) -> None:
-        # A page that was clicked for, or that refreshes itself, may have come but not be there yet.
+        # After a click or a refresh the answer may have arrived before the page is drawn.
         self.page.wait_for_selector("h1")
         self.page.wait_for_load_state("load")
         assert self.page.evaluate(LOOK) == [], name
@@ -244,7 +244,7 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
 def broadcast(accounts: Accounts, stream_id: str) -> int:
     """Write the rows of a monitor, and return how many airings began today.
 
-    It writes four airings, the last of which goes on, a gap, and an error that has passed.
+    It writes four airings, the last of which continues, a gap, and an error that is over.
     """
     now = datetime.now(UTC)
     first = now - timedelta(hours=3)

@@ -1,4 +1,4 @@
-"""The short way answers as the framework's way does, whatever the path; the routes that are asked most are on it."""
+"""Tests that the fast path answers as the framework does for every path, and that the busiest routes are on it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_fast_routes_and_framework_count_and_charge_alike(tmp_path: Path) -> Non
 
 
 async def refusals(place: Path, key: str) -> list[tuple[int, bytes]]:
-    """Return the answers to a lookup while credits end, and under a key that was revoked elsewhere."""
+    """Return the answers to a lookup while the credits end, and under a key that another process revoked."""
     path = f"/v1/tracks/isrc/{isrc(1)}"
     said: list[tuple[int, bytes]] = []
     async with answering(place, key) as app:

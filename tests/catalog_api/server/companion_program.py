@@ -1,6 +1,6 @@
 """A companion for tests: `python -m tests.catalog_api.server.companion_program DIARY [stubborn] [dies] [supervises]`.
 
-Writes a line to the file DIARY when it begins and when it ends in order, and a metric of its own.
+It writes a line to the file DIARY at its start and at an orderly end, and a metric of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Companion processes: real ones that die, hang, refuse to stop, or lose their supervisor."""
+"""Tests of companion processes: real ones that die, hang, refuse to stop, or lose their supervisor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRAM = "tests.catalog_api.server.companion_program"
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Companions]]:
-    """Yield a function that makes companions by name and wishes. All are gone after the test."""
+    """Yield a function that starts companions by name and options. All are stopped after the test."""
     monkeypatch.chdir(ROOT)
     every: list[Companions] = []
 

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     head_seconds=60, body_seconds=60, bytes_per_second=10_000, read_seconds=60, linger_seconds=60, idle_seconds=90, connections=8
 )
-"""Longer than a busy machine takes for any test: only `pass_seconds` lets such a time be over."""
+"""Longer than a busy machine takes for any test: only `pass_seconds` lets it elapse."""
 BIG = 16 * 2**20
 ended: list[str] = []
-"""Path and query of what the application was asked to answer at once."""
+"""Paths and queries that the application was asked to answer at once."""
 ahead = [0.0]
-"""Seconds by which the connections' clock is ahead of the machine's."""
+"""Seconds by which the clock of the connections is ahead of the machine's."""
 under_way: list[str] = []
 """Requests for `/late` that wait for `may_answer`."""
 may_answer = threading.Event()
 
 
 class LoopAhead:
-    """The event loop with the time of tests."""
+    """The event loop with the clock of these tests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -58,12 +58,12 @@ class Quick(GuardedProtocol):
 
 
 def the_connection() -> Quick:
-    """The one connection, as soon as the server has taken it in."""
+    """Wait until the server has accepted the only connection, and return it."""
     return until(lambda: list(Quick.open_connections), "the connection")[0]  # type: ignore[return-value]
 
 
 def pass_seconds(seconds: float) -> None:
-    """Let so much time pass for the connections, and have the server look at all of them."""
+    """Advance the clock of the connections, and have the server check all of them."""
     ahead[0] += seconds
     for connection in list(Quick.open_connections):
         looked = threading.Event()
@@ -150,7 +150,7 @@ def served() -> Iterator[int]:
 
 @pytest.fixture
 def port(served: int) -> int:
-    """Return the server's port, once no connection of the test before is left."""
+    """Wait until the connections of the previous test are closed, and return the server's port."""
     until(lambda: not Quick.open_connections, "the connections of the test before")
     ahead[0] = 0.0
     may_answer.clear()
@@ -163,7 +163,7 @@ def connect(port: int) -> socket.socket:
 
 
 def until_closed(client: socket.socket) -> bytes:
-    """Return what the server sends until it closes, or resets: it does so when bytes reach it that it no longer reads."""
+    """Return all bytes until the server closes or resets. It resets when bytes arrive that it no longer reads."""
     parts = []
     with suppress(ConnectionResetError):
         while part := client.recv(65536):

@@ -1,4 +1,4 @@
-"""The server as an operator runs it: several workers, metrics, log, a worker that dies, stopping while requests are under way."""
+"""Tests of the server as an operator runs it: several workers, metrics, log, a worker that dies, a stop under load."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_metrics_add_up_the_counts_of_all_workers(served: Served) -> None:
     assert served.get("/v1/tracks/isrc/nonsense", served.key)[0] == 400
     assert served.get("/no/such/path", served.key)[0] == 404
     route = "/v1/tracks/isrc/{isrc}"
-    # 45 and those by which the server was found to be up.
+    # 45, and the requests of the start-up check
     until(lambda: sum(value for (name, *_), value in served.metrics().items() if name == "catalog_api_requests_total") >= 45)
     metrics = served.metrics()
     assert metrics["catalog_api_requests_total", "GET", route, "200"] == 40
@@ -141,7 +141,7 @@ def test_metrics_add_up_the_counts_of_all_workers(served: Served) -> None:
     assert 0 < metrics["catalog_api_snapshot_age_seconds",] < 3600
     assert metrics["catalog_api_workers_refusing_snapshot",] == 0
     assert metrics["catalog_api_companion_up", "matcher"] == 1
-    until(lambda: ("matcher_recordings", "matcher") in served.metrics())  # its own, beside the workers'
+    until(lambda: ("matcher_recordings", "matcher") in served.metrics())  # that of the supervisor itself, beside those of the workers
 
 
 def test_metrics_are_not_on_the_public_address(served: Served) -> None:
@@ -203,10 +203,10 @@ def test_all_workers_killed_together_are_restarted_at_once(served: Served) -> No
 
 
 def test_silent_worker_does_not_delay_the_restart_of_another(served: Served) -> None:
-    """The supervisor asked one after the other, and waited half a minute for each answer."""
+    """The supervisor once asked one worker after the other, and waited half a minute for each answer."""
     silent, killed = sorted(served.workers())
     os.kill(silent, signal.SIGSTOP)
-    time.sleep(1.5)  # it is asked and does not answer
+    time.sleep(1.5)  # the supervisor asks it, and it does not answer
     os.kill(killed, signal.SIGKILL)
     until(lambda: killed not in served.workers() and len(served.workers()) == WORKERS)
     assert silent in served.workers(), "the silent one was waited for first"

@@ -1,4 +1,4 @@
-"""When a process that died is started anew, by a clock that is set by hand."""
+"""Tests of the delay before a dead process is restarted, with a manual clock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike letters are what is tested
-"""Keys of artists' names, and letters as both kinds of key read them."""
+"""Tests of the keys of artists' names, and of letters as keys of artists and titles read them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike letters are what is tested
-"""Credits and versions as Japanese, Korean and Chinese titles write them: without spaces, between waves, in words of their own."""
+"""Tests of credits and versions in Japanese, Korean and Chinese titles: without spaces, between wave dashes, in words of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folding by table gives what folding one text at a time gives, for every character and for marks whose order matters."""
+"""Tests that folding by table equals folding one text at a time, for every character and for marks whose order matters."""
 
 # ruff: noqa: RUF001 - look-alike letters are what is tested
 from __future__ import annotations

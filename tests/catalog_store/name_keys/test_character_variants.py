@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike characters are what is tested
-"""One name in variant forms of its characters has one key; other characters stay apart."""
+"""Tests that variant forms of a character share a key, and that other characters stay apart."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_other_characters_keep_other_keys(one: str, other: str) -> None:
 def test_no_form_is_replaced_itself() -> None:
     assert not VARIANTS.keys() & set(VARIANTS.values())
     assert all(len(form) == 1 for form in VARIANTS.values())
-    # A form that normalisation decomposed would change when the key of a key is made.
+    # A form that normalisation decomposes would change the key of a key.
     assert all(unicodedata.normalize("NFKD", form) == form for form in VARIANTS.values())
 
 

@@ -1,4 +1,4 @@
-"""docs/design/name_keys.md says what the code does: every row with code in its first cell is read."""
+"""Tests that docs/design/name_keys.md agrees with the code: every row with code in its first cell is a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "design" / "name_keys.md"
 
 
 def rows(*header: str) -> list[tuple[str, ...]]:
-    """Return the cells behind the first of the tables with these headings, one row for each code span in the first."""
+    """Return the cells after the first of the tables with these headings, one row for each code span in the first."""
     found: list[tuple[str, ...]] = []
     inside = False
     for line in PAGE.read_text().splitlines():

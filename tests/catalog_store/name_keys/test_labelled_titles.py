@@ -1,4 +1,4 @@
-"""The grammar against titles labelled by hand: part `seen` was read while it was written, part `held` was not (SOURCES.txt)."""
+"""Tests of the grammar on titles labelled by hand. Its authors saw the part `seen` and not the part `held` (SOURCES.txt)."""
 
 from __future__ import annotations
 

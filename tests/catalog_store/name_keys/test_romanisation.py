@@ -1,4 +1,4 @@
-"""Names of other scripts sound like their usual Latin spellings, and not like other names."""
+"""Tests that names of other scripts sound like their usual Latin spellings, and unlike other names."""
 
 from __future__ import annotations
 

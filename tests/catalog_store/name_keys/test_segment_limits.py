@@ -1,4 +1,4 @@
-"""Folding and segments at their limits: each kind of sign, each length and number of words from which a reading is another one."""
+"""Tests of folding and segments at their limits: each kind of sign, and each length or word count that changes the reading."""
 
 from __future__ import annotations
 

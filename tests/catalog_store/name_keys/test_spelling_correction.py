@@ -1,4 +1,4 @@
-"""Which misspelt version words are set right: by what stands beside them, by their length, and unless they are words themselves."""
+"""Tests of the correction of misspelt version words: by neighbours and length, never for words of the language."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_one_typing_error_is_corrected_beside_a_version_word(word: str) -> None:
         (["lvie", "at", "tokyo"], ["live", "at", "tokyo"]),
         (["lixe", "at", "tokyo"], ["live", "at", "tokyo"]),
         (["lvie", "in", "tokyo"], ["live", "in", "tokyo"]),
-        (["lixe", "in", "tokyo"], ["lixe", "in", "tokyo"]),  # `in` tells little: swapped letters only
-        (["lvie", "tokyo"], ["lvie", "tokyo"]),  # nothing tells that it is one
+        (["lixe", "in", "tokyo"], ["lixe", "in", "tokyo"]),  # `in` is weak evidence: swapped letters only
+        (["lvie", "tokyo"], ["lvie", "tokyo"]),  # no evidence of a version word
         (["remxi", "tokyo"], ["remix", "tokyo"]),  # five letters, and another word
         (["spde", "up"], ["sped", "up"]),
         (["zive", "at", "tokyo"], ["zive", "at", "tokyo"]),  # a version word itself

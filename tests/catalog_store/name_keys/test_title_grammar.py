@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike letters are what is tested
-"""Titles: articles, keys, credits, two spellings of one, the letters that segments keep."""
+"""Tests of titles: articles, keys, credits, spellings of one title, and the letters that segments keep."""
 
 from __future__ import annotations
 

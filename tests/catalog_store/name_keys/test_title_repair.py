@@ -1,4 +1,4 @@
-"""Rewrites of titles before the grammar reads them: each rule where it begins to apply, and the titles next to it that stay."""
+"""Tests of the rewrites of titles before the grammar: each rule at its limit, and near titles that stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tags of a version note at the limits of each rule: what is a name, a place, a date or a sentence, set off or bare."""
+"""Tests of the tags of a version note at the limits of each rule: name, place, date or sentence, set off or bare."""
 
 from __future__ import annotations
 

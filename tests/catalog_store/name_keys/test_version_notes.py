@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike letters are what is tested
-"""Notes on versions: which make another recording, which are cosmetic, which only look like one."""
+"""Tests of version notes: those of another recording, cosmetic ones, and words that only look like a note."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_cursor_belongs_to_its_filters_and_its_order(mixed: Served) -> None:
 
 
 def sealed(order: str, place: Place) -> str:
-    """Return a cursor over the whole catalog that the catalog never gave out."""
+    """Return a sealed cursor over the whole catalog that the catalog never issued."""
     return CURSORS.encode(("browse", order, *map(repr, msgspec.structs.astuple(BrowseFilters()))), place)
 
 

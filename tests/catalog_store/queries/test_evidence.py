@@ -1,4 +1,4 @@
-"""Evidence of a hand-made snapshot: two atoms joined by a code, a code lost to a remix, an edge cut, a merged id."""
+"""Tests of the evidence of a small snapshot: two atoms joined by a code, a code lost to a remix, a cut edge, a merged id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash by which a night sees that a record has changed: every column that linkage reads counts, no other does."""
+"""Tests of the hash that shows changed records: it covers every column that linkage reads, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the file of new records that staging writes: the records that the staging before it did not hold.
+"""Tests of the file of new records that staging writes: the records that the previous staging did not hold.
 
 A night that needs more finds it among all records.
 """

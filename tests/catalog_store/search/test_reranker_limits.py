@@ -1,4 +1,4 @@
-"""The reranker at its limits: weights and shares against a plain formula, and each length at which another rule decides."""
+"""Tests of the reranker at its limits: weights and shares against a plain formula, and each length at which another rule decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A code or link is found in what goes with a track only where it stands as one: not in its artists, slugs or compositions."""
+"""Tests that a code or link is found in a stored body only as a code or link, not in artists, slugs or compositions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small world by hand: staging tables with defaults filled in, and the linkage that a test states."""
+"""A small world for tests: staging tables with defaults filled in, and the linkage that a test states."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class World:
             self.add("source_release_track", platform, release_id=release_id, external_id=external_id, disc_number=1, track_number=place)
 
     def write(self) -> BuildPaths:
-        """Lay everything down: staging of each platform, then what linkage would have written."""
+        """Write all tables: staging of each platform, then those of linkage."""
         for platform in {platform for platform, _ in self.rows}:
             for name in DEFAULTS:
                 table = TABLES[name]

@@ -1,4 +1,4 @@
-"""The name that an artist is shown by, and the table of the others."""
+"""Tests of the displayed name of an artist, and of the table of its other names."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_namesakes_with_a_common_label_are_one_artist(world: World) -> None:
 @pytest.mark.parametrize(
     ("name", "labels", "registrants", "is_one"),
     [
-        # Two platforms carry different parts of an artist's works, and nothing speaks for two persons.
+        # Two platforms carry different parts of an artist's works, and no evidence separates two persons.
         ("Frank Sinatra", ("Capitol", ""), ("AAA", "AAA"), True),
         ("Nova", ("Anvil", ""), ("AAA", "AAA"), True),
         # An artist changes the label, which says little against a full name.
@@ -258,7 +258,7 @@ def test_artist_listed_without_works_joins_only_a_single_bearer_of_the_name(worl
     build_artists(world.write())
     found = ids(world)
     assert found["store_a:Nova-listed"] == found["streamsvc_a:n1"]
-    assert found.keys().isdisjoint({"store_a:Kask-listed", "streamsvc_a:k2"})  # nothing of ours names them
+    assert found.keys().isdisjoint({"store_a:Kask-listed", "streamsvc_a:k2"})  # no recording of the catalog names them
 
 
 def test_a_renamed_artist_is_one_where_a_catalog_lists_the_other_name(world: World) -> None:

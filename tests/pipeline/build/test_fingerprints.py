@@ -1,4 +1,4 @@
-"""From days of links and fingerprints to the fingerprints of each recording: upserts, merges, votes, conflicts, an operator's own files."""
+"""Tests of the fingerprints of each recording: upserts, merges, votes, conflicts, an operator's own files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Prints:
         write_table(table, folder, pl.DataFrame(columns, schema=table.polars_schema, orient="row"))
 
     def chosen(self) -> dict[int, list[int]]:
-        """Recording -> its fingerprints in order."""
+        """Return recording -> its fingerprints in order."""
         table = read_table(TABLES["recording_fingerprint"], self.paths.table("recording_fingerprint"))
         found: dict[int, list[int]] = {}
         for recording, fingerprint in table.sort("recording_id", "position").select("recording_id", "fingerprint_id").iter_rows():
@@ -253,7 +253,7 @@ def test_file_under_two_recordings_goes_to_the_one_named_more_often(prints: Prin
 
 
 def walked(links: dict[int, int]) -> dict[int, int]:
-    """Walk the links step by step, until the end or a place seen before: the oracle. A recording merged into itself is not merged."""
+    """Follow the links one by one to the end or to a place seen before: the oracle. A recording merged into itself is not merged."""
     links = {old: new for old, new in links.items() if old != new}
     found = {}
     for start in links:

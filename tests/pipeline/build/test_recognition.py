@@ -1,4 +1,4 @@
-"""The recognition index over nights: what is unchanged is taken over as files, and the answers are those of an index built whole."""
+"""Tests of the recognition index over nights: unchanged files are reused, and answers equal those of an index built whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PRINTS = 40
 WALKS = draw_items(np.random.default_rng(4), PRINTS)
 OWN_FILES = {"ids.npy"}
-"""Files of a segment that are written anew each night."""
+"""Files of a segment that are rewritten each night."""
 
 
 class Nights:
@@ -90,7 +90,7 @@ class Nights:
 
 
 def answers(folder: Path) -> list[list[int]]:
-    """For a clip of 25 s out of each staged fingerprint, the recordings that are answered."""
+    """Return the recordings that are found for a clip of 25 s of each staged fingerprint."""
     matcher = Matcher(Index.open(folder))
     clips = [copy_items(items[200:400], np.random.default_rng(n)) for n, items in enumerate(WALKS)]
     return [[match.recording_id for match in matcher.match([clip]).matches] for clip in clips]

@@ -25,7 +25,7 @@ def representative(codes: Codes, before: str | None = None) -> tuple[str, int, s
         ({"USAAA9900001": 1, "USBBB0500001": 2}, ("USBBB0500001", 2, "most_platforms")),
         ({"USAAA0500001": 2, "USBBB9900001": 2, "GBAAA8000001": 1}, ("USBBB9900001", 2, "earliest_year")),
         ({"USAAA9900009": 1, "USAAA9900008": 1, "USAAA0100001": 1}, ("USAAA9900008", 1, "alphabet")),
-        # Nobody has been given a code of 2039: the digits are mistyped.
+        # No code of 2039 exists yet: the digits are mistyped.
         ({"USAAA3900001": 1, "USAAA2600001": 1}, ("USAAA2600001", 1, "earliest_year")),
     ],
 )

@@ -1,4 +1,4 @@
-"""Composition rows meet recordings by code and by names: right rows pass whatever their wording, wrong codes do not."""
+"""Tests of composition rows that claim recordings by code or names: right rows pass in any wording, wrong codes do not."""
 
 from __future__ import annotations
 

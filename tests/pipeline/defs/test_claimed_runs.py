@@ -1,4 +1,4 @@
-"""Runs of several processes over one catalog at once: real commands, `dagster job execute`, the multiprocess executor."""
+"""Tests of several processes over one catalog at once: real commands, `dagster job execute`, the multiprocess executor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def started(log: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A command of its own process group, killed at the end. What it says is in `log`: a pipe that nobody reads would hold it up."""
+    """Run a command in its own process group and kill it at the end. Its output goes to `log`: an unread pipe would block it."""
     command = [sys.executable, "-m", *map(str, arguments)]
     with log.open("wb") as said:
         process = subprocess.Popen(

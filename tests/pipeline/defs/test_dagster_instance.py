@@ -1,4 +1,4 @@
-"""The instance of dagster.yaml: a reboot, the interface, the run history."""
+"""Tests of the instance of dagster.yaml: a reboot, the interface, the run history."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_old_runs_are_removed_except_the_makers_of_assets(tmp_path: Path, days: 
 
 @contextlib.contextmanager
 def dev(environment: dict[str, str]) -> Iterator[None]:
-    """`scripts/dev`, with all its processes killed at the end, as a machine that stops."""
+    """Run `scripts/dev` and kill all its processes at the end, as when a machine stops."""
     options = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     with subprocess.Popen([ROOT / "scripts" / "dev"], env={**os.environ, **environment}, **options) as services:  # type: ignore[call-overload]
         try:

@@ -1,4 +1,4 @@
-"""Runs of single assets, as the Materialize button starts them: they need tables that match each other, or are refused."""
+"""Tests of runs of single assets, as the Materialize button starts them: they need tables that match, or are refused."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_snapshot_of_mismatched_tables_is_refused(dagster_catalog: DagsterCatalo
 
 
 def test_dumps_staged_between_linkage_and_catalog_are_noticed(dagster_catalog: DagsterCatalog) -> None:
-    (dagster_catalog.catalog / "work" / "staging" / "store_a" / STAMP).unlink()  # so that its dump is read anew
+    (dagster_catalog.catalog / "work" / "staging" / "store_a" / STAMP).unlink()  # so that its dump is read again
     assert dagster_catalog.run(build_landing_key("store_a"), build_staging_key("store_a")) == ""
     refused = dagster_catalog.run(key("recording"))
     assert "table atom" in refused
@@ -212,7 +212,7 @@ def forget_state(catalog: Path) -> None:
     (live / "work_state.json").unlink()
     manifest = json.loads((live / "manifest.json").read_text())
     manifest["attachments"] = [file for file in manifest["attachments"] if file["path"] != "work_state.json"]
-    for member in ("seal", "sequence"):  # nor were there these
+    for member in ("seal", "sequence"):  # in older catalogs these were missing, too
         manifest.pop(member, None)
     (live / "manifest.json").write_text(json.dumps(manifest))
 
@@ -248,7 +248,7 @@ def upstream(assets: tuple[dg.AssetKey, ...]) -> set[dg.AssetKey]:
 
 
 WRITTEN_BEFORE = {"artist": "artist_source", "label": "label_source", "recording_release": "release"}
-"""Table -> the table whose step writes it first: a later step counts in it, or is the first that can check it."""
+"""Table -> the table whose step writes it first. A later step counts in it, or is the first that can check it."""
 
 
 @pytest.mark.long

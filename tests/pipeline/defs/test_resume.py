@@ -1,4 +1,4 @@
-"""Steps that a killed build has finished: the next whole build uses their tables."""
+"""Tests that the next whole build uses the tables of steps that a killed build has finished."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_next_build_goes_on_behind_the_finished_steps_of_a_killed_one(build: Kil
     again = next(event for event in resumed.get_asset_materialization_events() if event.asset_key == build_table_key(LABEL))
     metadata = again.materialization.metadata
     assert metadata["written_by_run"].value == killed.run_id
-    # The cost of the step is that of the build that ran it.
+    # The cost of the step is the cost in the build that ran it.
     assert {name: metadata[name] for name in first.materialization.metadata} == dict(first.materialization.metadata)
     assert {check.check_name: check.passed for check in resumed.get_asset_check_evaluations()} == {
         "label_keeps_its_spec": True,
@@ -119,5 +119,5 @@ def test_assets_that_are_materialised_outside_of_the_job_are_made_again(build: K
     build.kills = False
     assert build.run().success
     assert (build.run(None).success, build.ran) == (True, ["labels", "works"])
-    # Nothing tells what another way of starting them has read, so the job makes them once more.
+    # The inputs of assets that were started another way are unknown, so the job makes them once more.
     assert (build.run().success, build.ran) == (True, ["labels", "works"])

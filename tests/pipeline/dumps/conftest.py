@@ -52,7 +52,7 @@ FORMS = {
 
 @pytest.fixture(scope="session")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return a whole dump in each form. They are links only: a test damages a copy."""
+    """Return a whole dump in each form. The files are links; a test damages a copy."""
     base = tmp_path_factory.mktemp("damage")
     write_world(
         SimulationSettings(recordings=RECORDINGS, seed=11, alternative_forms=True, fingerprint_coverage=1),
@@ -117,12 +117,12 @@ class Case:
         (self.folder / "yesterday").write_text("tables")
 
     def read(self) -> bytes:
-        """The unpacked content of the file."""
+        """Return the unpacked content of the file."""
         raw = self.file.read_bytes()
         return {".gz": gzip.decompress, ".bz2": bz2.decompress, ".tbz": bz2.decompress}.get(self.file.suffix, bytes)(raw)
 
     def write(self, content: bytes) -> None:
-        """Give the file another content, packed as before."""
+        """Give the file other content, packed as before."""
         pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".tbz": bz2.compress}.get(self.file.suffix, bytes)
         self.file.write_bytes(pack(content))
         for checksums in self.dump.rglob("*Manifest*"):  # a manifest would refuse the file before it is read
@@ -132,7 +132,7 @@ class Case:
         stage_dump(self.platform, self.dump, self.folder, report)
 
     def refusal(self, report: Callable[[str], None] = lambda _line: None) -> str:
-        """Stage what cannot be staged: the message; the tables of the day before are there and nothing beside them."""
+        """Stage a dump that must be refused, and return the message. Only the tables of the day before remain."""
         with pytest.raises(DumpError) as caught:
             self.stage(report)
         assert [path.name for path in self.folder.parent.iterdir()] == [self.platform], "something half-written is left"
@@ -140,7 +140,7 @@ class Case:
         return str(caught.value)
 
     def rejects(self) -> pl.DataFrame:
-        """Stage: the rejects, after a look at the books and at what a reject must say."""
+        """Stage the dump and return the rejects, after checks of the books and of each reject."""
         self.stage()
         assert [path.name for path in self.folder.parent.iterdir()] == [self.platform], "something half-written is left"
         with duckdb.connect() as connection:
@@ -151,7 +151,7 @@ class Case:
         return found
 
     def outcome(self) -> str | pl.DataFrame:
-        """A refusal that names the file, or rejects."""
+        """Require a refusal that names the file, or rejects."""
         try:
             return self.rejects()
         except DumpError as error:

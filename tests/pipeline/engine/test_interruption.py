@@ -10,7 +10,7 @@ from pipeline.engine.interruption import find_caught_signal, require_no_signal, 
 
 
 class InterruptedClose(io.RawIOBase):
-    """A file that is interrupted while Python collects it. Python drops what its `close` raises then."""
+    """A file that is interrupted while Python collects it. Python drops the error that its `close` raises then."""
 
     def close(self) -> None:
         os.kill(os.getpid(), signal.SIGINT)

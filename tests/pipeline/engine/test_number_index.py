@@ -32,7 +32,7 @@ def build(folder: Path, parts: int, places: list[int]) -> NumberIndex:
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
 def test_join_finds_the_rows_of_all_parts_in_their_order(tmp_path: Path, parts: int) -> None:
     index = build(tmp_path, parts, list(range(100)))
-    # Of a thousand unknown numbers some lie behind the last entry of a part.
+    # Some of a thousand unknown numbers are after the last entry of a part.
     rows = pl.DataFrame({"wanted": [7, 250, 0, 99, 7, 100, 42, *range(200, 1200)]})
     found = index.join(rows, pl.col("wanted").hash(7))
     expected = pl.DataFrame({"wanted": [7, 0, 99, 7, 42], "place": [7, 0, 99, 7, 42], "square": [49, 0, 9801, 49, 1764]})

@@ -1,6 +1,6 @@
-"""Real cross-links -> dumps of four platforms in the platforms' own forms.
+"""Dumps of four platforms, written from real cross-links in the platforms' own forms.
 
-A row says what one song is called, its code and its ids on three services. Each id becomes one record of its service under the names that
+A row holds the names of a song, its code and its ids on three services. Each id becomes one record of its service under the names that
 most rows give it; each wording of a song becomes one recording of catalog_b that points to the services by URL. The source has no
 durations: a song has one drawn from its code, so that length never tells apart what names and codes do not (wrong codes are harder so).
 """
@@ -44,12 +44,12 @@ class Song:
 
     @property
     def artists(self) -> list[str]:
-        """Its artists one by one."""
+        """Return the artists one by one."""
         return [self.artist] if self.artist in WHOLE_NAMES else [name.strip() for name in self.artist.split(",") if name.strip()]
 
     @property
     def bracketed(self) -> str:
-        """The title with its version in brackets instead of behind a dash."""
+        """Return the title with its version in brackets instead of after a dash."""
         base, _, version = self.title.partition(" - ")
         return f"{base} ({version})" if version else base
 
@@ -67,7 +67,7 @@ class CrossLinks:
     ids: dict[Song, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
 
     def named(self, record: tuple[str, str]) -> Song:
-        """The wording under which a service keeps a record: that of most rows, of equals the first."""
+        """Return the wording of a service's record: that of most rows, of equals the first."""
         return self.songs[record].most_common(1)[0][0]
 
 
@@ -87,7 +87,7 @@ def read_cross_links(path: Path = SAMPLE) -> CrossLinks:
 
 
 def write_dumps(links: CrossLinks, root: Path) -> dict[str, Path]:
-    """`<root>/<platform>`: streamsvc_a Web-API tracks, streamsvc_b API songs, streamsvc_c flat tracks, catalog_b documents."""
+    """Write `<root>/<platform>`: streamsvc_a Web-API tracks, streamsvc_b API songs, streamsvc_c flat tracks, catalog_b documents."""
     makers = {"streamsvc_a": _web_api_track, "streamsvc_b": _api_song, "streamsvc_c": _flat_track}
     lines: dict[str, list[dict[str, object]]] = {platform: [] for platform in (*makers, "catalog_b")}
     for platform, number in links.songs:

@@ -1,4 +1,4 @@
-"""Made-up builds for property tests of ids: the groups of source keys in each build."""
+"""Random builds for property tests of ids: the groups of source keys in each build."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class StagedAudio:
         self.rows.setdefault((folder, table), []).append({"platform": platform, **({"day": day} if day else {}), **values})
 
     def stage(self, paths: BuildPaths) -> None:
-        """Write all tables of all sources anew."""
+        """Write all tables of all sources again."""
         for platform in STAGED_OF_FINGERPRINTS:
             shutil.rmtree(paths.staging(platform), ignore_errors=True)
         for folder in {folder for folder, _ in self.rows}:

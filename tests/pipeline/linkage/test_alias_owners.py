@@ -1,4 +1,4 @@
-"""Names that are another name of one artist, and the records that they join."""
+"""Tests of other names of an artist, and of the records that they join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atoms at their limits: where durations are cut, which atom an untimed record joins, the ids of buckets, the order of rows."""
+"""Tests of atoms at their limits: cuts between durations, the atom of an untimed record, ids of buckets, order of rows."""
 
 from __future__ import annotations
 

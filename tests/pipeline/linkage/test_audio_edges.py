@@ -1,4 +1,4 @@
-"""Fingerprints as evidence: equal audio joins under the guards, different audio parts, doubtful claims do nothing."""
+"""Tests of fingerprints as evidence: equal audio joins under the guards, different audio separates, doubtful claims have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connected components against a union-find, whatever the numbers of the nodes and the order of the edges."""
+"""Tests of connected components against a union-find, for any node numbers and edge order."""
 
 from __future__ import annotations
 

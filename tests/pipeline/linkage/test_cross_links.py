@@ -1,4 +1,4 @@
-"""Real songs on four platforms: agreeing records are one recording everywhere; codes and ids known to be wrong join nothing."""
+"""Tests on real songs of four platforms: agreeing records are one recording; codes and ids known to be wrong join nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Record = tuple[str, str]
 
 @dataclass(frozen=True)
 class Linked:
-    """The rows, the recording of every record, the codes that were contested."""
+    """The rows, the recording of every record, and the contested codes."""
 
     links: CrossLinks
     recordings: dict[Record, int]
@@ -34,7 +34,7 @@ class Linked:
     paths: BuildPaths
 
     def of(self, artist: str, title: str) -> set[int]:
-        """Recordings of catalog_b's records of that wording."""
+        """Return the recordings of catalog_b's records of that wording."""
         found = {self.recordings["catalog_b", document_id(song)] for song in self.links.ids if (song.artist, song.title) == (artist, title)}
         assert found, (artist, title)
         return found
@@ -59,7 +59,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Linked:
 
 
 def plain(text: str) -> str:
-    """Return only the letters and digits: an oracle that knows nothing of versions."""
+    """Return only the letters and digits: an oracle without knowledge of versions."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return re.sub(r"[\W_]", "", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 

@@ -1,4 +1,4 @@
-"""Work that fails on rows: the row that the error names, and errors that no row causes."""
+"""Tests of work that fails on rows: the error names the row, unless no row causes it."""
 
 from __future__ import annotations
 

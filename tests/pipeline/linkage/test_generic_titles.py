@@ -1,4 +1,4 @@
-"""Generic titles: which titles name only a movement or stand for a missing one."""
+"""Tests of generic titles: titles of movements, and placeholders for a missing title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every limit of the guards, to the millisecond, the letter and the share: a pair on the limit passes, one beyond it fails."""
+"""Tests of every limit of the guards, to the millisecond, letter and share: a pair on the limit passes, one beyond it fails."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def mixed(staged: tuple[dict[str, pl.DataFrame], pl.DataFrame]) -> int:
 
 
 def test_mixed_recordings_grow_a_hundredfold_without_the_guards(staged: tuple[dict[str, pl.DataFrame], pl.DataFrame]) -> None:
-    """A world of this size has none or one with them; none counts as one, or any growth would do."""
+    """A world of this size has none or one with the guards. None counts as one, so that the comparison is meaningful."""
     kept = mixed(staged)
     with disable_guards():
         assert not are_guards_on()

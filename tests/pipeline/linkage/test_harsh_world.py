@@ -1,4 +1,4 @@
-"""Lower limits of linkage in a small harsh world, so that it cannot silently get worse there."""
+"""Tests of the lower limits of linkage in a small harsh world."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SETTINGS = draw_harsh_settings(SimulationSettings(recordings=2_500, seed=11))
 LIMITS = {"with_codes": (0.953, 0.92), "without_codes": (0.99, 0.82)}
-"""Least precision and recall of each half: a little below the figures of the day they were set. Raise them when linkage gets better."""
+"""Least precision and recall of each half, a little below the figures of the day they were set. Raise them when linkage improves."""
 
 
 @pytest.fixture(scope="module")

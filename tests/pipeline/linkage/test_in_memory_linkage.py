@@ -18,7 +18,7 @@ CODE, OTHER = "GBABC1700001", "GBABC1700002"
 
 
 def joined(*names: str) -> set[frozenset[str]]:
-    """`a b`, `c` -> {{a, b}, {c}}."""
+    """Turn `a b`, `c` into {{a, b}, {c}}."""
     return {frozenset(group.split()) for group in names}
 
 

@@ -25,7 +25,7 @@ def atom(number: int, title: str = "song", artist: str = "artist", variant: str 
 
 
 def owners(claims: list[tuple[str, int, int, int]], atoms: list[dict[str, object]]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Claims as (platform, recording, atom, records) on one code."""
+    """Return the owner of one code; claims are (platform, recording, atom, records)."""
     schema = {"platform": pl.String, "recording_id": pl.Int64, "atom_id": pl.Int64, "record_count": pl.Int64}
     frame = pl.DataFrame(claims, schema=schema, orient="row").group_by("recording_id", "atom_id")
     frame = frame.agg(pl.col("record_count").sum(), platforms=pl.col("platform").sort())

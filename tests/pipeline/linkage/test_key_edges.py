@@ -1,4 +1,4 @@
-"""Edges of atoms without duration: when the clusters of their key leave no choice, and which atom the edge leads to."""
+"""Tests of the edges of atoms without duration: only if the clusters of their key leave no choice, and to which atom."""
 
 from __future__ import annotations
 

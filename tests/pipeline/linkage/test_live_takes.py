@@ -1,4 +1,4 @@
-"""A bare `Live` is a take of an unknown show: a code or an album tells which one."""
+"""Tests of titles with a bare `Live`: a code or an album decides the show."""
 
 from __future__ import annotations
 

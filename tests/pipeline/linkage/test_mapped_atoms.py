@@ -1,4 +1,4 @@
-"""Mapped files belong to a part by content, wherever it lies; torn or missing files are noticed."""
+"""Tests of mapped files: they belong to a part by its content in any folder; torn or missing files are noticed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path, files: Path) -> Place:
-    """Tables of atoms in which only codes stand, two parts of them, with their files; atom 3 counts no more."""
+    """Write tables of atoms with codes alone in two parts, with their mapped files; atom 3 is no longer live."""
     tables = tmp_path / "tables"
     for name in ("atom", "atom_member"):
         write_table(TABLES[name], tables / name, TABLES[name].build_empty())

@@ -1,4 +1,4 @@
-"""Titles that hold an artist, a track number, a length or a shop's words are read as what they are."""
+"""Tests of titles that hold an artist, a track number, a length or words of a shop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One code on names in two scripts: what sounds alike or is translated joins, what is another name does not."""
+"""Tests of one code on names in two scripts: names that sound alike or are translations join, other names do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two artists of one name with a song of one title and length: separated if a platform has two ids and the codes differ too."""
+"""Tests of two artists of one name with songs of one title and length: separated if a platform has two ids and the codes differ too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barcode, disc and track: evidence for misspelt records without a code, unless names or durations contradict."""
+"""Tests of barcode, disc and track as evidence for misspelt records without a code, unless names or durations contradict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracks of one release are different recordings unless something strong says otherwise."""
+"""Tests that tracks of one release are different recordings unless strong evidence joins them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorts and runs of packed numbers equal those of columns, also if the packed numbers collide."""
+"""Tests that sorts and runs of packed numbers equal those of columns, also if the packed numbers collide."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
-"""Without a code, names in two scripts join if both sound alike at one length; edges do not depend on order."""
+"""Tests of names in two scripts without a code: they join if both sound alike at one length, in any order."""
 
 from __future__ import annotations
 

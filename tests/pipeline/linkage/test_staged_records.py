@@ -79,7 +79,7 @@ def test_records_are_found_by_their_hashes_with_and_without_staged_ones(paths: B
         (["Mira"], ["d", "a", "b"]),  # d by the artist id, whose own name on that platform is Mira
         (["Kask"], ["b"]),
         (["Kask, Mira"], ["b"]),  # the credit as text
-        (["The Other"], ["c"]),  # on the other platform the id belongs to nobody known
+        (["The Other"], ["c"]),  # on the other platform the id belongs to an unknown artist
         (["Other"], ["e", "c"]),
         (["Nobody"], []),
     ],

@@ -1,4 +1,4 @@
-"""The stages over the tables of a build: their tables for any number of buckets, lasting ids, errors that name records."""
+"""Tests of the stages of linkage: equal tables for any number of buckets, lasting ids, errors that name records."""
 
 from __future__ import annotations
 

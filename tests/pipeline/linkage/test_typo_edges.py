@@ -1,4 +1,4 @@
-"""Blocking for typing errors finds every pair that can match, with few comparisons."""
+"""Tests that blocking for typing errors finds every pair that can match, with few comparisons."""
 
 from __future__ import annotations
 

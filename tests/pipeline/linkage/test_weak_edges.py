@@ -1,4 +1,4 @@
-"""Weak signals join records where strong evidence is missing, and only where enough of them agree."""
+"""Tests of weak signals: they join records without strong evidence only if enough of them agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_one(records: Records, **more: Any) -> bool:  # noqa: ANN401 - as `link`
 
 
 def albums(**titles: str) -> dict[str, pl.DataFrame]:
-    """Return releases and tracks for `link`: record `a` stands on release `ra`, `b` on `rb`, both as track 3."""
+    """Return releases and tracks for `link`: record `a` is on release `ra`, `b` on `rb`, both as track 3."""
     platforms = {"a": "streamsvc_a", "b": "store_a", "c": "catalog_a"}
     made = [
         {"platform": platforms[name], "release_id": f"r{name}", "title": title, "artists": [], "is_compilation": False, "is_official": True}

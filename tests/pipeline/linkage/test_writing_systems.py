@@ -1,4 +1,4 @@
-"""Scripts of names: pairs without a common script, and names that sound alike."""
+"""Tests of scripts of names: pairs without a common script, and names that sound alike."""
 
 from __future__ import annotations
 

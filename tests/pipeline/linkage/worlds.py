@@ -1,4 +1,4 @@
-"""Source records by hand, and a small made-up world with known truth."""
+"""Hand-made source records, and a small random world with known truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAGED = TABLES["source_recording"]
 
 @dataclass
 class Records:
-    """Collects source records; `name` (the external id) says in tests which record is meant."""
+    """A collection of source records. Tests name a record by `name`, its external id."""
 
     rows: list[dict[str, object]] = field(default_factory=list)
 
@@ -71,11 +71,11 @@ class Records:
         return self
 
     def frame(self) -> pl.DataFrame:
-        """The records as staging has them."""
+        """Return the records as staging has them."""
         return STAGED.conform(pl.DataFrame(self.rows, schema={name: STAGED.polars_schema[name] for name in self.rows[0]}, strict=False))
 
     def linked(self) -> set[frozenset[str]]:
-        """The recordings, each as the set of its records' names."""
+        """Return the recordings, each as the set of its records' names."""
         return partition(link(self.frame()))
 
 
@@ -95,9 +95,9 @@ PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a"
 
 
 def made_up_world(seed: int, songs: int, wrong_codes: float = 0.01) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Staged records and their truth: songs in several versions on six platforms.
+    """Return staged records and their truth: songs in several versions on six platforms.
 
-    Guests stand in the title or beside it; codes and durations are missing, mistyped titles and wrong codes occur, durations jitter.
+    Guests are in the title or beside it; codes and durations are missing, mistyped titles and wrong codes occur, durations jitter.
     """
     rng = np.random.default_rng(seed)
     syllables = ["ka", "lo", "mi", "ren", "sta", "vor", "del", "qua", "tis", "bu", "fen", "gor", "hal", "jun"]

@@ -1,4 +1,4 @@
-"""Decoding in confined processes: the same sound, and streams or processes that go wrong cost their own stream a connection, no more."""
+"""Tests of decoding in confined processes: equal sound, and faults of a stream or process that cost only its own connection."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_empty_stream_and_a_picture_in_an_ogg_are_errors() -> None:
 
 
 def test_name_in_the_bytes_opens_no_other_file() -> None:
-    """FFmpeg's own probing would take these for playlists and open what they name."""
+    """FFmpeg's own probing would take these for playlists and open the files that they name."""
     for data in (b"ffconcat version 1.0\nfile /etc/hostname\n", b"#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nfile:///etc/hostname\n"):
         with pytest.raises(LastingCaptureError):
             heard(data * 200)

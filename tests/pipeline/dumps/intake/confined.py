@@ -1,4 +1,4 @@
-"""Staging a dump in a process of its own with little memory and time, for dumps made to take more."""
+"""Staging of hostile dumps in a process of its own with little memory and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps that come day by day: each day is fetched and read once, in order; what is missing or broken stops the line and is named."""
+"""Tests of daily dumps: each day is fetched and read once, in order; a missing or broken day stops the rest and is named."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Damaged dumps of every platform in every form: each is refused by a `DumpError` that names the file, or leaves rejects that do.
+"""Tests of damaged dumps of every platform in every form: a `DumpError` or rejects name the file.
 
-Nothing else may come out of reading one: no error of a library, no unbalanced books, nothing half-written, and the tables that were staged
+No other outcome is allowed: no error of a library, no unbalanced books, nothing half-written, and the tables that were staged
 the day before stay as they were.
 """
 
@@ -250,7 +250,7 @@ def test_broken_xml_in_mid_file_costs_the_record_and_says_at_which_byte(case: Ca
 
 
 def repacked(case: Case, change: Callable[[str, bytes], bytes]) -> None:
-    """The archive with other members."""
+    """Return the archive with other members."""
     target = io.BytesIO()
     with tarfile.open(case.file) as old, tarfile.open(fileobj=target, mode="w:bz2") as new:
         for member in old:

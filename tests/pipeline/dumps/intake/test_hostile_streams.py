@@ -1,4 +1,4 @@
-"""Lines, records, members and headers without end, and numbers without measure: read in bounded memory, refused by name, or rejected."""
+"""Tests of endless lines, records, members and headers, and of huge numbers: read in bounded memory, refused by name, or rejected."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_metadata_of_an_archive_that_nobody_asks_for_is_not_read(case: Callable[
 
 
 def repacked_with(damaged: Case, name: str, content: bytes) -> None:
-    """The archive with one more member at its begin."""
+    """Return the archive with one more member at its beginning."""
     target = io.BytesIO()
     with tarfile.open(damaged.file) as old, tarfile.open(fileobj=target, mode="w:bz2") as new:
         member = tarfile.TarInfo(name)

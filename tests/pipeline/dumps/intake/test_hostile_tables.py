@@ -1,4 +1,4 @@
-"""SQLite and Parquet files that are odd or made to harm: read in bounded memory and time, refused by name, or rejected."""
+"""Tests of odd and hostile SQLite and Parquet files: read in bounded memory and time, refused by name, or rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def recordings(damaged: Case) -> pl.DataFrame:
 
 @pytest.fixture
 def unsettled(database: Case) -> Case:
-    """The database as somebody copies it who does not wait for its writer: the last change stands in the log beside it."""
+    """Return a copy of a database that was made during a write: the last change is in the log beside it."""
     original = database.dump.parent / "export.sqlite3"
     database.file.rename(original)
     with sqlite3.connect(original) as connection:
@@ -157,7 +157,7 @@ def test_optional_column_that_holds_no_text_is_left_out_and_rejected(case: Calla
 
 
 def repeat_in_dictionary(damaged: Case, text: str, rows: int) -> None:
-    """A file with one long name that all rows share: a few kilobytes on disk."""
+    """Write a file with one long name that all rows share: a few kilobytes on disk."""
     table = pq.read_table(damaged.file)
     columns = {name: table[name].take(pa.array([0] * rows)) for name in table.column_names}
     name = next(name for name in ("nameDefault", "name") if name in columns)

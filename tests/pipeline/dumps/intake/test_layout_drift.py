@@ -1,4 +1,4 @@
-"""Each column, member and element that a layout is expected to have is renamed in turn: the dump is refused, or the night is told."""
+"""Tests that rename each expected column, member and element in turn: the dump is refused, or the build reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dump is staged, when it is staged anew, and what happens when it cannot be read; with real store_a files."""
+"""Tests of the choice of the dump that is staged, of repeated staging and of unreadable dumps, with real store_a files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTTP upstream on loopback whose manners are set per test: validators, ranges, announced sizes, redirects, changes while it serves."""
+"""An HTTP upstream on loopback for tests, with adjustable validators, ranges, announced sizes, redirects and changes while it serves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Upstream:
-    """Files by path (`2026-09-01/a.csv`), and how they are served. `sent` lists what was asked for: (path, Range header, status)."""
+    """Files by path (`2026-09-01/a.csv`), and how they are served. `sent` lists the requests: (path, Range header, status)."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     entity_tags: bool = False

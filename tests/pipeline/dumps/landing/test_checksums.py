@@ -48,7 +48,7 @@ def test_checksum_file_is_known_by_its_name(name: str, is_one: bool) -> None:  #
         ("day/SHA256SUMS", f"SHA256 (a.csv) = {SHA256.upper()}\n", {"day/a.csv": {"sha256": SHA256}}),
         ("CHECKSUM.txt", f"# both\n{MD5} a.csv\n{SHA256} a.csv\n", {"a.csv": {"md5": MD5, "sha256": SHA256}}),
         ("day/a.csv.md5", f"{MD5}\n", {"day/a.csv": {"md5": MD5}}),
-        ("MD5SUMS", f"{MD5}\n", {}),  # of which file it is, nothing says
+        ("MD5SUMS", f"{MD5}\n", {}),  # no name of a file
         ("day/MD5SUMS", f"{MD5} /srv/out/a.csv\n{MD5} ../b.csv\n", {"day/a.csv": {"md5": MD5}, "day/b.csv": {"md5": MD5}}),
         ("day/MD5SUMS", f"{MD5} c/d.csv\n", {"day/c/d.csv": {"md5": MD5}}),
         ("MD5SUMS", f"{MD5}0 a.csv\n", {}),  # no algorithm gives a hash of that length

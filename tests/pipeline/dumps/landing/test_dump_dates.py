@@ -1,4 +1,4 @@
-"""Which files of a delivery give way to newer ones of the same series."""
+"""Tests of the choice of the newest files of each series in a delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landing over real file systems: local folders, an HTTP server on loopback that breaks off, an S3 server on loopback."""
+"""Tests of landing over real file systems: local folders, an HTTP server that breaks off, an S3 server."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def test_a_download_that_a_killed_run_left_is_continued_not_begun_again(tmp_path
 def test_a_download_that_never_comes_whole_keeps_the_last_good_dump(
     tmp_path: Path, breaking_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BreakingServer, "give", 1_000_000)  # each attempt goes on where the one before broke off
+    monkeypatch.setattr(BreakingServer, "give", 1_000_000)  # each attempt continues where the previous one broke off
     deliver(tmp_path / "up" / "2026-08-01", a__csv="1")
     first = land(source(tmp_path / "up"), tmp_path / "zone")
     BreakingServer.breaks = 1_000_000

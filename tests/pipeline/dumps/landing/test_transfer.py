@@ -1,4 +1,4 @@
-"""Transfers of one file over HTTP and by other file systems: what is asked for, what is kept of an earlier part, what is refused."""
+"""Tests of transfers of one file over HTTP and other file systems: requested ranges, reuse of an earlier part, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of upstream listings on file systems without a server: each rule that chooses a dump, its date and its marks."""
+"""Tests of upstream listings without a server: each rule that chooses a dump, its date and its marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator's audio folder: what the mapping names is fingerprinted once per content; whatever is wrong with a file is a reject."""
+"""Tests of an operator's audio folder: each content that the mapping names is fingerprinted once; each faulty file is a reject."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Folder:
 
 @pytest.fixture(scope="module")
 def first_night(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    """Staged once; a test that changes something takes a copy."""
+    """Stage the folder once. A test that changes something takes a copy."""
     made = Folder(tmp_path_factory.mktemp("audio"))
     assert made.stage() == ("staged", ["audio: 5 new files fingerprinted"])
     return made

@@ -1,4 +1,4 @@
-"""catalog_b: a shipped export is staged whole; each oddity of the layout ends as documented, as a reject or as a clear error."""
+"""Tests of catalog_b: a sample export is staged whole; each oddity of the layout ends as documented, in a reject or a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""catalog_b as JSON documents: each delivery is staged alike, parts give way to records, dirt ends with file and line."""
+"""Tests of catalog_b as JSON documents: all deliveries are staged alike, records replace parts, rejects name file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs of platform pages: each site's old and new forms give one id; everything else gives nothing."""
+"""Tests of URLs of platform pages: old and new forms of a site give one id; other URLs give none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Days of the fingerprint database: both escapings, upserts, empty days, missing files, what is rejected and how it is said."""
+"""Tests of days of the fingerprint database: both escapings, upserts, empty days, missing files, rejects and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""store_a: each layout is read whole, and each kind of dirt ends as a reject, a null or a clear error."""
+"""Tests of store_a: each layout is read whole, and each kind of dirt ends in a reject, a null or a clear error."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def credited(row: Row) -> list[tuple[str | None, str, str]]:
     ],
 )
 def test_excerpts_are_read_whole(tmp_path: Path, sample: str, rows: tuple[int, ...], out: dict[str, int]) -> None:
-    """Rows of recordings, releases, places on releases, artists, labels, genres; reasons of what is out."""
+    """Expected: rows of recordings, releases, places on releases, artists, labels, genres; reasons of rejects."""
     tables = staged(SAMPLES / sample, tmp_path / "staging")
     names = ("recording", "release", "release_track", "artist", "label", "genre")
     assert tuple(tables[f"source_{name}"].height for name in names) == rows

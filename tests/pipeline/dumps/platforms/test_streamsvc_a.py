@@ -1,4 +1,4 @@
-"""streamsvc_a: each layout is read whole, and each kind of dirt ends as a reject or a clear error."""
+"""Tests of streamsvc_a: each layout is read whole, and each kind of dirt ends in a reject or a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""streamsvc_a as exported playlists: a track is one record however many playlists it is on, names are split only by their ids."""
+"""Tests of streamsvc_a as exported playlists: a track on many playlists is one record, and names are split only by their ids."""
 
 from __future__ import annotations
 

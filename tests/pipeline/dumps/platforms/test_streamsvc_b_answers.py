@@ -1,4 +1,4 @@
-"""streamsvc_b, recorded answers: catalog songs and lookup documents; and what the shipped samples hold."""
+"""Tests of recorded answers of streamsvc_b: catalog songs, lookup documents and the shipped samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""streamsvc_b, EPF: songs get code, album, artists and genres from other tables; archives and numbered files are read like single ones."""
+"""Tests of streamsvc_b as EPF: songs get code, album, artists and genres from other tables; archives and numbered files are read, too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMNS = {
 
 
 def epf(table: str, *rows: str, mode: str = "FULL") -> bytes:
-    """A table; the cells of a row are separated by `|` and stand behind the export date."""
+    """Return a table. The cells of a row are separated by `|` and follow the export date."""
     columns = COLUMNS[table].split()
     lines = ["\x01".join(["#export_date", *columns]), f"#exportMode:{mode}", "##legal: made up"]
     lines += ["\x01".join(["1731369600000", *row.split("|")]) for row in rows]
@@ -97,7 +97,7 @@ def as_files(tables: Tables, dump: Path) -> None:
 
 
 def as_archives(tables: Tables, dump: Path) -> None:
-    """As delivered: `itunes` and `popularity` packed by tar and bzip2, `match` as a zip."""
+    """Pack the tables as delivered: `itunes` and `popularity` by tar and bzip2, `match` as a zip."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, data in tables.items():

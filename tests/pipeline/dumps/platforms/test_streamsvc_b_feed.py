@@ -1,4 +1,4 @@
-"""streamsvc_b, media feed: documented and tolerated shapes give the same rows; each kind of dirt ends as a reject or a clear error."""
+"""Tests of the media feed of streamsvc_b: documented and tolerated shapes give equal rows; dirt ends in a reject or a clear error."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def hive_tree(dump: Path, songs: Sequence[Row] = SONGS) -> Path:
 
 
 def flat_files_of_other_shapes(dump: Path) -> Path:
-    """The same records: files named by feed, albums as lists, localised texts as structs, other letter cases."""
+    """Write the same records in other shapes: files named by feed, albums as lists, localised texts as structs, other letter cases."""
     schema = SONG | {"album": pa.list_(PERSON), "releaseDate": pa.struct([("default", pa.string())])}
     schema["copyrightPLine"] = schema.pop("copyrightPline")
     rows = []

@@ -1,4 +1,4 @@
-"""streamsvc_c: each layout is read whole, and each kind of dirt ends as a reject, a null or a clear error."""
+"""Tests of streamsvc_c: each layout is read whole, and each kind of dirt ends in a reject, a null or a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""works: both layouts of the composition data are staged whole; dirt ends as rejects, a broken snapshot as a clear error."""
+"""Tests of works: both layouts of the composition data are staged whole; dirt ends in rejects, a broken snapshot in a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delivered files as byte streams: every compression, and every way to be cut off or damaged."""
+"""Tests of delivered files as byte streams: every compression, and every kind of truncation or damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COPY text: what a cell is, which lines are left out and how that is said, whatever the block size."""
+"""Tests of COPY text for all block sizes: cells, rejected lines and their messages."""
 
 from __future__ import annotations
 

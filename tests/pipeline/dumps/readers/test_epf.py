@@ -1,4 +1,4 @@
-"""EPF syntax: embedded line breaks, ragged records, the exporter's own errors, broken bytes, and files that are not whole."""
+"""Tests of EPF syntax: embedded line breaks, ragged records, the exporter's own errors, broken bytes, truncated files."""
 
 from __future__ import annotations
 

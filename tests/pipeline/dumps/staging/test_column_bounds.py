@@ -1,4 +1,4 @@
-"""Texts, lists and numbers over the bounds of their columns become rejects that name the record, whatever the platform and the form."""
+"""Tests that values over the bounds of their columns become rejects that name the record, on every platform and form."""
 
 from __future__ import annotations
 

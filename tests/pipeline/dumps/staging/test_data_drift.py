@@ -1,4 +1,4 @@
-"""Which differences between two dumps of a platform are too large: properties of the rule."""
+"""Property tests of the rule for too large differences between two dumps of a platform."""
 
 from __future__ import annotations
 

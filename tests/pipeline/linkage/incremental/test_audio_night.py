@@ -1,4 +1,4 @@
-"""Nights with fingerprints: the rows of a full linkage, and no fingerprint compared twice."""
+"""Tests of nights with fingerprints: they give the rows of a full linkage and compare no fingerprint twice."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def test_source_that_leaves_and_returns_gives_the_same_rows(tmp_path: Path) -> N
     assert content(paths)["audio_comparison"] != before["audio_comparison"]
     shutil.move(tmp_path / "away", paths.staging("fingerprints"))
     assert not link_in_stages(paths)["is_in_full"]
-    # Ids may have moved with the merge that came and went; the recordings are those of before.
+    # The merge and its undoing may have moved ids; the recordings are the same as before.
     for name in ("atom", "edge", "audio_comparison", "cluster"):
         assert content(paths)[name] == before[name], name

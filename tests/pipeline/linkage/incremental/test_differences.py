@@ -1,4 +1,4 @@
-"""Numbers on one side only, by sums and exactly."""
+"""Tests of the search for numbers on one side only, by sums and exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of changed groups equal those of a full assignment."""
+"""Tests that ids of changed groups equal those of a full assignment."""
 
 from __future__ import annotations
 

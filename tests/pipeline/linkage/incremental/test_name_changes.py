@@ -1,4 +1,4 @@
-"""Names of a night that builds on a snapshot: tables and normal forms equal those made anew."""
+"""Tests of names in a night that builds on a snapshot: tables and normal forms equal those of a full linkage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("Abba", "Cher", "Abba & Cher", "Cher feat. Dido", "Dido", "Various Arti
 
 
 def records(rng: np.random.Generator, count: int) -> pl.DataFrame:
-    """Guests stand before and behind those who lead; some credits have ids, some records only a display string or nobody."""
+    """Draw records. Guests are before and after leading artists; some credits have ids, some records only a display string or no artist."""
     rows = []
     for number in range(count):
         people = [

@@ -1,4 +1,4 @@
-"""A night on a snapshot gives the rows of a full linkage, or decides that it needs one."""
+"""Tests that a night on a snapshot gives the rows of a full linkage, or decides that it needs one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Days:
     def _row(self, number: int) -> dict[str, object]:
         artist, has_id = str(self._any(ARTISTS)), self.rng.random() < 0.6
         artist_id = f"id{ARTISTS.index(artist)}"
-        if self.rng.random() < 0.2:  # a name that one or two records credit: it goes with them, and with it what it says of joined names
+        if self.rng.random() < 0.2:  # a name that one or two records credit: without them joined names lose it as a known part
             artist_id = f"rare{int(self.rng.integers(RARE))}"
             artist = artist_id if has_id else f"{artist_id} & Cher"
         credited = {"artist_id": artist_id if has_id else None, "name": artist, "role": "primary"}
@@ -102,7 +102,7 @@ class Days:
         return f"rel{int(self.rng.integers(RELEASES))}"
 
     def pass_by(self) -> None:
-        """Let a night pass: records change, leave and return; an artist is renamed; releases get other barcodes and positions."""
+        """Change the world: records change, leave and return; an artist is renamed; releases get other barcodes and positions."""
         for name in list(self.rows):
             if self.rng.random() < 0.05:
                 number = int(name[1:])
@@ -152,7 +152,7 @@ class Days:
                 write_all_place_numbers(paths.staging(platform))
 
     def _link(self, row: dict[str, object]) -> dict[str, object]:
-        """To a record of the platform before it, under the same title if there is one."""
+        """Link to a record of the previous platform, under the same title if there is one."""
         others = [other for other in self.rows.values() if other["platform"] == CATALOG_PLATFORMS[CATALOG_PLATFORMS.index(LINKING) - 1]]
         target = min(others, key=lambda other: (other["title"] != row["title"], other["artists"] != row["artists"]))
         ends = {"entity_id": row["external_id"], "target_platform": target["platform"], "target_id": target["external_id"]}
@@ -163,7 +163,7 @@ class Days:
         return {"platform": platform, "artist_id": artist_id, "name": name, "aliases": aliases, "is_placeholder": False}
 
     def _owner(self) -> tuple[str, str]:
-        """Draw the artist with whom a platform lists a name; from draws of their own, so that the records stay as they are."""
+        """Draw the artist for whom a platform lists a name, by separate draws, so that the records stay as they are."""
         return LINKING, f"id{int(self.listed.integers(len(ARTISTS)))}"
 
     def _write(self, paths: BuildPaths, platform: str, table: str, rows: list[dict[str, object]]) -> None:
@@ -192,7 +192,7 @@ def publish(paths: BuildPaths, name: str) -> None:
 
 
 def link_in_full(paths: BuildPaths, root: Path) -> BuildPaths:
-    """Return another catalog with the same staging and the same snapshots, linked in full."""
+    """Return another catalog with the same staging and snapshots, linked in full."""
     shutil.copytree(paths.root, root, symlinks=True)
     other = BuildPaths(root)
     other.relink.touch()

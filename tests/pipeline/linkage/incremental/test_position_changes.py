@@ -1,4 +1,4 @@
-"""Positions of a night that builds on a snapshot: those taken from the base, and those of barcodes on which something changed."""
+"""Tests of positions in a night that builds on a snapshot: reused ones, and those of barcodes with changes."""
 
 from __future__ import annotations
 

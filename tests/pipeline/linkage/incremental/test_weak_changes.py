@@ -1,4 +1,4 @@
-"""Pairs for weak signals of a night that builds on a snapshot equal those that a full search finds."""
+"""Tests that the pairs for weak signals of a night on a snapshot equal those of a full search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken records cost themselves only; broken files cost the night, and say where."""
+"""Tests of damaged catalog_a dumps: a broken record is rejected alone; a broken file is refused with the place."""
 
 from __future__ import annotations
 
