@@ -47,7 +47,7 @@ def test_plan_is_changed_and_a_card_put_on_file(accounts: Accounts) -> None:
     assert not accounts.set_card(made.account_id, has_card=False).has_card
 
 
-def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(accounts: Accounts) -> None:
+def test_custom_terms_are_in_the_account_and_end_with_a_listed_plan(accounts: Accounts) -> None:
     terms = Terms(20_000_000, Decimal("799.50"), 500)
     made = accounts.create("label group", "custom", terms)
     plan = accounts.get(made.account_id).plan

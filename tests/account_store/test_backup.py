@@ -189,7 +189,7 @@ def test_server_follows_a_restored_file(clock: HandClock, tmp_path: Path) -> Non
     running.close()
 
 
-def test_damaged_or_missing_database_is_no_backup(clock: HandClock, tmp_path: Path) -> None:
+def test_damaged_or_missing_database_is_not_a_backup(clock: HandClock, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/accounts.db"
     make_account(url, clock=clock)
     with (tmp_path / "accounts.db").open("r+b") as file:

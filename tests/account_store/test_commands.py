@@ -143,7 +143,7 @@ def test_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_and_stands_in_the_operators_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help_and_is_in_the_operators_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0

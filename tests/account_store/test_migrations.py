@@ -107,7 +107,7 @@ def test_opening_an_up_to_date_database_does_not_import_alembic(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
-def test_every_column_stands_in_the_operators_page(table: Table) -> None:
+def test_every_column_is_in_the_operators_page(table: Table) -> None:
     page = (ROOT / "docs" / "guides" / "accounts.md").read_text()
     [line] = [line for line in page.splitlines() if line.startswith(f"| `{table.name}` |")]
     assert [column.name for column in table.columns if f"`{column.name}`" not in line] == []

@@ -88,7 +88,7 @@ def test_process_killed_with_a_lock_leaves_no_lock_and_its_tokens_stay_taken(
     assert [buckets.take_now(7, 3600.0, 2)[0] for _ in range(2)] == [True, False], "one of the two tokens is gone"
 
 
-def test_process_stopped_with_a_lock_stops_nobody_else(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
+def test_process_stopped_with_a_lock_blocks_no_other(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
     process = started(HOLDING)
     process.send_signal(signal.SIGSTOP)
     try:

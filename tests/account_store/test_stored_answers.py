@@ -37,7 +37,7 @@ def test_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, cl
     assert accounts.usage.read_month_now(caller.account_id).used == 10
 
 
-def test_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Accounts) -> None:
+def test_first_answer_is_kept_and_an_uncharged_request_stores_none(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.replays.put_now(caller.account_id, "k", ANSWER)
     assert accounts.replays.get_now(caller.account_id, "k", "hash") is None

@@ -70,7 +70,7 @@ def test_database_holds_neither_password_nor_token(accounts: Accounts, users: Us
 @pytest.mark.parametrize(
     "email", ["", "kim", "kim@", "@example.org", "kim@example", "k im@example.org", "kim@example..org", "k" * 250 + "@e.org"]
 )
-def test_text_that_is_no_email_is_refused(users: Users, email: str) -> None:
+def test_text_other_than_an_email_is_refused(users: Users, email: str) -> None:
     with pytest.raises(InvalidValueError, match="not an e-mail"):
         users.sign_up(email, PASSWORD)
 

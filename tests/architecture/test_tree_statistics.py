@@ -70,7 +70,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True)  # noqa: S607 - git of the path
 
 
-def test_table_counts_what_its_rows_say(tree: Path) -> None:
+def test_table_counts_match_their_rows(tree: Path) -> None:
     measured = tree_statistics.measure_tree(tree, "HEAD~2", is_traced=False)
     assert measured["Python files of the packages"] == "7"
     assert measured["lines of code"] == "14"

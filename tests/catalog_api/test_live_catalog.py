@@ -159,7 +159,7 @@ def test_repaired_snapshot_becomes_live(root: Path, live: LiveCatalog, broken: s
     assert live.refused is None
 
 
-def test_worker_started_beside_a_damaged_snapshot_serves_what_the_server_served_last(root: Path, tmp_path: Path) -> None:
+def test_worker_started_beside_a_damaged_snapshot_serves_the_last_served_one(root: Path, tmp_path: Path) -> None:
     note = tmp_path / "last-served"
     workers = [LiveCatalog(root, last_served=note) for _ in range(3)]
     workers[0].look()
@@ -230,7 +230,7 @@ class _UnwritableLog:
         return say
 
 
-def test_follower_survives_a_log_that_raises_and_serves_what_comes_later(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_follower_survives_a_log_that_raises_and_serves_later_snapshots(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("catalog_store.live_snapshot.log", _UnwritableLog())
     live = LiveCatalog(root, look_seconds=0.02)
     live.follow()

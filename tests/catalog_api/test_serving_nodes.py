@@ -96,7 +96,7 @@ def test_folder_of_analysts_is_whole_for_their_role_only(root: Path) -> None:
         open_catalog(root)
 
 
-def test_scrub_misses_no_tables_where_only_serving_files_lie_and_one_table_elsewhere(root: Path) -> None:
+def test_scrub_misses_no_tables_on_a_server_and_one_table_elsewhere(root: Path) -> None:
     folder = root / "snapshots" / LIVE
     part = list_parts(folder / "tables" / "recording")[0]
     part.unlink()

@@ -82,7 +82,7 @@ def test_every_row_is_in_the_file(file: duckdb.DuckDBPyConnection, tables: dict[
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_every_view_is_described_answers_and_stands_in_the_docs(view: object, file: duckdb.DuckDBPyConnection) -> None:
+def test_every_view_is_described_answers_and_is_in_the_docs(view: object, file: duckdb.DuckDBPyConnection) -> None:
     assert isinstance(view, tuple)
     name, description, columns, _, _ = view
     assert rows(file, f"SELECT comment FROM duckdb_views() WHERE view_name = '{name}'") == [(description,)]

@@ -147,7 +147,7 @@ def test_a_marker_made_by_hand_removes_nothing_but_itself(root: Path, target: st
     assert not (root / ".publishing-b").is_symlink()
 
 
-def test_a_marker_that_is_no_link_stops_nothing(root: Path) -> None:
+def test_marker_other_than_a_link_has_no_effect(root: Path) -> None:
     (root / ".publishing-a").write_text("")
     (root / ".publishing-b").mkdir()
     (root / ".publishing-").symlink_to("snapshots/")
@@ -157,7 +157,7 @@ def test_a_marker_that_is_no_link_stops_nothing(root: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["absolute", "chain", "dots", "alias"])
-def test_the_live_snapshot_is_known_by_whatever_path_current_leads_there(root: Path, by: str) -> None:
+def test_live_snapshot_is_found_by_any_path_of_current(root: Path, by: str) -> None:
     (root / "current").unlink()
     (root / "latest").symlink_to("snapshots/a")
     (root / "snapshots" / "alias").symlink_to("a")
@@ -169,7 +169,7 @@ def test_the_live_snapshot_is_known_by_whatever_path_current_leads_there(root: P
     assert "b" not in folders(root)
 
 
-def test_the_snapshots_may_lie_on_another_disk_under_another_name(small: dict[str, Path], root: Path) -> None:
+def test_snapshots_may_be_on_another_disk_under_another_name(small: dict[str, Path], root: Path) -> None:
     (root / "snapshots").rename(root.parent / "volume")
     (root / "snapshots").symlink_to(root.parent / "volume")
     (root / "current").unlink()
@@ -181,7 +181,7 @@ def test_the_snapshots_may_lie_on_another_disk_under_another_name(small: dict[st
     assert name_of_live(root) == "a"
 
 
-def test_a_link_below_snapshots_is_pruned_without_what_it_leads_to(root: Path) -> None:
+def test_link_below_snapshots_is_pruned_without_its_target(root: Path) -> None:
     shutil.move(root / "snapshots" / "a", root.parent / "moved")
     (root / "snapshots" / "a").symlink_to(root.parent / "moved")
     assert prune(root, 1) == ["a", "b"]

@@ -14,7 +14,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 @given(st.lists(st.text(), max_size=4), PLACES)
-def test_a_cursor_says_where_the_page_of_its_query_ended(query: list[str], place: Place) -> None:
+def test_cursor_holds_the_end_of_the_page_of_its_query(query: list[str], place: Place) -> None:
     codec = CursorCodec()
     assert codec.decode(query, codec.encode(query, place)) == place
 
@@ -30,7 +30,7 @@ def test_any_change_of_a_record_changes_its_hash(place: Place, data: st.DataObje
 
 
 @given(st.text(max_size=100))
-def test_other_text_is_no_cursor(text: str) -> None:
+def test_other_text_is_not_a_cursor(text: str) -> None:
     with pytest.raises(InvalidCursorError, match="not issued by this server"):
         CursorCodec().decode(QUERY, text)
 

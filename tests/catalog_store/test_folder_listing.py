@@ -51,7 +51,7 @@ def test_relative_folders_give_relative_paths(tree: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["gone", "a.txt", "dangling"])
-def test_what_is_no_folder_holds_nothing(tree: Path, name: str) -> None:
+def test_path_other_than_a_folder_has_no_entries(tree: Path, name: str) -> None:
     assert list_folder(tree / name) == list_tree(tree / name) == []
 
 

@@ -32,7 +32,7 @@ FORMATS = {"manifest": snapshot, "serving": serving, "lists": list_format, "sear
 OLD, NEW = search.FORMAT_VERSION, search.FORMAT_VERSION + 1
 
 
-def test_every_version_that_is_written_is_read_and_stands_on_the_page() -> None:
+def test_every_written_version_is_read_and_is_on_the_page() -> None:
     section = PAGE.partition("## Format versions")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| (\w+) \| [^|]+ \| (\d+) \| ([\d ,]+) \|$", section, re.MULTILINE)
     stated = [(name, str(one.FORMAT_VERSION), ", ".join(map(str, sorted(one.READ_VERSIONS)))) for name, one in FORMATS.items()]

@@ -50,7 +50,7 @@ def test_column_and_single_value_agree_on_isrcs(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "GBAYE", "GBAYE00012345", "GBAYE000123", "1BAYE0001234", "GBAYE000123X", "GBAYE0000000", "GBAYE0001234,GBAYE0001235"]
 )
-def test_text_that_is_no_isrc_is_null(text: str) -> None:
+def test_text_other_than_an_isrc_is_null(text: str) -> None:
     assert normalise_isrc(text) is None
     assert one(normalise_isrc_expr(pl.col("value")), text) is None
 
@@ -70,7 +70,7 @@ def test_wrong_check_digit_is_detected(code: str, more: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "T", "T034524680", "T03452468011", "0345246801", "TX345246801", "T034524680A"])
-def test_text_that_is_no_iswc_is_null(text: str) -> None:
+def test_text_other_than_an_iswc_is_null(text: str) -> None:
     assert normalise_iswc(text) is None
     assert one(normalise_iswc_expr(pl.col("value")), text) is None
 

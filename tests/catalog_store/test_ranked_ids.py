@@ -33,14 +33,14 @@ def sort_rows(ids: NDArray[np.int64], keys: list[int]) -> tuple[list[int], list[
 
 
 @given(ROWS)
-def test_ids_stand_by_key_descending_then_by_id(rows: list[tuple[int, int]]) -> None:
+def test_ids_are_ordered_by_key_descending_then_by_id(rows: list[tuple[int, int]]) -> None:
     ids, keys = split(rows)
     found, sorted_keys = sort_rows(np.array(ids, dtype=np.int64), keys)
     assert list(zip(found, sorted_keys, strict=True)) == sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
 @given(ROWS, st.integers(2**32, 2**40))
-def test_ids_beyond_32_bits_stand_in_the_same_order(rows: list[tuple[int, int]], more: int) -> None:
+def test_ids_beyond_32_bits_have_the_same_order(rows: list[tuple[int, int]], more: int) -> None:
     ids, keys = split(rows)
     small, small_keys = sort_rows(np.array(ids, dtype=np.int64), keys)
     large, large_keys = sort_rows(np.array(ids, dtype=np.int64) + more, keys)

@@ -128,7 +128,7 @@ def test_an_unknown_platform_is_a_mistake_of_the_caller(catalog: Catalog) -> Non
         catalog.find_ids_by_external("streamsvc_x", "1")
 
 
-def test_links_stand_in_the_contracts_order(catalog: Catalog) -> None:
+def test_links_have_the_contracts_order(catalog: Catalog) -> None:
     assert catalog.list_links(1) == [
         PlatformLink("streamsvc_a", streamsvc_a_id(1), None),
         PlatformLink("store_a", "5000001", "slug-1"),
@@ -174,7 +174,7 @@ def test_a_sealed_place_that_no_recording_of_a_work_can_have_is_refused(catalog:
     assert (behind.recordings, behind.next_cursor) == ([], None)
 
 
-def test_a_guest_stands_in_the_artist_of_a_work_entry(catalog: Catalog) -> None:
+def test_guest_is_in_the_artist_of_a_work_entry(catalog: Catalog) -> None:
     work = catalog.find_work("T0000000010", 50)
     assert work is not None
     assert {one.artist for one in work.recordings} == {"東京事変", "방탄소년단 feat. Earth, Wind & Water"}
@@ -249,7 +249,7 @@ def open_descriptors(name: str) -> int:
     return sum(descriptor.resolve().name == name for descriptor in Path("/proc/self/fd").iterdir())
 
 
-def test_a_catalog_that_nobody_holds_any_more_frees_its_files(published: Path) -> None:
+def test_catalog_without_holders_frees_its_files(published: Path) -> None:
     gc.collect()
     before = open_descriptors("serving.sqlite")
     catalog = open_catalog(published)

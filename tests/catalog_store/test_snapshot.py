@@ -94,7 +94,7 @@ def test_all_faults_are_named_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 1}'])
-def test_file_that_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
+def test_file_other_than_a_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / MANIFEST).write_bytes(content)
     with pytest.raises(SnapshotInvalidError, match="not a manifest"):
         read_manifest(folder)
@@ -164,7 +164,7 @@ def test_another_format_version_is_refused(folder: Path) -> None:
         read_manifest(folder)
 
 
-def test_a_folder_without_manifest_is_no_snapshot(tmp_path: Path) -> None:
+def test_folder_without_manifest_is_not_a_snapshot(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError):
         read_manifest(tmp_path)
 
@@ -259,7 +259,7 @@ def test_manifest_of_another_format_is_refused_with_both_formats(tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", [b'"colo\xf4r"', b'"\xff"'])
-def test_manifest_with_a_member_whose_name_is_no_text_is_refused(tmp_path: Path, name: bytes) -> None:
+def test_manifest_with_a_member_name_other_than_text_is_refused(tmp_path: Path, name: bytes) -> None:
     lay_files(tmp_path, one=1)
     content = (tmp_path / MANIFEST).read_bytes()
     (tmp_path / MANIFEST).write_bytes(content.replace(b"{", b"{" + name + b": 1,", 1))
@@ -267,7 +267,7 @@ def test_manifest_with_a_member_whose_name_is_no_text_is_refused(tmp_path: Path,
         read_manifest(tmp_path)
 
 
-def test_file_in_the_place_of_a_snapshot_is_no_snapshot(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_snapshot_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("")
     with pytest.raises(NoSnapshotError, match="it has no manifest"):
         read_manifest(tmp_path / "plain")

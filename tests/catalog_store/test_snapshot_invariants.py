@@ -431,7 +431,7 @@ def test_the_command_verifies_checksums_and_invariants(snapshot: Snapshot) -> No
     assert "there are whole" in unknown.stderr
 
 
-def test_require_invariants_says_nothing_of_a_whole_snapshot(snapshot: Snapshot) -> None:
+def test_require_invariants_passes_a_whole_snapshot(snapshot: Snapshot) -> None:
     require_invariants(snapshot.folder, snapshot.manifest)
 
 

@@ -147,7 +147,7 @@ def test_rollback_of_the_builder_is_followed_without_a_transfer(source: Path, no
     require_serves(node, "first")
 
 
-def test_workers_trust_what_the_pull_has_verified(source: Path, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_trust_files_that_the_pull_has_verified(source: Path, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pull(str(source), node)
     # The manifest's own checksum finds the mark; no other file is read.
     monkeypatch.setattr(snapshot, "hash_file", pytest.fail)
@@ -167,7 +167,7 @@ def test_damaged_copy_of_a_kept_snapshot_is_fetched_and_not_linked(source: Path,
     require_serves(node, "second")
 
 
-def test_damage_that_kept_size_and_time_is_found_and_mended_when_all_is_read(source: Path, node: Path) -> None:
+def test_damage_that_kept_size_and_time_is_found_and_repaired_by_a_full_read(source: Path, node: Path) -> None:
     pull(str(source), node)
     damaged = next(file.path for file in read_manifest(node / "current").serving if file.bytes)
     change_byte(node / "current" / damaged)
@@ -177,7 +177,7 @@ def test_damage_that_kept_size_and_time_is_found_and_mended_when_all_is_read(sou
     require_serves(node, "second")
 
 
-def test_lost_files_and_a_damaged_manifest_are_mended(source: Path, node: Path) -> None:
+def test_lost_files_and_a_damaged_manifest_are_repaired(source: Path, node: Path) -> None:
     pull(str(source), node)
     folder = node / "snapshots" / "second"
     (folder / "serving" / "serving.sqlite").unlink()
@@ -220,7 +220,7 @@ def read_manifest_of(upstream: Upstream) -> Manifest:
     return snapshot.decode_manifest(upstream.files[f"current/{MANIFEST}"], "test")
 
 
-def test_part_of_another_file_is_begun_anew(source: Path, node: Path) -> None:
+def test_part_of_another_file_is_fetched_from_the_beginning(source: Path, node: Path) -> None:
     file = max(read_manifest(source / "current").serving, key=lambda file: file.bytes)
     pulling = node / "snapshots" / snapshot_pull.PULLING_FOLDER
     pulling.mkdir(parents=True)
@@ -332,7 +332,7 @@ def test_other_snapshot_of_the_same_id_is_not_overwritten(source: Path, node: Pa
         pull(str(source), node)
 
 
-def test_builder_is_no_destination_for_a_servers_files(source: Path, builder: Path) -> None:
+def test_builder_is_refused_as_destination_of_a_servers_files(source: Path, builder: Path) -> None:
     with pytest.raises(UnfitDestinationError, match="holds the files of role all"):
         pull(str(builder), source)
     with pytest.raises(UnfitDestinationError, match="name two folders"):

@@ -56,7 +56,7 @@ def test_b1_a_track_has_all_its_fields_always(api: Api, number: int) -> None:
     assert all(isinstance(track[name], list) for name in ("releases", "artists", "genre", "subgenre"))
 
 
-def test_b1_what_is_included_is_added(api: Api) -> None:
+def test_b1_included_parts_are_added(api: Api) -> None:
     track = api.ask("/v1/tracks/1", include="isrcs,links,provenance")
     assert track["isrcs"] == [isrc(1), isrc(1, 1), isrc(1, 2)]
     assert [link["source"] for link in track["links"]] == list(LINK_SOURCES)
@@ -131,7 +131,7 @@ def test_b5_a_release_names_artist_label_and_date(api: Api) -> None:
     assert api.ask("/v1/tracks/18")["releases"][0]["release_date"] is None
 
 
-def test_b6_artists_say_who_leads_and_who_remixed(api: Api) -> None:
+def test_b6_artists_have_roles_of_primary_and_remixer(api: Api) -> None:
     roles = {
         number: [(one["id"], one["is_primary"], one["is_remixer"]) for one in api.ask(f"/v1/tracks/{number}")["artists"]]
         for number in (2, 6, 13)
@@ -151,7 +151,7 @@ def test_b6_every_built_track_has_a_primary_artist_and_remixers_are_found(built:
         assert number not in set(remixes) or any(one["is_remixer"] for one in artists), number
 
 
-def test_b6_an_artist_has_one_name_and_a_credit_by_another_stands_beside_it(api: Api) -> None:
+def test_b6_artist_has_one_name_and_a_credit_by_another_is_beside_it(api: Api) -> None:
     track = api.ask("/v1/tracks/21")
     name = api.ask(f"/v1/artists/{KINO}")["name"]
     assert track["artists"] == [
@@ -240,7 +240,7 @@ def test_b11_a_recognition_result_has_a_text_id_a_title_artists_and_its_confiden
     assert api.ask(f"/v1/tracks/links?id={result['id']}")["track_id"] == 2
 
 
-def test_b11_results_are_best_first_and_each_track_stands_there_once_under_the_id_it_has_now(api: Api) -> None:
+def test_b11_results_are_best_first_with_each_track_once_under_its_present_id(api: Api) -> None:
     assert [result["id"] for result in recognised(api, 4)] == ["4", "5"]  # the same sound
     assert [result["id"] for result in recognised(api, 1)] == ["1"]  # 41 sounds like it, too, and was merged into it
     assert [result["id"] for result in recognised(api, MERGED)] == ["1"]
@@ -262,7 +262,7 @@ def test_b11_none_is_below_a_confidence_of_a_half(api: Api) -> None:
     assert all(0.5 <= one <= 1 for one in seen)
 
 
-def test_b12_links_stand_in_a_fixed_order_with_absolute_urls(api: Api) -> None:
+def test_b12_links_have_a_fixed_order_and_absolute_urls(api: Api) -> None:
     links = api.ask("/v1/tracks/links", id=1)["links"]
     assert [link["source"] for link in links] == list(LINK_SOURCES)
     assert all(set(link) == {"source", "external_id", "url"} for link in links)
@@ -316,7 +316,7 @@ def test_b16_merged_ids_answer_with_the_survivor_and_split_ids_live_on(api: Api)
     assert api.ask("/v1/tracks/links", catalog_b_id=uuid(1))["track_id"] == 1
 
 
-def test_b16_changes_tell_merges_splits_and_removals_since_a_build(api: Api) -> None:
+def test_b16_changes_list_merges_splits_and_removals_since_a_build(api: Api) -> None:
     told = api.ask("/v1/changes", since="first")
     found = {(one["kind"], one["change"], one["id"], one["new_id"]) for one in told["results"]}
     assert ("track", "merged", MERGED, 1) in found

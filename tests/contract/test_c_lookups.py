@@ -131,7 +131,7 @@ def test_c4_the_order_is_score_then_popularity_then_id(api: Api) -> None:
         ("Thé Vélvet Föxes", "Mídnight; Running!"),
     ],
 )
-def test_c5_what_is_cosmetic_is_absorbed(api: Api, artist: str, title: str) -> None:
+def test_c5_cosmetic_differences_are_absorbed(api: Api, artist: str, title: str) -> None:
     assert found(api, artist, title)[:1] == [1]
 
 
@@ -178,7 +178,7 @@ def test_c7_one_of_several_artists_in_either_order_finds_it(api: Api) -> None:
         assert 6 in found(api, artist, "Harbour Lights"), artist
 
 
-def test_c8_a_track_by_isrc_needs_no_query_and_tells_the_code_it_matched(api: Api) -> None:
+def test_c8_track_by_isrc_needs_no_query_and_names_the_matched_code(api: Api) -> None:
     answer = api.ask(f"/v1/tracks/isrc/{isrc(1, 2)}")
     assert (answer["id"], answer["isrc"], answer["matched_isrc"]) == (1, isrc(1), isrc(1, 2))
 

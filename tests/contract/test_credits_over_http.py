@@ -75,7 +75,7 @@ def all_at_once(work: Callable[[int], None], count: int) -> None:
         thread.join()
 
 
-def test_64_clients_on_4_workers_get_exactly_the_1000_answers_that_are_paid_for(workers: Api) -> None:
+def test_64_clients_on_4_workers_get_exactly_the_1000_paid_answers(workers: Api) -> None:
     caller, statuses = workers.with_credits(CREDITS), []
 
     def client(_number: int) -> None:

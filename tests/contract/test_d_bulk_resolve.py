@@ -62,7 +62,7 @@ def test_d1_each_kind_of_input_is_resolved(api: Api, input_type: str) -> None:
         (None, "invalid_parameter", ["body"]),
     ],
 )
-def test_d1_what_cannot_be_meant_is_400_with_the_index_of_its_row(api: Api, body: object, code: str, names: list[str]) -> None:
+def test_d1_malformed_row_is_400_with_its_index(api: Api, body: object, code: str, names: list[str]) -> None:
     answer = api.request("POST", RESOLVE, content=json.dumps(body), headers={"content-type": "application/json"})
     assert problem(answer) == (400, code, names)
     assert api.ask("/v1/usage")["credits_used"] == 0
@@ -121,7 +121,7 @@ def test_d2_rows_answer_their_items_in_order_duplicates_included(api: Api) -> No
     assert row["match"]["class"] == "exact"
 
 
-def test_d2_ids_that_stand_for_several_or_were_merged_are_followed(api: Api) -> None:
+def test_d2_ids_of_several_tracks_or_merged_tracks_are_followed(api: Api) -> None:
     [row] = resolve(api, "catalog_a_id", [SHARED_RELEASE])["results"]
     assert row["track"]["id"] == 32
     [row] = resolve(api, "catalog_b_id", [OLD_RECORDING_UUID])["results"]

@@ -40,7 +40,7 @@ def program() -> str:
 
 
 @pytest.mark.slow
-def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tmp_path: Path) -> None:
+def test_generated_requests_get_described_answers(on_sqlite: Api, program: str, tmp_path: Path) -> None:
     caller = on_sqlite.as_caller()
     on_sqlite.accounts.set_card(account_of(caller), has_card=True)
     command = [

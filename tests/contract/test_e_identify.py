@@ -137,14 +137,14 @@ def test_e1_items_are_taken_signed_and_unsigned_and_as_compressed_text(api: Api)
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_e1_what_is_no_fingerprint_is_400(on_sqlite: Api, body: object, names: list[str]) -> None:
+def test_e1_malformed_fingerprint_is_400(on_sqlite: Api, body: object, names: list[str]) -> None:
     api = on_sqlite.as_caller()
     assert problem(api.post(IDENTIFY, body)) == (400, "invalid_parameter", names)
     assert used(api) == 0
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_e2_each_format_is_told_from_its_bytes(on_sqlite: Api, form: str) -> None:
+def test_e2_each_format_is_detected_from_its_bytes(on_sqlite: Api, form: str) -> None:
     sound = np.repeat(clip(2, 12), 4)  # at 44,100 Hz
     file = encoded(np.stack([sound, sound], axis=1), form)
     assert ids(upload(on_sqlite, file)) == ["2"]
@@ -172,13 +172,13 @@ def test_e2_an_upload_is_named_whether_its_length_is_known_or_not(api: Api) -> N
     ],
     ids=["empty", "playlist", "picture", "noise", "bare mark", "head alone", "mark and noise", "cut off"],
 )
-def test_e2_what_is_no_audio_is_415_and_free(on_sqlite: Api, file: bytes, code: str) -> None:
+def test_e2_upload_without_audio_is_415_and_free(on_sqlite: Api, file: bytes, code: str) -> None:
     api = on_sqlite.as_caller()
     assert problem(upload(api, file)) == (415, code, [])
     assert used(api) == 0
 
 
-def test_e2_other_bodies_are_415_and_what_is_too_large_413_before_it_is_sent(api: Api) -> None:
+def test_e2_other_bodies_are_415_and_too_large_ones_413_before_they_are_sent(api: Api) -> None:
     for media_type in ("audio/mpeg", "multipart/form-data; boundary=x", ""):
         sent = api.request("POST", IDENTIFY, content=b"{}", headers={"content-type": media_type})
         assert problem(sent) == (415, "unsupported_media_type", [])
@@ -202,7 +202,7 @@ def test_e3_a_fingerprint_costs_10_and_an_upload_one_more_for_each_megabyte_begu
     assert used(api) - before == 11
 
 
-def test_e3_what_exceeds_the_credits_is_refused_before_any_matching(server: Api) -> None:
+def test_e3_request_over_the_credits_is_refused_before_any_matching(server: Api) -> None:
     poor, file = server.with_credits(9), wav(clip(1))
     with frozen_matcher(server):
         answers = [poor.post(IDENTIFY, {"fingerprint": items_of(1).tolist()})]
@@ -220,7 +220,7 @@ def test_e3_what_exceeds_the_credits_is_refused_before_any_matching(server: Api)
     assert used(richer) == 11
 
 
-def test_e3_what_is_wrong_with_a_body_is_told_before_rate_and_credits(server: Api) -> None:
+def test_e3_faults_of_a_body_are_reported_before_rate_and_credits(server: Api) -> None:
     spent = server.as_caller(terms=Terms(credits=1, price_eur=Decimal(1), requests_per_second=1))
     statuses = [problem(upload(spent, b"no audio"))[:2] for _ in range(4)]
     assert statuses == [(415, "unsupported_audio")] * 4
@@ -247,7 +247,7 @@ def test_e3_a_free_plan_is_refused_before_the_body_is_looked_at(server: Api) -> 
     assert announced(free, 200 * MEBIBYTE).startswith(b"HTTP/1.1 403 ")
 
 
-def test_e4_no_match_is_no_error_and_says_why(api: Api) -> None:
+def test_e4_missing_match_is_200_with_the_reason(api: Api) -> None:
     cases = {
         "not_found": {"fingerprint": items_of(UNKNOWN).tolist()},
         "too_short": {"fingerprint": items_of(1)[:20].tolist()},
@@ -273,7 +273,7 @@ def test_e4_deeper_windows_are_tried_and_the_first_that_is_recognised_ends_the_s
     assert (neither["matched"], neither["reason"]) == (False, "not_found")
 
 
-def test_e4_what_is_sent_begins_at_the_offset_that_is_told(api: Api) -> None:
+def test_e4_offset_is_where_the_query_begins_in_the_recording(api: Api) -> None:
     [result] = identified(api.post(IDENTIFY, {"fingerprint": fingerprint(clip(2, 20, start=10)).tolist()}))["results"]
     assert result["offset_seconds"] == pytest.approx(10, abs=0.3)
 

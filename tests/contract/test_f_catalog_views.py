@@ -29,7 +29,7 @@ def test_f1_the_genre_tree_is_whole_and_flat(api: Api) -> None:
     assert {node["parent"] for node in nodes if node["name"] == "Deep House"} == {"House"}
 
 
-def test_f1_the_rule_behind_a_genre_is_told(api: Api) -> None:
+def test_f1_genre_is_answered_with_its_rule(api: Api) -> None:
     told = api.ask("/v1/tracks/1", include="provenance")["provenance"]["genres"]
     assert [genre["name"] for genre in told] == ["House", "Deep House"]
     assert told[0] == {"name": "House", "source": "store_a", "entity_kind": "recording", "said": "House", "rule": "test"}
@@ -85,7 +85,7 @@ def test_f2_newest_first_undated_last_in_pages_that_fit_together(api: Api) -> No
     assert turned == whole
 
 
-def test_f2_a_random_order_is_kept_over_its_pages_and_drawn_anew(api: Api) -> None:
+def test_f2_random_order_is_kept_over_its_pages_and_differs_between_first_pages(api: Api) -> None:
     orders = set()
     for _ in range(4):
         turned: list[int] = []
@@ -185,7 +185,7 @@ def test_f6_a_suggestion_is_taken_listed_and_decided_by_an_operator(server: Api)
         ([], ["body"]),
     ],
 )
-def test_f6_what_cannot_be_suggested_is_400(api: Api, body: object, names: list[str]) -> None:
+def test_f6_invalid_suggestions_are_400(api: Api, body: object, names: list[str]) -> None:
     assert problem(api.post("/v1/tracks/1/suggestions", body)) == (400, "invalid_parameter", names)
 
 

@@ -86,7 +86,7 @@ def test_g8_webhooks_are_made_listed_read_changed_and_deleted(server: Api) -> No
     assert problem(caller.request("DELETE", f"{WEBHOOKS}/{first['id']}"))[:2] == (404, "not_found")
 
 
-def test_g8_what_is_anothers_or_nobodys_is_404(server: Api) -> None:
+def test_g8_webhooks_of_others_and_unknown_ones_are_404(server: Api) -> None:
     mine, other = server.as_caller(), server.as_caller()
     webhook = made(mine, NOBODY)
     delivery = acted(mine, webhook, "ping")
@@ -111,7 +111,7 @@ def test_g8_what_is_anothers_or_nobodys_is_404(server: Api) -> None:
         ([], ["body"]),
     ],
 )
-def test_g8_what_cannot_be_meant_is_400(api: Api, body: object, names: list[str]) -> None:
+def test_g8_malformed_webhooks_are_400(api: Api, body: object, names: list[str]) -> None:
     assert problem(api.post(WEBHOOKS, body)) == (400, "invalid_parameter", names)
 
 
@@ -185,7 +185,7 @@ def test_g8_a_ping_is_verified_by_the_public_library_and_logged(server: Api, rec
     assert "secret" not in json.dumps(detail)
 
 
-def test_g8_an_operators_decision_is_told(server: Api, receiver: Receiver) -> None:
+def test_g8_an_operators_decision_is_sent(server: Api, receiver: Receiver) -> None:
     caller = server.as_caller("starter")
     webhook = made(caller, receiver.url)
     number = suggested(caller)
@@ -196,7 +196,7 @@ def test_g8_an_operators_decision_is_told(server: Api, receiver: Receiver) -> No
     assert (message["data"]["id"], message["data"]["status"], message["data"]["track_id"]) == (number, "approved", 1)
 
 
-def test_g8_events_are_filtered_and_anothers_are_not_told(server: Api, receiver: Receiver) -> None:
+def test_g8_events_are_filtered_and_those_of_others_are_not_sent(server: Api, receiver: Receiver) -> None:
     caller, other = server.as_caller(), server.as_caller()
     webhook = made(caller, receiver.url, event_types=[TRACK_STARTED])
     owner = server.accounts.keys.find_caller(caller.key)
@@ -249,7 +249,7 @@ def test_g8_a_receiver_that_fails_is_tried_again_with_the_same_id(server: Api, r
     until(lambda: caller.ask(path)["failing_since"] is None)
 
 
-def test_g8_410_disables_and_what_was_missed_is_replayed(server: Api, receiver: Receiver) -> None:
+def test_g8_410_disables_and_missed_events_are_replayed(server: Api, receiver: Receiver) -> None:
     receiver.behaves(answers(410))
     caller = server.as_caller("starter")
     webhook = made(caller, receiver.url)

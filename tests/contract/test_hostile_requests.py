@@ -50,12 +50,12 @@ def send(api: Api, body: bytes, content_type: str = "application/json") -> tuple
     ],
     ids=lambda body: repr(body[:24]),
 )
-def test_what_is_no_document_is_400(api: Api, body: bytes) -> None:
+def test_malformed_document_is_400(api: Api, body: bytes) -> None:
     assert send(api, body) == (400, "invalid_body", [])
 
 
 @pytest.mark.parametrize("media_type", ["application/json;charset=utf-16", "multipart/form-data; boundary=x", "application/jsonx", "*/*"])
-def test_what_is_no_json_is_415(api: Api, media_type: str) -> None:
+def test_body_other_than_json_is_415(api: Api, media_type: str) -> None:
     assert send(api, b"{}", media_type) == (415, "unsupported_media_type", [])
 
 
@@ -161,7 +161,7 @@ def test_made_up_batches_are_answered_in_full_or_refused(api: Api, items: object
         assert problem(answer)[0] == 400
 
 
-def test_a_whole_number_with_a_zero_behind_the_point_is_one(api: Api) -> None:
+def test_number_with_a_zero_after_the_point_is_whole(api: Api) -> None:
     made = api.post("/v1/webhooks", {"url": "https://93.184.215.14/hook"}).json()
     for text, status in (("24.0", 200), ("2.4e1", 200), ("24.5", 400), ("1e400", 400)):
         body = b'{"overlap_hours":%s}' % text.encode()

@@ -153,7 +153,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_each_is_answered_as_what_it_is_and_costs_nothing_unless_it_is_a_200(api: Api, name: str) -> None:
+def test_each_hostile_upload_gets_its_status_and_costs_nothing_unless_it_is_a_200(api: Api, name: str) -> None:
     file, expected = HOSTILE[name]
     answer = sent(api, file)
     assert answer in expected

@@ -8,7 +8,7 @@ SECTIONS = {"A": 17, "B": 16, "C": 13, "D": 4, "E": 6, "F": 6, "G": 9}
 """Number of rows of each section."""
 
 
-def test_every_row_stands_in_the_list() -> None:
+def test_every_row_is_in_the_list() -> None:
     expected = {f"{section}{number}" for section, count in SECTIONS.items() for number in range(1, count + 1)}
     assert {row for row, entry in read_rows().items() if not isinstance(entry, str)} == expected
 

@@ -19,6 +19,6 @@ def test_credits_are_exact_after_a_fault_somewhere(place: Path) -> None:
 
 
 @pytest.mark.long
-def test_credits_are_exact_whatever_fails(place: Path) -> None:
+def test_credits_are_exact_after_any_failure(place: Path) -> None:
     harness = Harness(Charging(), place / "all-charging")
     harness.run(harness.cover()).require_none()

@@ -26,7 +26,7 @@ def closed_service() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_target_takes_its_seeds_and_what_once_crashed_it(name: str) -> None:
+def test_target_takes_its_seeds_and_earlier_crashes(name: str) -> None:
     for content in [*TARGETS[name].seeds(), *crashes(name)]:
         TARGETS[name].run(content)
 

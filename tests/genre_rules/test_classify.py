@@ -23,7 +23,7 @@ def test_spelling_case_and_separators_do_not_matter(classifier: Classifier, stri
     ("parent", "expected"),
     [("Rock", ["Hardcore Punk"]), ("Electronic", ["Hardcore"]), ("Hip Hop", ["Hardcore Hip-Hop"]), ("", ["Hardcore"])],
 )
-def test_the_parent_decides_what_an_ambiguous_word_means(classifier: Classifier, parent: str, expected: list[str]) -> None:
+def test_parent_decides_the_meaning_of_an_ambiguous_word(classifier: Classifier, parent: str, expected: list[str]) -> None:
     assert names(classifier, "catalog_a", "Hardcore", parent) == expected
 
 

@@ -62,7 +62,7 @@ def test_rows_keep_their_order_and_blank_cells_and_short_rows_are_no_trouble(fil
     assert [row[3] for row in answered(files)[1:]] == ["Techno", "", "", "", "Jazz"]
 
 
-def test_a_name_cut_by_its_own_commas_is_put_together_and_other_spare_cells_are_told(
+def test_name_split_by_its_own_commas_is_joined_and_other_spare_cells_are_reported(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     files[0].write_text("platform,parent,string\ncatalog_b,,techno, deep house\n", encoding="utf-8")
@@ -72,7 +72,7 @@ def test_a_name_cut_by_its_own_commas_is_put_together_and_other_spare_cells_are_
     assert "1 rows have more cells than headings" in capsys.readouterr().err
 
 
-def test_answers_that_are_there_already_are_filled_anew_in_place(files: tuple[Path, Path]) -> None:
+def test_existing_answers_are_replaced_in_place(files: tuple[Path, Path]) -> None:
     files[0].write_text("string,mains,note\njazz,House,x\n", encoding="utf-8")
     once = answered(files)
     assert once == [["string", "note", "mains", "subgenres", "rule_ids"], ["jazz", "x", "Jazz", "", "node-16"]]

@@ -90,7 +90,7 @@ def test_every_name_of_the_closed_lists_is_answered_as_committed(classifier: Cla
     assert share_right(ask(classifier, row["platform"], row) for row in rows("closed_lists.csv"))[1] == []
 
 
-def test_a_name_is_classified_as_its_own_list_says_or_the_reason_stands_beside_it(classifier: Classifier) -> None:
+def test_name_is_classified_as_its_list_says_or_has_a_stated_reason(classifier: Classifier) -> None:
     """The list's own parent allows: what the parent means, electronic dance music below Electronic, Metal below Rock."""
     for row in rows("closed_lists.csv"):
         parent, mains = row["parent"], set(filter(None, row["mains"].split("|")))

@@ -39,7 +39,7 @@ def test_new_ids_are_appended_and_deleted_ones_stay_taken(tmp_path: Path) -> Non
     assert read_lock(tmp_path)[RULE.id] == "House + Techno"
 
 
-def test_a_node_may_be_spelled_anew_but_not_become_another_genre() -> None:
+def test_node_may_get_another_spelling_but_no_other_genre() -> None:
     book = load_book()
     locked = {node.rule_id: f"{node.main_name} > {node.name}" if node.level else node.name for node in book.taxonomy.nodes}
 

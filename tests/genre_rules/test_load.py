@@ -68,14 +68,14 @@ def test_frame_that_cannot_be_used_is_named(folder: Path, frame: str, message: s
         ("- id: a\n  match: [x]\n  why: {a: b}", r"why is \{'a': 'b'\}; write one string"),
     ],
 )
-def test_an_error_names_file_line_rule_and_mend(folder: Path, rule: str, message: str) -> None:
+def test_error_names_file_line_rule_and_remedy(folder: Path, rule: str, message: str) -> None:
     (folder / "rules" / "pop.yaml").write_text("# first line\n" + rule, encoding="utf-8")
     with pytest.raises(RuleError, match=message):
         load_book(folder)
 
 
 @pytest.mark.parametrize("kind", ["exact", "drop", "split_guard"])
-def test_plain_strings_may_hold_what_no_pattern_may(folder: Path, kind: str) -> None:
+def test_plain_strings_may_hold_characters_that_are_invalid_in_patterns(folder: Path, kind: str) -> None:
     emits = "  emit: [Rock]\n" if kind == "exact" else ""
     (folder / "rules" / "pop.yaml").write_text(f"- id: a\n  kind: {kind}\n{emits}  match: ['goth(', 'goth(?!ic)']\n", encoding="utf-8")
     (rule,) = load_book(folder).rules

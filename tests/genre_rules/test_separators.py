@@ -71,7 +71,7 @@ def test_a_rule_of_kind_drop_goes_before_all_others_where_it_speaks() -> None:
     assert asked("Techno", drop) == ["Techno"]
 
 
-def test_a_parent_counts_by_what_it_means_and_the_one_named_goes_first() -> None:
+def test_parent_counts_by_its_meaning_and_a_named_one_takes_precedence() -> None:
     meant = Rule("meant", "exact", ("zork",), ("Polka",), parent=("Electronic",))
     named = Rule("named", "exact", ("zork",), ("Jazz",), parent=("Dance",))
     assert asked("zork", meant, platform="streamsvc_b", parent="Dance") == ["Polka"]

@@ -199,7 +199,7 @@ def test_connection_goes_to_the_checked_address_despite_dns_rebinding() -> None:
             elsewhere.accept()
 
 
-def test_httpx_resolves_once_a_request_and_goes_to_what_was_checked() -> None:
+def test_httpx_resolves_once_a_request_and_connects_to_the_checked_address() -> None:
     with receiving() as here, closing(socket.create_server(("127.0.0.2", here.server_port))) as elsewhere:
         elsewhere.settimeout(0.05)
         names = Names(moves_example=[["127.0.0.1"], ["127.0.0.2"]])

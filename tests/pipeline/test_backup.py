@@ -89,7 +89,7 @@ def test_files_with_secrets_are_private(catalog: Path, accounts: str, tmp_path: 
     assert {stat.S_IMODE(path.stat().st_mode) for path in [*files, tmp_path / "saved" / BACKUP_FILE]} == {0o600}
 
 
-def test_second_backup_copies_only_what_is_new(catalog: Path, tmp_path: Path) -> None:
+def test_second_backup_copies_only_new_files(catalog: Path, tmp_path: Path) -> None:
     back_up(tmp_path / "saved", "--catalog", catalog)
     again = back_up(tmp_path / "saved", "--catalog", catalog)
     assert "0 files with 0.0 MB are fetched" in again.stderr
@@ -150,7 +150,7 @@ def test_failed_backup_leaves_the_one_before_valid(catalog: Path, accounts: str,
     run_pipeline("restore", tmp_path / "saved", "--accounts", f"sqlite:///{tmp_path}/new.db")
 
 
-def test_backup_that_fails_behind_the_snapshot_leaves_the_one_before_valid(catalog: Path, tmp_path: Path) -> None:
+def test_backup_that_fails_after_the_snapshot_leaves_the_previous_one_valid(catalog: Path, tmp_path: Path) -> None:
     rollback(catalog, "first")
     shutil.rmtree(catalog / "snapshots" / "second")
     back_up(tmp_path / "saved", "--catalog", catalog)

@@ -37,7 +37,7 @@ def refused(*arguments: object, **environment: str) -> str:
     return str(result.stderr)
 
 
-def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+def test_unwritable_catalog_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
     told = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
@@ -59,7 +59,7 @@ def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     ],
     ids=lambda command: command[0],
 )
-def test_catalog_that_is_no_folder_is_named_with_what_is_expected(tmp_path: Path, command: list[str]) -> None:
+def test_catalog_other_than_a_folder_is_refused_with_the_expectation(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "file").write_text("")
     expected = f"error: no catalog at {tmp_path / 'file'}: it is not a folder; --catalog takes the folder that `build` was given\n"
     assert refused(*command, "--catalog", tmp_path / "file") == expected
@@ -73,7 +73,7 @@ def test_golden_prints_rates_and_wrong_pairs_by_part() -> None:
 
 
 @pytest.mark.parametrize("place", ["nowhere", "file"])
-def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
+def test_missing_only_source_is_reported_as_no_dump(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "sources.yaml").write_text(f"sources: {{store_a: {{location: {place}, files: ['*.csv']}}}}")
     told = refused("build", "--sources", tmp_path / "sources.yaml", "--catalog", tmp_path / "catalog")
@@ -84,18 +84,18 @@ def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
     ("variable", "named"),
     [("CATALOG_OVERRIDES", "nowhere does not exist: set CATALOG_OVERRIDES"), ("CATALOG_RULES", "nowhere/taxonomy.yaml:1: cannot be read")],
 )
-def test_named_file_that_is_not_there_is_told_before_anything_is_read(tmp_path: Path, variable: str, named: str) -> None:
+def test_missing_named_file_is_reported_before_anything_is_read(tmp_path: Path, variable: str, named: str) -> None:
     (tmp_path / "store_a").mkdir()
     told = refused("build", "--dumps", tmp_path, "--catalog", tmp_path / "catalog", **{variable: str(tmp_path / "nowhere")})
     assert f"{tmp_path}/{named}" in told
     assert not (tmp_path / "catalog").exists()
 
 
-def test_dumps_that_are_nowhere_are_told(tmp_path: Path) -> None:
+def test_missing_dumps_are_reported(tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'}: there is no such folder" in refused("build", "--dumps", tmp_path / "none", "--catalog", tmp_path / "c")
 
 
-def test_a_missing_sources_file_says_how_to_make_one(tmp_path: Path) -> None:
+def test_missing_sources_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     result = run_pipeline("build", "--sources", tmp_path / "no.yaml", "--catalog", tmp_path / "catalog", check=False)
     assert result.returncode == 1
     assert "sources.example.yaml" in result.stderr
@@ -137,7 +137,7 @@ def test_every_command_explains_itself(module: str) -> None:
     assert "usage" in run_module(module, "--help").stdout
 
 
-def test_evaluating_without_truth_says_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_evaluating_without_truth_names_the_searched_place(tmp_path: Path) -> None:
     result = run_pipeline("evaluate", "--catalog", tmp_path, "--truth", tmp_path / "nowhere", check=False)
     assert result.returncode == 1
     assert str(tmp_path) in result.stderr
@@ -145,7 +145,7 @@ def test_evaluating_without_truth_says_where_it_was_looked_for(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("moment", ["catalog_b: mbdump/recording: ", pytest.param("building the search index", marks=pytest.mark.long)])
-def test_an_interrupted_build_says_so_and_lets_go_of_the_catalog(built_world: BuiltWorld, tmp_path: Path, moment: str) -> None:
+def test_interrupted_build_reports_it_and_releases_the_catalog(built_world: BuiltWorld, tmp_path: Path, moment: str) -> None:
     command = [sys.executable, "-m", "pipeline", "build", "--dumps", str(built_world.dumps), "--catalog", str(tmp_path / "catalog")]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as build:
         said = []
@@ -180,7 +180,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_build_whose_interruption_was_lost_ends_with_the_step_and_says_so(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_build_whose_interruption_was_lost_ends_with_the_step_and_reports_it(built_world: BuiltWorld, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LOST_INTERRUPTION, "build", "--dumps", built_world.dumps, "--catalog", tmp_path / "catalog"]
     build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert build.returncode == 130, build.stderr
@@ -204,7 +204,7 @@ def test_command_that_was_interrupted_too_late_stops_the_script_that_called_it(t
     assert (result.returncode, result.stderr) == (130, "interrupted, but too late: the command has done its work\n")
 
 
-def test_an_interrupted_simulation_says_so(tmp_path: Path) -> None:
+def test_interrupted_simulation_reports_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pipeline", "simulate", "--recordings", "20000", "--out", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as simulation:
         assert simulation.stderr

@@ -54,7 +54,7 @@ def test_every_recording_can_be_explained_and_every_value_has_a_source(built_wor
         assert str(recording_id) in format_text(told)
 
 
-def test_provenance_repeats_what_its_sources_said(built_world: BuiltWorld) -> None:
+def test_provenance_repeats_the_values_of_its_sources(built_world: BuiltWorld) -> None:
     """The chosen record's own title, code and popularity are those of the recording, for all recordings at once."""
     staged = pl.read_parquet(built_world.catalog / "work/staging/*/source_recording/*.parquet")
     rows = published(built_world, "recording").join(published(built_world, "recording_provenance"), on="recording_id")
@@ -88,7 +88,7 @@ def test_without_staging_the_keys_of_the_records_remain(built_world: BuiltWorld,
     assert "(no longer staged)" in format_text(told)
 
 
-def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_reviewed_decisions_about_its_records_are_listed(built_world: BuiltWorld, tmp_path: Path) -> None:
     member = published(built_world, "recording_member").row(0, named=True)
     mine = f"{member['platform']}:{member['external_id']}"
     file = tmp_path / "overrides.yaml"
@@ -102,7 +102,7 @@ def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, 
     assert json.loads(format_json(told))["decisions"] == list(told.decisions)
 
 
-def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
+def test_missing_snapshot_is_reported_on_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="nothing is published"):
         explain(BuildPaths(tmp_path), "1")
     result = run_pipeline("explain", "1", "--catalog", tmp_path, check=False)

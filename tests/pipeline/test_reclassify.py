@@ -113,7 +113,7 @@ def test_tables_with_columns_of_another_version_are_not_reclassified(catalog: Pa
     assert read_live_snapshot(catalog).id == before.id
 
 
-def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Path) -> None:
+def test_ids_damaged_in_the_work_folder_are_not_published_again(catalog: Path) -> None:
     before = read_live_snapshot(catalog)
     part = before.folder / before.manifest.tables["id_registry"].files[0].path
     content = bytearray(part.read_bytes())

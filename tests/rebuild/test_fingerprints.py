@@ -78,7 +78,7 @@ def test_a_night_reads_the_new_day_alone(built_world: BuiltWorld, next_day: tupl
     assert staged - before == {"2024-12-07"}
 
 
-def test_a_night_indexes_what_is_new_alone(built_world: BuiltWorld, next_day: tuple[Path, dict[str, object]]) -> None:
+def test_night_indexes_only_new_fingerprints(built_world: BuiltWorld, next_day: tuple[Path, dict[str, object]]) -> None:
     catalog, said = next_day
     old, new = chosen(built_world.catalog), chosen(catalog)
     fresh = new.join(old, on="fingerprint_key", how="anti")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_linkage_without_its_guards_is_not_published_and_the_message_says_what_to_do(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_linkage_without_its_guards_is_refused_with_a_remedy(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     live = (catalog / "current").readlink()
     with disable_guards():

@@ -64,7 +64,7 @@ def test_a_catalog_that_shrank_is_not_published(shrunken: tuple[Path, Path]) -> 
 
 
 @pytest.mark.long
-def test_a_catalog_that_shrank_is_published_when_told_so(shrunken: tuple[Path, Path]) -> None:
+def test_catalog_that_shrank_is_published_if_the_operator_allows_it(shrunken: tuple[Path, Path]) -> None:
     catalog, dumps = shrunken
     live = (catalog / "current").readlink()
     run_pipeline("build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")

@@ -112,7 +112,7 @@ def test_performances_of_a_movement_share_title_and_work_but_no_length() -> None
     assert shared["iswc"].max() == 1
 
 
-def test_shows_of_a_tour_stand_on_albums_of_their_own() -> None:
+def test_shows_of_a_tour_are_on_separate_albums() -> None:
     world = make_block(LARGER, 0)
     rows = world.laid.placements.join(world.made.recordings.with_row_index("recording").cast({"recording": pl.Int64}), on="recording")
     live = rows.filter((pl.col("kind") == "live") & pl.col("is_home"))

@@ -89,7 +89,7 @@ def test_airing_continues_after_a_player_paused_with_its_source(heard: Heard) ->
 
 
 @pytest.mark.parametrize("dies_at", [4, 13, 21, 35, 41])
-def test_another_worker_goes_on_with_what_was_written(heard: Heard, dies_at: int) -> None:
+def test_another_worker_continues_from_the_written_rows(heard: Heard, dies_at: int) -> None:
     parts = [SONG[1], SONG[4], Part(TALK, 15)]
     whole = samples(*parts)
     heard.hear(whole[: dies_at * SAMPLE_RATE], 0)
@@ -148,7 +148,7 @@ def test_trace_of_another_worker_expires(heard: Heard, monkeypatch: pytest.Monke
     assert (song, abs(start - 12) > 2) == (3, True), "it is told by its anchor alone"
 
 
-def test_play_that_began_while_nobody_listened_starts_at_its_anchor(heard: Heard) -> None:
+def test_play_that_began_without_a_monitor_starts_at_its_anchor(heard: Heard) -> None:
     parts = [SONG[2], SONG[3], Part(TALK, 12)]
     whole = samples(*parts)
     heard.hear(whole[: 20 * SAMPLE_RATE], 0)
@@ -215,7 +215,7 @@ def test_airing_ends_also_when_nothing_is_heard_any_more(heard: Heard) -> None:
     assert abs(row.duration_seconds - 20) <= 3
 
 
-def test_recording_that_the_catalog_does_not_know_is_no_airing(heard: Heard) -> None:
+def test_recording_unknown_to_the_catalog_makes_no_airing(heard: Heard) -> None:
     heard.catalog.find_track = lambda _recording_id: None  # type: ignore[method-assign]
     heard.hear(samples(SONG[1]), 0)
     assert heard.rows() == []
@@ -245,7 +245,7 @@ def test_cross_fade_overlaps_two_airings(heard: Heard, second: int) -> None:
     assert agrees([(song, start - 31.5, seconds) for song, start, seconds in heard.aired()[1:]], [SONG[second]]), heard.aired()
 
 
-def test_play_that_begins_late_behind_another_starts_at_its_first_sound(heard: Heard) -> None:
+def test_play_that_begins_late_after_another_starts_at_its_first_sound(heard: Heard) -> None:
     parts = [Part(3, 30), Part(5, 28, 5), Part(TALK, 12)]
     heard.hear(samples(*parts), 0)
     assert agrees(heard.aired(), parts), heard.aired()

@@ -128,7 +128,7 @@ def test_410_disables_an_endpoint_until_its_owner_enables_it(accounts: Accounts,
     assert [json.loads(one.body)["data"]["value"] for one in receiver.received] == ["A", "A", "B", "C"]
 
 
-def test_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoint_that_fails_for_days_is_disabled_with_the_reason(accounts: Accounts, clock: HandClock) -> None:
     with receiving(answers(500)) as receiver:
         made = hooked(accounts, receiver.url)
         for _day in range(7):
@@ -184,7 +184,7 @@ def test_both_secrets_sign_during_a_rotation(accounts: Accounts, clock: HandCloc
         assert receiver.received[-1].verified(newest.secret)
 
 
-def test_ping_is_sent_whatever_the_endpoint_asks_for(accounts: Accounts) -> None:
+def test_ping_is_sent_for_any_choice_of_event_types(accounts: Accounts) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url, [TRACK_STARTED])
         pinged = accounts.deliveries.ping(made.endpoint.account_id, made.endpoint.endpoint_id)

@@ -76,6 +76,6 @@ def test_check_by_hand_of_the_page_agrees_with_the_library() -> None:
     assert not is_ours(secret, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 301)}, BODY.encode())
 
 
-def test_every_event_reason_and_variable_stands_in_the_page() -> None:
+def test_every_event_reason_and_variable_is_in_the_page() -> None:
     names = [*EVENT_TYPES, PING, *DISABLED_REASONS, ALLOW_VARIABLE, KEYS_VARIABLE, KEY_FILE_VARIABLE]
     assert [name for name in names if f"`{name}`" not in PAGE] == []

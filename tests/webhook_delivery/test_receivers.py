@@ -87,7 +87,7 @@ def test_delivery_without_a_whole_2xx_is_sent_again_with_the_same_id(accounts: A
     ],
     ids=["endless", "more than promised", "without a length", "not what it is called", "another 2xx"],
 )
-def test_2xx_counts_whatever_the_length_of_its_body(accounts: Accounts, answer: Behaviour) -> None:
+def test_2xx_counts_with_a_body_of_any_length(accounts: Accounts, answer: Behaviour) -> None:
     with receiving(answer) as receiver:
         made = hooked(accounts, receiver.url)
         decide(accounts, made.endpoint.account_id, "A")

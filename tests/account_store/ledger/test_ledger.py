@@ -101,7 +101,7 @@ def test_credits_reset_with_the_utc_month_and_a_release_goes_to_its_own_month(ac
     assert accounts.usage.read_month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
 
 
-def test_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -> None:
+def test_plan_changed_within_the_month_keeps_the_used_credits(accounts: Accounts) -> None:
     key = accounts.keys.create(accounts.create("moves").account_id).key
 
     def caller():  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -269,7 +269,7 @@ def test_charge_in_the_loop_is_granted_whole_or_not_at_all(accounts: Accounts, p
         asyncio.run(charge(1))
 
 
-def test_charge_waits_for_whoever_else_writes_to_the_file(tmp_path: Path) -> None:
+def test_charge_waits_for_another_writer_of_the_file(tmp_path: Path) -> None:
     opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
     caller = new_caller(opened)
     await_result(opened.ledger.charge, caller, 1)

@@ -96,7 +96,7 @@ def test_charges_of_an_event_loop_fail_when_the_writer_ends(accounts: Accounts, 
     assert used(accounts, caller) == 20
 
 
-def test_writer_that_ends_again_and_again_charges_exactly_what_it_granted(accounts: Accounts, fatal_clock: FatalClock) -> None:
+def test_writer_that_ends_again_and_again_charges_exactly_the_granted_requests(accounts: Accounts, fatal_clock: FatalClock) -> None:
     caller = new_caller(accounts)
     granted: list[int] = []
     failed = threading.Semaphore(0)

@@ -139,7 +139,7 @@ def test_written_airing_is_continued_and_a_repeat_is_another(accounts: Accounts)
     assert (latest.airing_id, latest.track, latest.is_open) == (repeat, track(1), True)
 
 
-def test_database_holds_one_open_airing_a_stream_whatever_code_does(accounts: Accounts, clock: HandClock) -> None:
+def test_database_enforces_one_open_airing_a_stream(accounts: Accounts, clock: HandClock) -> None:
     from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 -- only here
 
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id

@@ -36,7 +36,7 @@ def test_event_is_committed_together_with_its_cause(accounts: Accounts, clock: H
     assert detail.body == '{"type":"stream.track_started","timestamp":"2026-11-21T12:00:00Z","data":{"title":"Ünï"}}'
 
 
-def test_endpoints_get_what_they_ask_for_and_one_event_has_one_id(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoints_get_their_event_types_and_one_event_has_one_id(accounts: Accounts, clock: HandClock) -> None:
     all_ = hooked(accounts, NOWHERE).endpoint
     some = accounts.webhooks.create(all_.account_id, NOWHERE, [STATUS_CHANGED, TRACK_STARTED]).endpoint
     none = accounts.webhooks.create(all_.account_id, NOWHERE, [SUGGESTION_DECIDED]).endpoint

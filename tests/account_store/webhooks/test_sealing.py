@@ -8,7 +8,7 @@ from account_store.webhooks.endpoints import generate_secret
 from account_store.webhooks.sealing import KEYS_VARIABLE, Seal, SealedError
 
 
-def test_secrets_lie_encrypted_where_the_operator_has_a_key() -> None:
+def test_secrets_are_encrypted_if_the_operator_has_a_key() -> None:
     secret, keys = generate_secret(), [Fernet.generate_key().decode() for _ in range(2)]
     keyless, first, both, second = Seal(), Seal(keys[0]), Seal(f"{keys[1]}, {keys[0]}"), Seal(keys[1])
     assert keyless.open(secret) == secret

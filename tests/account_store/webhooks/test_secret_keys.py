@@ -94,7 +94,7 @@ def test_secrets_are_sealed_by_a_key_made_at_the_first_start(database: str) -> N
     again.close()
 
 
-def test_secrets_that_lie_in_the_clear_are_sealed_at_the_next_start(database: str) -> None:
+def test_plain_secrets_are_sealed_at_the_next_start(database: str) -> None:
     accounts = opened(database)
     made = hooked(accounts, ADDRESS)
     account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
@@ -184,7 +184,7 @@ def test_second_machine_without_the_key_makes_none_of_its_own(
     assert "from the machine that made it" in caplog.text
 
 
-def test_key_may_lie_elsewhere_and_be_named_instead(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_may_be_in_another_file_or_a_variable(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default = the_key_file(database)
     monkeypatch.setenv(KEY_FILE_VARIABLE, str(tmp_path / "keys" / "webhooks"))
     accounts = opened(database)

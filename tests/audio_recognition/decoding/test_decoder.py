@@ -28,7 +28,7 @@ def error_rate(one: np.ndarray, other: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_every_format_sounds_like_what_went_in(form: str) -> None:
+def test_every_format_decodes_to_the_encoded_sound(form: str) -> None:
     sound = heard(file_of(form))
     assert sound.dtype == np.int16
     assert len(sound) / SAMPLE_RATE == pytest.approx(SECONDS, abs=0.05)
@@ -63,7 +63,7 @@ class Counted(io.BytesIO):
 
 
 @pytest.mark.parametrize("tail", [bytes(2**21), b"LIST\x04\0\0\0abcd" * 2**17], ids=["zeros", "chunks"])
-def test_wav_data_behind_the_sound_is_not_read(tail: bytes) -> None:
+def test_wav_data_after_the_sound_is_not_read(tail: bytes) -> None:
     plain, padded = file_of("wav"), Counted(file_of("wav") + tail)
     with AudioFile(padded) as audio:
         found = [np.concatenate(list(audio.iterate_samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
@@ -73,7 +73,7 @@ def test_wav_data_behind_the_sound_is_not_read(tail: bytes) -> None:
         np.testing.assert_array_equal(sound, heard(plain, start, 4.0))
 
 
-def test_the_sound_of_a_wav_file_is_found_behind_other_chunks_and_where_its_size_is_not_known() -> None:
+def test_sound_of_a_wav_file_is_found_after_other_chunks_and_without_a_size() -> None:
     plain = file_of("wav")
     at = plain.index(b"data")
     behind = plain[:at] + b"junk\x03\0\0\0abc\0" + plain[at:]
@@ -83,7 +83,7 @@ def test_the_sound_of_a_wav_file_is_found_behind_other_chunks_and_where_its_size
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_window_behind_the_end_is_empty_and_across_it_is_cut(form: str) -> None:
+def test_window_after_the_end_is_empty_and_across_it_is_cut(form: str) -> None:
     assert len(heard(file_of(form), 500.0, 5.0)) == 0
     assert len(heard(file_of(form), SECONDS - 2, 30.0)) / SAMPLE_RATE == pytest.approx(2, abs=0.1)
 

@@ -27,11 +27,11 @@ def test_mp3_of_every_version_is_detected(rate: int, kbps: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["mp3", "flac"])
-def test_format_behind_an_id3_tag_is_detected(form: str) -> None:
+def test_format_after_an_id3_tag_is_detected(form: str) -> None:
     assert sniff((id3(300) + file_of(form))[:SNIFFED_BYTES]) == form
 
 
-def test_mp3_is_detected_behind_zeros_and_from_the_middle_of_a_frame() -> None:
+def test_mp3_is_detected_after_zeros_and_from_the_middle_of_a_frame() -> None:
     assert sniff(bytes(1000) + file_of("mp3")[:5000]) == "mp3"
     assert sniff(file_of("mp3")[4000:12000]) == "mp3"
 

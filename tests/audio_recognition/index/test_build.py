@@ -151,7 +151,7 @@ def test_fingerprints_beyond_one_run_keep_their_ordinals(tmp_path: Path) -> None
     assert base._places.tolist() == (at % 2).tolist()
 
 
-def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
+def test_every_sampled_item_is_posted_at_its_place(tmp_path: Path) -> None:
     build_index(batches(IDS, FINGERPRINTS, 4), tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
     for recording, items in zip(IDS, FINGERPRINTS, strict=True):

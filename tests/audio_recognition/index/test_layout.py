@@ -27,7 +27,7 @@ def test_codes_stay_within_their_bits() -> None:
     assert hash_items(np.array([0xFFFF_FFFF, 0x8000_0000, 0xFFF0], dtype=np.uint32)).max() < 1 << HASH_BITS
 
 
-def test_one_item_in_four_is_sampled_whatever_bits_turn() -> None:
+def test_one_item_in_four_is_sampled_in_any_changed_copy() -> None:
     for bit in HASHED_BITS:
         near = (np.arange(20_000, dtype=np.uint32) << np.uint32(12)) ^ np.uint32(1 << bit)
         assert abs(is_sampled(hash_items(near)).mean() - 2.0**-SAMPLE_BITS) < 0.02

@@ -80,7 +80,7 @@ def test_a_query_that_reaches_beyond_the_recording_is_compared_where_they_overla
     assert match.offset_seconds == pytest.approx(-60 / ITEMS_PER_SECOND)
 
 
-def test_overlap_of_too_few_items_is_no_match(whole: Matcher) -> None:
+def test_overlap_of_too_few_items_is_not_a_match(whole: Matcher) -> None:
     query = np.concatenate([music(2000, 100), music(3)[: FEWEST_ITEMS - 5]])
     assert whole.match([query]).reason is Reason.NOT_FOUND
 

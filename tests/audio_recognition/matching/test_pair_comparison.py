@@ -19,7 +19,7 @@ from tests.audio_recognition.fingerprint_world import damaged, music
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 20), share=st.floats(0, 0.2), shift=st.integers(-MOST_SHIFT, MOST_SHIFT), length=st.integers(260, 400))
-def test_shifted_and_damaged_copy_lies_as_far_as_its_damage(seed: int, share: float, shift: int, length: int) -> None:
+def test_distance_of_a_shifted_and_damaged_copy_is_its_damage(seed: int, share: float, shift: int, length: int) -> None:
     whole = music(seed, 600)
     one, other = whole[100:500], damaged(whole[100 + shift :][:length], share, seed)
     compared = compare_pair(one, other)
@@ -32,7 +32,7 @@ def test_shifted_and_damaged_copy_lies_as_far_as_its_damage(seed: int, share: fl
 
 @settings(max_examples=40, deadline=None)
 @given(seeds=st.lists(st.integers(0, 10_000), min_size=2, max_size=2, unique=True))
-def test_unrelated_items_lie_far_apart(seeds: list[int]) -> None:
+def test_unrelated_items_are_far_apart(seeds: list[int]) -> None:
     compared = compare_pair(*(music(seed) for seed in seeds))
     assert compared is not None
     assert compared.distance > 0.4

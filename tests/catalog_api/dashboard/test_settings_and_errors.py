@@ -69,7 +69,7 @@ def test_the_dashboard_can_be_switched_off(tmp_path: Path, accounts_url: str) ->
     asyncio.run(scene())
 
 
-def test_origin_and_address_behind_a_load_balancer_are_the_configured_ones(tmp_path: Path, accounts_url: str) -> None:
+def test_origin_and_client_address_with_a_load_balancer_are_the_configured_ones(tmp_path: Path, accounts_url: str) -> None:
     settings = ApiSettings(
         catalog=tmp_path,
         accounts_url=accounts_url,

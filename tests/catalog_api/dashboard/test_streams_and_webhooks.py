@@ -52,7 +52,7 @@ def test_stream_form_sent_twice_creates_one_stream(radio: Browser) -> None:
     assert radio.accounts.usage.read_month_now(radio.user.account_id).used == 0
 
 
-def test_account_without_a_card_cannot_monitor_and_the_page_says_why(browser: Browser) -> None:
+def test_account_without_a_card_cannot_monitor_and_the_page_gives_the_reason(browser: Browser) -> None:
     browser.key()
     assert "no payment card" in browser.http.get("/dashboard/streams/new").text
     answer = browser.post("/dashboard/streams", FORM)
@@ -96,7 +96,7 @@ def test_stream_page_draws_a_day_and_links_to_another(radio: Browser) -> None:
         assert radio.http.get(f"/dashboard/streams/{stream_id}", params={"day": day}).status_code == 200, day
 
 
-def test_stream_page_shows_what_is_on_and_why_nobody_listens(radio: Browser) -> None:
+def test_stream_page_shows_the_airing_and_the_reason_of_a_gap(radio: Browser) -> None:
     stream_id = new_stream(radio, HOSTILE)
     with radio.accounts.engine.begin() as connection:
         runtime.update_runtime(connection, stream_id, runtime.State("running"), datetime.now(UTC))

@@ -36,7 +36,7 @@ def stamps(dates: list[tuple[str | None, str | None]]) -> list[int]:
     return frame.select(encode_stamp_expr()).to_series().to_list()
 
 
-def test_partial_date_sorts_behind_full_dates_of_its_period_and_no_date_last() -> None:
+def test_partial_date_sorts_after_full_dates_of_its_period_and_no_date_last() -> None:
     found = stamps(NEWEST_FIRST)
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == len(found)

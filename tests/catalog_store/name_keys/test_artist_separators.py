@@ -28,7 +28,7 @@ def test_a_field_of_several_artists_is_taken_apart(field: str, names: tuple[str,
 
 
 @pytest.mark.parametrize("name", ["AC/DC", "W&W", "10,000 Maniacs", "R.E.M.", "Malcolm X", "Sheila E."])
-def test_signs_inside_words_join_nobody(name: str) -> None:
+def test_signs_inside_words_separate_no_artists(name: str) -> None:
     assert not re.search(f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}", fold(name))
 
 

@@ -22,7 +22,7 @@ texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", " 
 )
 
 
-def test_every_character_of_the_basic_plane_folds_alike_wherever_it_stands() -> None:
+def test_every_character_of_the_basic_plane_folds_alike_in_any_position() -> None:
     letters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     shown = [f"aB{letter}Cd" for letter in letters]
     assert fold_series(pl.Series(shown)).to_list() == [fold(text) for text in shown]
@@ -38,7 +38,7 @@ def test_columns_fold_as_single_texts_do_and_unflagged_ones_are_their_own_words(
     assert plain == [extract_words(text) for text in plain]
 
 
-def test_flags_name_what_the_table_cannot_say_of_a_text_and_nothing_else() -> None:
+def test_flags_mark_exactly_the_texts_that_the_table_cannot_fold() -> None:
     flagged = {
         "": 0,
         "song": 0,

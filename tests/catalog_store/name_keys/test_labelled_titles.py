@@ -15,7 +15,7 @@ LEAST_RIGHT = {"seen": 0.98, "held": 0.95}
 
 
 @pytest.mark.parametrize("part", LEAST_RIGHT)
-def test_most_labelled_titles_are_read_as_a_person_reads_them(part: str) -> None:
+def test_most_labelled_titles_agree_with_their_labels(part: str) -> None:
     labelled = LABELLED.filter(pl.col("part") == part)
     wrong = []
     for title, core, variant, guests in labelled.select("title", "core", "variant", "credits").iter_rows():

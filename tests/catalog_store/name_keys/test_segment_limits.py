@@ -27,7 +27,7 @@ from catalog_store.name_keys.segments import Segment, read_segment
         ("Stra\u00dfe", "strasse"),
     ],
 )
-def test_fold_removes_what_spellings_differ_in(text: str, folded: str) -> None:
+def test_fold_removes_differences_of_spelling(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 

@@ -13,7 +13,7 @@ from catalog_store.name_keys import (
 )
 
 
-def test_an_article_behind_the_title_stands_before_it() -> None:
+def test_article_after_the_title_is_moved_to_the_front() -> None:
     assert (
         build_title_keys("Sound of Silence, The - Live")[:3]
         == build_title_keys("The Sound of Silence (Live)")[:3]

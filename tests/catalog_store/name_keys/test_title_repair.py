@@ -163,7 +163,7 @@ def test_nested_brackets_become_brackets_side_by_side(folded: str, repaired: str
         ("song - live (x) - april 1978", "song - live (x) - april 1978"),
     ],
 )
-def test_date_behind_a_dash_joins_the_note_before_it(folded: str, repaired: str) -> None:
+def test_date_after_a_dash_joins_the_note_before_it(folded: str, repaired: str) -> None:
     assert repair_title(folded) == repaired
 
 

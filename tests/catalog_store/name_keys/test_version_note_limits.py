@@ -126,7 +126,7 @@ def test_note_without_bracket_or_dash_must_be_plainer(note: str, tags: Tags | No
     assert read_version(note.split(), is_set_off=False) == tags
 
 
-def test_text_of_many_words_is_no_note() -> None:
+def test_text_of_many_words_is_not_a_note() -> None:
     assert read_version(["remix", *(f"word{number}" for number in range(400))], is_set_off=True) is None
 
 

@@ -378,7 +378,7 @@ def test_cosmetic_remark_is_kept_as_a_note(title: str, notes: str) -> None:
         ("Song - Live - 10 20 30 40", "Song (Live) - 10 20 30 40", "song 10 20 30 40", "live"),
     ],
 )
-def test_text_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
+def test_text_after_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
     for keys in (build_title_keys(dashed), build_title_keys(bracketed)):
         assert (keys.core, keys.variant) == (core, variant)
 

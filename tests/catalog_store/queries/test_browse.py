@@ -55,7 +55,7 @@ def every(mixed: Served, filters: BrowseFilters, limit: int, *, randomize: bool 
         assert one.bodies
 
 
-def test_other_name_finds_an_artist_where_nobody_bears_it(tmp_path: Path) -> None:
+def test_other_name_finds_an_artist_if_no_artist_has_it_as_main_name(tmp_path: Path) -> None:
     rows = mixed_frames(40, 1)
     (one, other) = (row["artist_id"] for row in rows["artist"][:2])
     names = ("Zorro", "alias"), ("Dorn, Ada", "sort_name"), ("Printed", "credit"), (rows["artist"][1]["name"].upper(), "alias")
@@ -68,7 +68,7 @@ def test_other_name_finds_an_artist_where_nobody_bears_it(tmp_path: Path) -> Non
 
 @given(filters=FILTERS, limit=st.integers(1, 60))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_pages_together_are_what_sorting_the_tables_gives(mixed: Served, filters: BrowseFilters, limit: int) -> None:
+def test_pages_together_equal_the_sorted_tables(mixed: Served, filters: BrowseFilters, limit: int) -> None:
     assert every(mixed, filters, limit) == browsed(mixed.rows, filters)
 
 
@@ -91,12 +91,12 @@ def test_walking_and_sorting_give_the_same_random_order(mixed: Served, monkeypat
     assert rest[0] == rest[1] != []
 
 
-def test_each_first_page_is_drawn_anew(mixed: Served) -> None:
+def test_each_first_page_gets_another_random_order(mixed: Served) -> None:
     drawn = {tuple(ids_of(page(mixed, BrowseFilters(), 10, randomize=True))) for _ in range(5)}
     assert len(drawn) == 5
 
 
-def test_the_whole_catalog_is_newest_first_with_half_known_dates_behind_their_period_and_undated_last(mixed: Served) -> None:
+def test_whole_catalog_is_newest_first_with_partial_dates_after_their_period_and_undated_last(mixed: Served) -> None:
     dates = {row["recording_id"]: (row["release_date"], row["release_date_precision"]) for row in dated(mixed.rows)}
     seen = list(dict.fromkeys(dates[one] for one in every(mixed, BrowseFilters(), 20)))
     order = [("2030-06-01", "month"), ("2030-01-01", "year"), ("2004-05-31", "day"), ("2004-05-01", "day"), ("2004-05-01", "month"),
@@ -162,7 +162,7 @@ def sealed(order: str, place: Place) -> str:
     return CURSORS.encode(("browse", order, *map(repr, msgspec.structs.astuple(BrowseFilters()))), place)
 
 
-def test_a_sealed_place_behind_the_last_track_is_an_empty_page(mixed: Served) -> None:
+def test_sealed_place_after_the_last_track_is_an_empty_page(mixed: Served) -> None:
     behind = Place(0, LARGEST_PLACE.popularity, LARGEST_PLACE.id)
     assert page(mixed, BrowseFilters(), 5, sealed("newest", behind)) == ([], None)
 

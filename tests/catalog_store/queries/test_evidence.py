@@ -124,7 +124,7 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("catalog_a:6", REMIX, 2),
     ],
 )
-def test_every_key_finds_its_recording_and_says_how(handmade: Path, key: str, recording_id: int, steps: int) -> None:
+def test_every_key_finds_its_recording_and_names_the_kind_of_key(handmade: Path, key: str, recording_id: int, steps: int) -> None:
     found = find_recording(handmade, key)
     assert found is not None
     assert (found.recording_id, len(found.steps)) == (recording_id, steps)
@@ -136,7 +136,7 @@ def test_unknown_key_is_not_found(handmade: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "song", "myspace:1"])
-def test_text_that_is_no_key_is_refused(handmade: Path, key: str) -> None:
+def test_text_other_than_a_key_is_refused(handmade: Path, key: str) -> None:
     with pytest.raises(ValueError, match="not a track id"):
         find_recording(handmade, key)
 
@@ -206,7 +206,7 @@ def test_fields_carry_their_source_and_dates_no_more_than_is_known(handmade: Pat
     assert (fields["isrc"].value, fields["isrc"].platform) == (ISRC, None)
 
 
-def test_an_opened_catalog_answers_with_what_it_published(catalog: Catalog) -> None:
+def test_opened_catalog_answers_from_its_own_snapshot(catalog: Catalog) -> None:
     known = catalog.collect_evidence(2)
     assert known is not None
     assert MERGED_ID in known.former_ids

@@ -71,7 +71,7 @@ def test_noise_in_a_query_is_ignored(catalog: Catalog, artist: str, title: str, 
         ("Velvit Foxse", "Midnihgt", ["velvit", "foxse", "midnihgt"]),
     ],
 )
-def test_a_common_word_is_doubted_only_when_it_stands_alone(
+def test_common_word_is_doubted_only_when_it_is_alone(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, artist: str, title: str, doubted: list[str]
 ) -> None:
     monkeypatch.setattr(candidates, "_COMMON_COUNT", 1)

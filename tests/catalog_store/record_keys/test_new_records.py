@@ -78,7 +78,7 @@ def test_too_many_new_records_write_no_file(paths: BuildPaths) -> None:
 
 
 @pytest.mark.parametrize("file", ["laid aside", "gone"])
-def test_records_are_found_wherever_they_stand(file: str, paths: BuildPaths) -> None:
+def test_records_are_found_at_any_place(file: str, paths: BuildPaths) -> None:
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     if file == "gone":
         (folder / FILE).unlink()

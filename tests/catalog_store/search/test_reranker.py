@@ -42,7 +42,7 @@ DUET = (("velvet foxes", "sade"), ("mo",), "midnight running", "")
         ("Velvet Foxes", "Midnight Running (Original Mix) (feat. )"),
     ],
 )
-def test_cosmetic_noise_is_no_difference(artist: str, title: str) -> None:
+def test_cosmetic_noise_costs_no_score(artist: str, title: str) -> None:
     found = matched(artist, title, PLAIN)
     assert found == (1.0, "exact", ("artist_equal", "title_equal", "variant_equal"))
 
@@ -71,7 +71,7 @@ def test_one_of_several_artists_whose_name_looks_like_two_is_found() -> None:
     assert score("Mira & The Marabys", "Midnight Running", document) > 0.94
 
 
-def test_one_word_may_be_missing_whatever_its_length_two_long_ones_may_not() -> None:
+def test_one_word_of_any_length_may_be_missing_two_long_ones_may_not() -> None:
     assert score("Velvet Foxes", "Running", PLAIN) > 0.85
     assert score("Foxes", "Midnight Running", PLAIN) > 0.85
     assert score("Velvet Foxes", "Run", (("velvet foxes",), (), "run electric nightingale", "")) == 0

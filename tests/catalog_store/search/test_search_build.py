@@ -40,7 +40,7 @@ def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
     return index.credits[index.credit_of[document]], index.titles.of([document])[0]
 
 
-def test_documents_stand_by_popularity_then_id(index: SearchIndex, tables: dict[str, Path]) -> None:
+def test_documents_are_ordered_by_popularity_then_id(index: SearchIndex, tables: dict[str, Path]) -> None:
     recordings = read_table(TABLES["recording"], tables["recording"])
     expected = recordings.sort("popularity", "recording_id", descending=[True, False])
     assert index.documents == recordings.height

@@ -46,7 +46,7 @@ def test_block_size_does_not_change_the_files(tmp_path: Path) -> None:
     assert of[0] == of[1] == of[2]
 
 
-def test_frames_are_found_beyond_what_an_offset_can_count_from_the_start(tmp_path: Path) -> None:
+def test_frames_are_found_beyond_the_range_of_a_32_bit_offset(tmp_path: Path) -> None:
     frames = {one: b"%d" % one for one in range(1, 1_000)}
     bodies = written(tmp_path, frames)
     anchors = np.load(tmp_path / "track_anchors.npy")

@@ -44,7 +44,7 @@ def test_colliding_keys_are_distinguished_by_the_track_itself(tmp_path: Path, mo
     assert expected[-1] == []
 
 
-def test_an_artist_called_like_a_key_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_artist_named_like_a_key_is_not_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = make_frames(10, 1)
     # The title looks like the text around a stored code, the credit like a link of streamsvc_a.
     rows["track"][0]["title"] = '],"isrc":"GBAYE9999999","duration":'

@@ -21,7 +21,7 @@ def test_both_kinds_of_codes_are_carried() -> None:
 
 
 @pytest.mark.parametrize("credit", [OTHER, f'"{OTHER}"', f'x","{OTHER}', f'\\"{OTHER}"', f"{OTHER},"])
-def test_an_artist_called_like_a_code_carries_nothing(credit: str) -> None:
+def test_artist_named_like_a_code_is_not_a_code(credit: str) -> None:
     assert read_companion(stored(credit)).credit == credit
     assert not has_isrc(stored(credit), OTHER)
     assert not has_isrc(stored(links=("0abc", f"/{OTHER}")), OTHER)
@@ -35,7 +35,7 @@ def test_links_are_found_by_platform_and_id() -> None:
 
 
 @pytest.mark.parametrize("text", ["3123456789", "398", '398"', '","398', "398\\"])
-def test_a_composition_an_artist_or_a_slug_is_no_link(text: str) -> None:
+def test_composition_artist_or_slug_is_not_a_link(text: str) -> None:
     assert not is_linked(stored(credit=text), 3, text[1:])
     assert not is_linked(stored(links=("0abc", "/" + text)), 3, text[1:])
     assert not is_linked(stored(links=("0abc",), works=("3123456789",)), 3, text[1:])

@@ -67,7 +67,7 @@ def test_repeated_keys_are_counted(tmp_path: Path) -> None:
     assert broken(tmp_path, {"child_id": 1}, {"child_id": 1}, {"child_id": 1}) == {"child_key_unique": 2}
 
 
-def test_the_first_rows_at_fault_are_shown_by_key_and_value_whatever_their_order(tmp_path: Path) -> None:
+def test_first_rows_at_fault_are_shown_by_key_and_value_in_any_order(tmp_path: Path) -> None:
     rows = [{"child_id": number, "parent_id": 9, "kind": "z" * 300} for number in (7, 3, 5, 4, 4)]
     assert broken(tmp_path, *rows) == {"child_parent_id_known": 5, "child_kind_known_value": 5, "child_key_unique": 1}
     with duckdb.connect() as connection:

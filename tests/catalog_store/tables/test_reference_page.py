@@ -10,7 +10,7 @@ from catalog_store.tables.reference_page import render_table_reference
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "tables.md"
 
 
-def test_page_is_what_the_specs_say() -> None:
+def test_page_is_generated_from_the_specs() -> None:
     assert PAGE.read_text() == render_table_reference(), "renew it: python -m catalog_store.tables > docs/reference/tables.md"
 
 

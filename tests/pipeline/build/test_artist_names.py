@@ -99,7 +99,7 @@ def test_shown_name_is_the_one_that_most_platforms_show(world: World) -> None:
     assert world.read("artist")["name"].to_list() == ["Ostara Vale", "Various Artists"]
 
 
-def test_article_behind_a_name_stands_before_it_when_shown(world: World) -> None:
+def test_article_after_a_name_is_displayed_before_it(world: World) -> None:
     world.recording(1, "catalog_a", "1-1", "Song", credit("Beatles, The", "c1"))
     build_artists(world.write())
     assert "The Beatles" in world.read("artist")["name"].to_list()

@@ -29,7 +29,7 @@ def test_a_name_that_no_platform_knows_twice_is_one_artist_everywhere(world: Wor
     assert world.read("artist")["name"].to_list().count("Beyoncé") == 1
 
 
-def test_numbered_namesakes_stay_apart_and_evidence_says_which_one_a_platform_means(world: World) -> None:
+def test_numbered_namesakes_stay_apart_and_evidence_identifies_the_one_of_a_platform(world: World) -> None:
     world.add("source_artist", "catalog_a", artist_id="c1", name="Nova")
     world.add("source_artist", "catalog_a", artist_id="c2", name="Nova (2)")
     world.recording(1, "catalog_a", "7-1", "Left", credit("Nova", "c1"))
@@ -63,7 +63,7 @@ def test_bare_name_of_several_bearers_is_the_artist_credited_by_id_on_the_record
     assert credited["streamsvc_b", "b2"] == found["streamsvc_a:s2"]
 
 
-def test_bare_name_is_an_artist_of_its_own_only_where_nobody_of_that_name_is_known(world: World) -> None:
+def test_bare_name_is_a_separate_artist_only_if_no_artist_of_that_name_is_known(world: World) -> None:
     for number, artist in ((1, "s1"), (2, "s2")):
         world.recording(number, "streamsvc_a", f"a{number}", f"Song {number}", credit("Nova", artist))
         world.recording(number, "streamsvc_b", f"b{number}", f"Song {number}", credit("Nova"))
@@ -221,7 +221,7 @@ def test_name_with_two_bearers_on_a_platform_parts_works_that_never_meet(world: 
 
 
 @pytest.mark.parametrize("label", ["Nova Records", "Not On Label"])
-def test_a_label_called_like_the_artist_or_none_at_all_is_no_common_label(world: World, label: str) -> None:
+def test_label_named_like_the_artist_or_a_missing_one_is_not_a_common_label(world: World, label: str) -> None:
     songs(world, "streamsvc_a", "x", range(1, 8), label, "AAA")
     songs(world, "store_a", "y", range(11, 18), label, "BBB")
     build_artists(world.write())

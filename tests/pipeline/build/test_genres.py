@@ -81,7 +81,7 @@ def test_a_main_that_two_platforms_share_outvotes_the_first_of_the_chain(world: 
     assert genres(world, "platform", "platform_count") == [(1, "Ambient", "catalog_b", 2)]
 
 
-def test_every_main_that_two_platforms_share_stands_with_what_its_first_platform_says(world: World) -> None:
+def test_every_main_that_two_platforms_share_has_the_subgenres_of_its_first_platform(world: World) -> None:
     said(world, store_a="Techno", catalog_b="jazz; minimal techno", streamsvc_b="Bebop")
     assert genres(world, "platform", "platform_count") == [(1, "Techno", "store_a", 2), (1, "Jazz", "catalog_b", 2)]
 

@@ -133,7 +133,7 @@ def test_new_fingerprints_become_a_delta_and_answer_like_an_index_built_whole(ni
     assert nights.answers() == whole.answers() == [[100 + n] for n in range(PRINTS)]
 
 
-def test_ids_follow_merges_splits_and_withdrawals_without_indexing_anew(nights: Nights) -> None:
+def test_ids_follow_merges_splits_and_withdrawals_without_another_indexing(nights: Nights) -> None:
     nights.build(first(PRINTS))
     changed = {**first(PRINTS), 3: 104, 5: 900}
     del changed[7]

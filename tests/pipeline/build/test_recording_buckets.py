@@ -136,7 +136,7 @@ def test_records_without_their_atom_are_refused_with_a_remedy(world: World) -> N
         build_recordings(world.paths)
 
 
-def test_a_killed_step_leaves_no_rows_behind(world: World) -> None:
+def test_killed_step_leaves_no_rows(world: World) -> None:
     add_recordings(world, 3)
     whole = build(world)
     spill: Path = world.paths.root / "work" / "spill" / "recordings" / "member"

@@ -167,7 +167,7 @@ def test_primary_artist_of_a_list_with_roles_stays_primary_despite_the_title(wor
     assert artists(world) == [("Nova", True, False), ("Gast", True, True)]
 
 
-def test_a_credit_by_another_name_stands_beside_the_artists_own(world: World) -> None:
+def test_credit_by_another_name_is_kept_beside_the_artists_own(world: World) -> None:
     own = {"name": "Sean Combs", "artist_id": "p"}
     world.add("source_artist", "streamsvc_a", **own)
     credited = ("P. Diddy", "SEAN  COMBS", "Sean Combs")

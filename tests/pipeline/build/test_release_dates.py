@@ -121,7 +121,7 @@ def test_the_last_believable_day_follows_the_newest_dump(tmp_path: Path) -> None
     assert find_last_believable_day(BuildPaths(tmp_path)) == "2027-11-02"
 
 
-def test_date_of_a_release_is_no_filler_and_the_finest_of_its_year() -> None:
+def test_release_date_skips_fillers_and_takes_the_finest_of_its_year() -> None:
     cases = [
         (["1970-01-01", "1971"], "1971"),
         (["1999", "1999-08"], "1999-08"),

@@ -28,7 +28,7 @@ def test_fingerprint_stays_while_nothing_changes(paths: BuildPaths) -> None:
 
 
 @pytest.mark.parametrize("name", ["overrides.yaml", "rules/tree.yaml", "rules/new.yaml", "work/registry/rebuilt/a/part", "work/relink"])
-def test_fingerprint_changes_with_every_input_that_is_no_table(paths: BuildPaths, name: str) -> None:
+def test_fingerprint_changes_with_every_input_besides_tables(paths: BuildPaths, name: str) -> None:
     before = compute_step_fingerprint(paths)
     (paths.root / name).write_text("other")
     assert compute_step_fingerprint(paths) != before

@@ -91,7 +91,7 @@ def add_cases(works: Works, cases: tuple[Case, ...]) -> dict[int, Case]:
     return dict(enumerate(cases, start=1))
 
 
-def test_right_rows_pass_whatever_their_wording(world: World) -> None:
+def test_right_rows_pass_in_any_wording(world: World) -> None:
     works = Works(world)
     cases = add_cases(works, SAME)
     built = set(works.build())
@@ -107,7 +107,7 @@ def test_wrong_codes_give_no_work(world: World) -> None:
     assert len(works.conflicts()) == len(OTHER)
 
 
-def test_conflict_tells_the_claim_and_what_refused_it(world: World) -> None:
+def test_conflict_names_the_claim_and_the_guard_that_refused_it(world: World) -> None:
     works = Works(world)
     works.add_recording(1, "We Will Rock You", "Queen", 122, isrcs=[isrc(1)])
     works.add_work(1, "WE ARE THE CHAMPIONS")

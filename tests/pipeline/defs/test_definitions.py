@@ -30,7 +30,7 @@ def definitions(tmp_path: Path) -> dg.Definitions:
     return build_definitions({"catalog": CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))})
 
 
-def test_every_table_behind_staging_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
+def test_every_table_after_staging_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
     for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES):
         spec = specs[build_table_key(table)]

@@ -69,7 +69,7 @@ def build(tmp_path: Path) -> Iterator[KilledBuild]:
         yield made
 
 
-def test_next_build_goes_on_behind_the_finished_steps_of_a_killed_one(build: KilledBuild) -> None:
+def test_next_build_continues_after_the_finished_steps_of_a_killed_one(build: KilledBuild) -> None:
     killed = build.run()
     assert (killed.success, build.ran) == (False, ["labels", "works"])
     build.kills = False
@@ -87,7 +87,7 @@ def test_next_build_goes_on_behind_the_finished_steps_of_a_killed_one(build: Kil
     }
 
 
-def test_step_says_how_far_it_is_by_the_costs_of_the_last_build(build: KilledBuild, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_reports_its_progress_by_the_costs_of_the_last_build(build: KilledBuild, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (StepCost("labels", seconds=60, cpu_seconds=1), StepCost("works", seconds=30, cpu_seconds=1), StepCost("tracks", 20, 1))
     add_build_cost(BuildPaths(build.root).costs, BuildCost("last", 1, steps))
     shown = []
@@ -108,7 +108,7 @@ def test_step_says_how_far_it_is_by_the_costs_of_the_last_build(build: KilledBui
     assert shown[2] == "labels: 0% done, about 1 min 0 s left"
 
 
-def test_step_whose_table_was_changed_runs_again_with_all_behind_it(build: KilledBuild) -> None:
+def test_step_whose_table_was_changed_runs_again_with_all_later_ones(build: KilledBuild) -> None:
     build.kills = False
     assert build.run().success
     (build.root / "work" / "catalog" / "label" / "part-00000.parquet").write_bytes(b"other")

@@ -33,7 +33,7 @@ def run_words(folder: Path, token: str, killed_at: str | None = None, *, paramet
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_step_goes_on_behind_its_finished_inputs(tmp_path: Path, workers: int) -> None:
+def test_step_continues_after_its_finished_inputs(tmp_path: Path, workers: int) -> None:
     with pytest.raises(MemoryError):
         run_words(tmp_path / "spill", "night", "three")
     assert sorted(run_words(tmp_path / "spill", "night", workers=workers)) == ["four", "three"]

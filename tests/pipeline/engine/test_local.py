@@ -28,7 +28,7 @@ def process(_number: int) -> int:
     return os.getpid()
 
 
-def test_results_come_in_the_order_of_the_inputs_whoever_is_done_first() -> None:
+def test_results_come_in_the_order_of_the_inputs() -> None:
     assert list(map_ordered(slow_square, range(9), workers=3)) == [number * number for number in range(9)]
 
 

@@ -39,7 +39,7 @@ def test_finished_inputs_correct_the_estimate(clock: Clock) -> None:
     assert progress.describe() == "atoms: 2 of 10 parts, 27% done, about 1 min 20 s left"
 
 
-def test_work_behind_the_counted_inputs_is_not_forgotten(clock: Clock) -> None:
+def test_work_after_the_counted_inputs_is_included(clock: Clock) -> None:
     progress = StepProgress("atoms", expected_seconds=1000, later_seconds=None, clock=clock)
     progress.start_counting(2)
     clock.now += 100
@@ -48,7 +48,7 @@ def test_work_behind_the_counted_inputs_is_not_forgotten(clock: Clock) -> None:
     assert progress.describe() == "atoms: 2 of 2 parts, 10% done, about 15 min 0 s left"
 
 
-def test_first_build_says_for_how_long_a_step_runs(clock: Clock) -> None:
+def test_first_build_reports_the_seconds_that_a_step_runs(clock: Clock) -> None:
     progress = StepProgress("works", expected_seconds=None, later_seconds=None, clock=clock)
     clock.now += 45
     assert progress.describe() == "works: running for 45 s"

@@ -138,7 +138,7 @@ def test_spill_is_the_largest_size_and_not_the_last_one(tmp_path: Path) -> None:
     assert 2 * WRITTEN <= usage.spill_bytes <= 2 * WRITTEN + 100_000
 
 
-def test_spill_that_a_block_leaves_behind_counts_however_short_it_was(tmp_path: Path) -> None:
+def test_spill_that_a_block_leaves_counts_however_short_it_was(tmp_path: Path) -> None:
     with measure_usage(lambda: [tmp_path]) as usage:
         write_file(tmp_path / "left")
     assert usage.spill_bytes >= WRITTEN

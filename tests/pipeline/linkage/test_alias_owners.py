@@ -134,7 +134,7 @@ def test_code_on_a_former_name_passes_the_guard_of_artists() -> None:
     assert linked(records, known.clear()) == joined("a", "b", "c")
 
 
-def test_guest_under_another_name_is_the_artist_who_leads_elsewhere() -> None:
+def test_guest_under_another_name_is_the_leading_artist_of_other_records() -> None:
     known = artists(("catalog_b", "id Slim Shady", "Eminem", ["Marshall Mathers"]))
     records = Records().add("a", "Renegade", "Eminem", platform="store_a").add("b", "Renegade", "Jay-Z", featured=("Marshall Mathers",))
     assert linked(records, known) == joined("a b")

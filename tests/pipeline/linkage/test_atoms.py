@@ -32,7 +32,7 @@ def make(records: Records) -> Atoms:
     ),
     is_generic=st.booleans(),
 )
-def test_durations_are_cut_behind_gaps_and_after_each_span(rows: list[tuple[int, int]], is_generic: bool) -> None:  # noqa: FBT001
+def test_durations_are_cut_at_gaps_and_after_each_span(rows: list[tuple[int, int]], is_generic: bool) -> None:  # noqa: FBT001
     rows = sorted(rows)
     frame = pl.DataFrame(rows, schema={"key": pl.UInt64, "duration_ms": pl.Int64}, orient="row")
     gap = 2_000 if is_generic else 4_000

@@ -72,7 +72,7 @@ JOINED, PARTED = {frozenset("12")}, {frozenset("1"), frozenset("2")}
     ],
 )
 @pytest.mark.parametrize("is_one_track", [True, False])
-def test_equal_audio_joins_what_names_allow(
+def test_equal_audio_joins_records_whose_names_allow_it(
     world: World, other: dict[str, object], seconds: int, reason: str | None, *, is_one_track: bool
 ) -> None:
     world.add(1)
@@ -106,7 +106,7 @@ def test_two_codes_of_one_recording_join_by_audio(world: World) -> None:
     assert edge["evidence"] in {"fingerprints 7 ~ 8: 49 s compared", "fingerprints 8 ~ 7: 49 s compared"}
 
 
-def test_different_audio_parts_two_performances_under_one_code(world: World) -> None:
+def test_different_audio_separates_two_performances_under_one_code(world: World) -> None:
     world.add(1, isrcs=CODE)
     world.add(2, seconds=207, isrcs=CODE)
     assert world.link() == JOINED
@@ -118,7 +118,7 @@ def test_different_audio_parts_two_performances_under_one_code(world: World) -> 
     assert world.kinds() == ["isrc"]
 
 
-def test_different_audio_parts_what_a_third_record_joins(world: World) -> None:
+def test_different_audio_separates_records_that_a_third_one_joins(world: World) -> None:
     world.add(1, isrcs=CODE)
     world.add(2, seconds=210, isrcs=OTHER_CODE)
     world.records.add("third", "Song", "Some Singer", isrcs=f"{CODE} {OTHER_CODE}", seconds=205)
@@ -130,7 +130,7 @@ def test_different_audio_parts_what_a_third_record_joins(world: World) -> None:
 
 
 def test_reviewed_decision_joins_in_spite_of_different_audio(world: World) -> None:
-    test_different_audio_parts_two_performances_under_one_code(world)
+    test_different_audio_separates_two_performances_under_one_code(world)
     why = "  why: one was taped too fast\n  by: someone\n  on: 2026-03-01\n"
     world.paths.overrides.write_text(f"- must_link: [catalog_b:{mbid(1)}, catalog_b:{mbid(2)}]\n{why}")
     assert world.link() == JOINED

@@ -231,7 +231,7 @@ def test_snapshot_without_recording_members_stops_the_build(paths: BuildPaths) -
         rebuild_registry(paths)
 
 
-def test_ids_do_not_start_anew_when_no_snapshot_is_live(paths: BuildPaths) -> None:
+def test_ids_do_not_restart_when_no_snapshot_is_live(paths: BuildPaths) -> None:
     build(paths, "recording", "a")
     publish(paths, "one")
     paths.current.unlink()
@@ -241,7 +241,7 @@ def test_ids_do_not_start_anew_when_no_snapshot_is_live(paths: BuildPaths) -> No
         rebuild_registry(BuildPaths(paths.root / "elsewhere"))
 
 
-def test_ids_do_not_start_anew_when_current_names_a_snapshot_that_is_gone(paths: BuildPaths) -> None:
+def test_ids_do_not_restart_when_current_names_a_missing_snapshot(paths: BuildPaths) -> None:
     build(paths, "recording", "ab")
     publish(paths, "one")
     paths.snapshots.rename(paths.root / "not-mounted")

@@ -57,7 +57,7 @@ def test_even_split_falls_to_the_part_with_the_smallest_key() -> None:
     assert by_key(grow(("abcd",), ("cd", "ab"))) == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
-def test_part_that_moves_to_another_entity_leaves_the_id_behind() -> None:
+def test_part_that_moves_to_another_entity_does_not_take_the_id_along() -> None:
     moved = grow(("abc", "de"), ("ab", "cde"))
     assert by_key(moved) == {"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}
     assert redirects(moved) == {}

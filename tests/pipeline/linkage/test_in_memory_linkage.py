@@ -273,7 +273,7 @@ def test_second_copy_of_a_platform_changes_no_recording(seed: int) -> None:
 
 
 @pytest.mark.parametrize("ids", list(permutations("abc")))
-def test_three_spellings_under_one_code_are_one_recording_whatever_their_ids(ids: tuple[str, str, str]) -> None:
+def test_three_spellings_under_one_code_are_one_recording_for_all_ids(ids: tuple[str, str, str]) -> None:
     records = Records()
     spellings = zip(ids, ("Nova Sound", "Nova Sound Orchestra", "Sound Orchestra"), ("streamsvc_a", "store_a", "streamsvc_c"), strict=True)
     for name, artist, platform in spellings:

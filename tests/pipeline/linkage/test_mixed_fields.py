@@ -31,13 +31,13 @@ def read(title: str, artist: str = "", *, seconds: float | None = None, track: i
         ("07 - Muse - Time Is Running Out", "muse", "timeisrunningout"),
     ],
 )
-def test_artist_is_read_from_the_title_of_a_record_that_credits_nobody(title: str, artist_key: str, title_key: str) -> None:
+def test_artist_is_read_from_the_title_of_a_record_without_credits(title: str, artist_key: str, title_key: str) -> None:
     found = read(title)
     assert (found["artist_key"], found["title_key"]) == (artist_key, title_key)
 
 
 @pytest.mark.parametrize("title", ["Song - Live", "Song - Remastered 2011", "Song - Radio Edit", "Song – Extended Mix"])  # noqa: RUF001
-def test_version_behind_a_dash_is_no_title_of_an_artist(title: str) -> None:
+def test_version_after_a_dash_is_not_a_title_of_an_artist(title: str) -> None:
     found = read(title)
     assert (found["artist_key"], found["title_key"]) == ("", "song")
 
@@ -46,7 +46,7 @@ def test_credited_artist_outranks_the_title() -> None:
     assert read("Simon - Garfunkel", "Someone Else")["artist_key"] == "someoneelse"
 
 
-def test_placeholder_is_no_artist() -> None:
+def test_placeholder_is_not_an_artist() -> None:
     assert read("Daft Punk - One More Time", "Various Artists")["artist_key"] == "daftpunk"
 
 
@@ -65,7 +65,7 @@ def test_placeholder_is_no_artist() -> None:
         ("U2 - One", "U2", "u2one"),
     ],
 )
-def test_own_artist_is_cut_off_the_title_behind_a_separator(title: str, artist: str, title_key: str) -> None:
+def test_own_artist_is_cut_off_the_title_after_a_separator(title: str, artist: str, title_key: str) -> None:
     assert read(title, artist)["title_key"] == title_key
 
 

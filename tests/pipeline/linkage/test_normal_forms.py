@@ -10,7 +10,7 @@ from pipeline.linkage.normal_forms import collect_names, normalise
 from tests.pipeline.linkage.worlds import STAGED, Records
 
 
-def test_first_primary_artist_leads_wherever_guests_stand() -> None:
+def test_first_primary_artist_leads_at_any_position_of_guests() -> None:
     made = Records().add("a", artists="Cher", featured=("Dido",)).add("b", artists="Cher", remixers=("Abba",)).rows
     for row in made:
         row["artists"] = list(reversed(row["artists"]))

@@ -65,7 +65,7 @@ def test_contradicting_names_or_durations_prevent_a_join_by_position() -> None:
     assert linked(world("Yesterday - Live")) == APART
 
 
-def test_platform_with_two_records_in_one_position_is_no_evidence() -> None:
+def test_platform_with_two_records_in_one_position_gives_no_evidence() -> None:
     records = world(WORN).add("c", "Another Song", platform="catalog_a")
     at = tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 1, 3), ("catalog_a", "s", "c", 1, 3))
     assert linked(records, at=at) == APART | {frozenset({"c"})}

@@ -85,7 +85,7 @@ def test_record_that_joined_two_tracks_leaves_them_apart_by_a_decision(tmp_path:
 
 
 @pytest.mark.parametrize("heading", ["Side A", "CD 2", "Act I", "Bonus Tracks", "Vinyl"])
-def test_heading_of_a_medium_or_section_is_no_work(heading: str) -> None:
+def test_heading_of_a_medium_or_section_is_not_a_work(heading: str) -> None:
     records = Records().add("a", "Overture", platform="catalog_a", release="r", heading=heading).add("b", "Overture")
     assert records.linked() == names("ab")
 

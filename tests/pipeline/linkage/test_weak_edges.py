@@ -81,14 +81,14 @@ def test_missing_artist_needs_an_album_or_one_length() -> None:
     assert not is_one(pair(artist=[], seconds=200.4), **albums(a="Cult", b="Reflections"))
 
 
-def test_album_with_a_typing_error_is_no_other_album() -> None:
+def test_album_with_a_typing_error_is_the_same_album() -> None:
     records = pair(artist=[], seconds=201.5)
     assert is_one(records, **albums(a="Plays Metallica", b="Plays Metalica"))
     assert is_one(records, **albums(a="Plays Metallica", b="Pays Metallica"))
     assert not is_one(records, **albums(a="Plays Metallica", b="Pays Metalica"))
 
 
-def test_single_of_the_same_name_is_no_evidence() -> None:
+def test_single_of_the_same_name_gives_no_evidence() -> None:
     assert not is_one(pair(artist=[], seconds=201.5), **albums(a=TITLE, b=TITLE))
 
 
@@ -101,7 +101,7 @@ def test_wrong_length_of_a_single_record_needs_album_place_and_year() -> None:
     assert len(partition(link(wrong.frame(), **dated))) == 1
 
 
-def test_album_behind_the_title_is_no_other_song() -> None:
+def test_album_after_the_title_makes_no_other_song() -> None:
     records = pair("Nothing Else Matters Plays Cult", seconds=203)
     assert not is_one(records)
     assert is_one(records, **albums(a="Plays Cult"))
@@ -115,7 +115,7 @@ def test_album_around_the_title_is_read_beside_a_typing_error(title: str) -> Non
 
 
 @pytest.mark.parametrize("title", ["Nothing Else Matters by Apocalyptica Quartet", "Nothing Else Matters Apocalyptica Quartet"])
-def test_own_artist_behind_the_title_is_no_other_song(title: str) -> None:
+def test_own_artist_after_the_title_makes_no_other_song(title: str) -> None:
     assert is_one(pair(title, seconds=203))
     assert is_one(pair(title, seconds=None))
     assert not is_one(pair("Nothing Else Matters Wembley", seconds=None))
@@ -134,7 +134,7 @@ def test_title_that_lacks_more_than_a_quarter_in_front_is_another_song(title: st
     assert not is_one(pair(title))
 
 
-def test_title_cut_by_a_few_letters_is_no_error_in_each() -> None:
+def test_title_cut_by_a_few_letters_counts_as_one_error() -> None:
     records = Records().add("a", "Midsummer", "Apocalyptica").add("b", "Midsumm", "Apocaliptica", platform="store_a")
     assert is_one(records)
 
@@ -145,7 +145,7 @@ def test_two_records_without_an_artist_join_by_a_long_title_and_length() -> None
     assert not is_one(Records().add("a", "Matters", []).add("b", "Matters", [], platform="store_a", seconds=200.4))
 
 
-def test_album_behind_a_song_that_bears_its_name_is_no_other_song() -> None:
+def test_album_after_a_song_of_the_same_name_makes_no_other_song() -> None:
     records = Records().add("a", "Nothing", ARTIST).add("b", "Nothing - Nothing", ARTIST, platform="store_a", seconds=203)
     assert is_one(records)
     assert not is_one(Records().add("a", "Nothing", ARTIST).add("b", "Nothing - Everything", ARTIST, platform="store_a", seconds=203))
@@ -164,7 +164,7 @@ def test_single_of_a_longer_title_does_not_explain_it() -> None:
 
 
 @pytest.mark.parametrize("title", ["21 Nothing Else Matters", "B3 Nothing Else Matters", "Track 7 Nothing Else Matters"])
-def test_track_number_in_front_is_no_word_of_an_untimed_title(title: str) -> None:
+def test_track_number_in_front_is_not_a_word_of_an_untimed_title(title: str) -> None:
     assert is_one(pair(title, "Apocaliptica Quartet", seconds=None))
     assert not is_one(pair("Nothing Else Matters 21", "Apocaliptica Quartet", seconds=None))
 
@@ -190,12 +190,12 @@ def test_initial_stands_for_a_word_of_a_title_at_one_length() -> None:
     assert not is_one(pair("E. Else Matters", seconds=201))
 
 
-def test_artist_of_few_letters_is_no_guest() -> None:
+def test_artist_of_few_letters_is_not_a_guest() -> None:
     records = Records().add("a", TITLE, "T. Rex").add("b", "Nothing Else Matters Plays Cult", "T. Rex", platform="store_a")
     assert is_one(records)
 
 
-def test_year_behind_the_title_tells_a_later_recording() -> None:
+def test_year_after_the_title_marks_a_later_recording() -> None:
     dated = albums(a="Cult", b="Again")
     dated["releases"] = dated["releases"].with_columns(
         release_date=pl.Series(["2004-05-11", "2018-12-21"]), release_date_precision=pl.lit("day")
@@ -256,7 +256,7 @@ def test_two_tracks_of_one_release_stay_two() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("Overture Side A", "Overture Side B"), ("Prelude in C Major", "Prelude in D Major")])
-def test_letter_that_numbers_a_piece_is_no_typing_error(one: str, other: str) -> None:
+def test_letter_that_numbers_a_piece_is_not_a_typing_error(one: str, other: str) -> None:
     assert not is_one(Records().add("a", one, ARTIST).add("b", other, ARTIST, platform="store_a"))
 
 

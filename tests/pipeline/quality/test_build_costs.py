@@ -25,7 +25,7 @@ def test_last_builds_are_kept_newest_first_and_the_oldest_go(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", [b"", b"[{", b'{"steps": 1}', b"[1]", b'[{"snapshot_id": "\xad"}]'])
-def test_file_that_cannot_be_understood_is_no_history_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+def test_unreadable_history_is_ignored_and_replaced(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "costs.json"
     file.write_bytes(content)
     assert read_build_costs(file) == []

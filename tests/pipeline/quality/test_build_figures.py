@@ -54,14 +54,14 @@ def signs(
         return dict(bench.connection.execute(_QUERIES["mixed"]).fetchall())
 
 
-def test_recordings_whose_durations_lie_far_apart_are_counted_once(tmp_path: Path) -> None:
+def test_recordings_whose_durations_are_far_apart_are_counted_once(tmp_path: Path) -> None:
     near, far, long = {1: 1, 2: 1}, {3: 3, 4: 3, 5: 3}, {6: 6, 7: 6}
     atom = atoms((1, 200), (2, 215), (3, 200), (4, 240), (5, None), (6, 3600), (7, 3300))
     found = signs(tmp_path, atom, members(*((str(n), n, None) for n in range(1, 8))), near | far | long)
     assert found == {"wide_durations": 1, "twice_on_a_release": 0}
 
 
-def test_a_recording_that_stands_twice_on_one_release_is_counted_once(tmp_path: Path) -> None:
+def test_recording_that_is_twice_on_one_release_is_counted_once(tmp_path: Path) -> None:
     member = members(("a", 1, "r"), ("b", 2, "r"), ("c", 2, "s"), ("d", 2, "s"), ("e", 3, "r"), ("f", 3, None), ("g", 3, None))
     found = signs(tmp_path, atoms((1, 200), (2, 200), (3, 200)), member, {1: 1, 2: 1, 3: 3})
     assert found == {"wide_durations": 0, "twice_on_a_release": 1}
@@ -150,7 +150,7 @@ def test_the_figures_of_a_build_are_published_with_it(built_world: BuiltWorld) -
     assert figures["intake", "store_a.source_recording.read"] >= figures["intake", "store_a.source_recording.staged"] > 0
 
 
-def test_a_snapshot_published_without_figures_says_its_size(built_world: BuiltWorld, tmp_path: Path) -> None:
+def test_snapshot_published_without_figures_gives_its_size(built_world: BuiltWorld, tmp_path: Path) -> None:
     (tmp_path / "current" / "tables").mkdir(parents=True)
     (tmp_path / "current" / "tables" / "recording").symlink_to(built_world.catalog / "current" / "tables" / "recording")
     assert set(read_published_figures(BuildPaths(tmp_path))) == {("rows", "recording")}

@@ -127,7 +127,7 @@ def test_name_in_the_bytes_opens_no_other_file() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 26, 27, 28, 999, 10**6])
-def test_links_of_an_ogg_are_cut_where_they_begin_whatever_the_pieces(size: int) -> None:
+def test_links_of_an_ogg_are_cut_at_their_beginnings_in_any_pieces(size: int) -> None:
     first, second = made("opus", 3), made("ogg", 3)
     data = first + second
     links, got, at = OggLinks(), b"", 0
@@ -142,7 +142,7 @@ def test_links_of_an_ogg_are_cut_where_they_begin_whatever_the_pieces(size: int)
     pytest.fail("no second link")
 
 
-def test_ogg_finds_its_pages_again_behind_garbage() -> None:
+def test_ogg_pages_are_found_after_garbage() -> None:
     data = b"noise" * 100 + made("opus", 3)
     kept, following = OggLinks().feed(data)
     assert (kept, following) == (data, None)

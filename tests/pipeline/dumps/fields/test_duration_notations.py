@@ -69,7 +69,7 @@ def test_bare_numbers_take_their_unit_from_the_platform_or_their_size(text: str,
 @pytest.mark.parametrize(
     "text", [None, "", " ", "0", "0:00", "4:75", "1:60:00", "long", "unk.", "4:5", "-4:05", "4m 5", "P", "PT", "m", "1e5", "4:05 am"]
 )
-def test_other_text_is_no_duration(text: str | None) -> None:
+def test_other_text_is_not_a_duration(text: str | None) -> None:
     for number in ("ms", "s", None):
         assert parse(text, number) is None
 

@@ -152,7 +152,7 @@ def test_a_byte_order_mark_and_carriage_returns_break_nothing_else(case: Callabl
 
 
 @pytest.mark.parametrize("form", ["streamsvc_a objects", "streamsvc_c resources", "streamsvc_c flat", "store_a objects"])
-def test_a_text_where_an_object_should_stand_costs_the_field_and_not_the_record(case: Callable[[str], Case], form: str) -> None:
+def test_text_in_the_place_of_an_object_costs_the_field_and_not_the_record(case: Callable[[str], Case], form: str) -> None:
     damaged = case(form)
     damaged.stage()
     before = pl.read_parquet(damaged.folder / "source_recording" / "*.parquet").sort("external_id")
@@ -235,7 +235,7 @@ def test_columns_of_unexpected_types_are_refused_or_rejected(case: Callable[[str
             damaged.stage()
 
 
-def test_broken_xml_in_mid_file_costs_the_record_and_says_at_which_byte(case: Callable[[str], Case]) -> None:
+def test_broken_xml_in_mid_file_costs_the_record_and_names_the_byte(case: Callable[[str], Case]) -> None:
     for form in ("catalog_a 2026", "catalog_a 2020"):
         damaged = case(form)
         before = damaged.rejects().filter(severity="row").height
@@ -395,7 +395,7 @@ def test_other_code_tries_a_broken_dump_again(forms: dict[str, Path], tmp_path: 
     assert stage_newest("works", zone, tmp_path / "staged").dump == "2026-11-01"
 
 
-def test_a_stamp_half_written_by_a_killed_run_is_no_stamp(forms: dict[str, Path], tmp_path: Path) -> None:
+def test_stamp_half_written_by_a_killed_run_is_ignored(forms: dict[str, Path], tmp_path: Path) -> None:
     zone = delivered_twice(forms, tmp_path)
     stage_newest("works", zone, tmp_path / "staged")
     (tmp_path / "staged" / "staged_from.json").write_text('{"dump": "2026')

@@ -124,7 +124,7 @@ def test_line_of_two_hundred_megabytes_is_rejected_in_bounded_memory(case: Calla
     assert rejects.filter(reason="too_large").select("place", "severity").rows() == [("line 4", "row")]
 
 
-def test_metadata_of_an_archive_that_nobody_asks_for_is_not_read(case: Callable[[str], Case], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_metadata_of_an_archive_is_not_read(case: Callable[[str], Case], monkeypatch: pytest.MonkeyPatch) -> None:
     damaged = case("catalog_b archives")
     asked: list[int] = []
     read = tarfile.ExFileObject.read

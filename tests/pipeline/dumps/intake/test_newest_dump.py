@@ -66,7 +66,7 @@ def test_dump_of_another_day_with_equal_files_keeps_tables_rejects_and_counts(tm
     assert staged_ids(tmp_path) == ["1", "3"]
 
 
-def test_equal_contents_under_another_name_are_staged_anew(tmp_path: Path) -> None:
+def test_equal_contents_under_another_name_are_staged_again(tmp_path: Path) -> None:
     stage_newest("store_a", deliver(tmp_path, "2026-09-01", lines(1) + "{broken\n"), tmp_path / "staged")
     folder = tmp_path / "up" / "2026-09-02"
     folder.mkdir()
@@ -76,14 +76,14 @@ def test_equal_contents_under_another_name_are_staged_anew(tmp_path: Path) -> No
     assert pl.read_parquet(tmp_path / "staged" / "reject" / "*.parquet")["source_file"].to_list() == ["tracks-2.ndjson"]
 
 
-def test_tables_without_stamp_are_staged_anew(tmp_path: Path) -> None:
+def test_tables_without_stamp_are_staged_again(tmp_path: Path) -> None:
     zone = deliver(tmp_path, "2026-09-01", lines(1))
     stage_newest("store_a", zone, tmp_path / "staged")
     (tmp_path / "staged" / newest_dump.STAMP).unlink()
     assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
 
 
-def test_other_code_stages_the_same_dump_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_code_stages_the_same_dump_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zone = deliver(tmp_path, "2026-09-01", lines(1))
     stage_newest("store_a", zone, tmp_path / "staged")
     monkeypatch.setattr(newest_dump, "hash_code", lambda: "another")

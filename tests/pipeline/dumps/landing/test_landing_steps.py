@@ -285,7 +285,7 @@ def test_link_leads_to_the_file_itself_and_fails_without_an_error(tmp_path: Path
         ((1500, None), 499, "needs 500 bytes more, 499 are free"),
     ],
 )
-def test_room_counts_what_is_here_whole_or_in_part(
+def test_room_counts_files_that_are_here_whole_or_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int | None], free: int, told: str | None
 ) -> None:
     files = [RemoteFile("/up/a", "a", sizes[0]), RemoteFile("/up/b", "b", sizes[1])]
@@ -302,7 +302,7 @@ def test_room_counts_what_is_here_whole_or_in_part(
 
 
 @pytest.mark.parametrize(("code", "is_kept"), [(errno.ENOSPC, False), (errno.EDQUOT, False), (errno.EIO, True)])
-def test_only_a_full_disk_costs_what_was_fetched(
+def test_only_a_full_disk_discards_fetched_bytes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     code: int,

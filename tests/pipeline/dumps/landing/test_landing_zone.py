@@ -132,7 +132,7 @@ def test_globs_choose_files(tmp_path: Path) -> None:
     assert result.folder.name == "2026-09-05"
 
 
-def test_missing_upstream_without_an_earlier_dump_says_missing_and_why(tmp_path: Path) -> None:
+def test_missing_upstream_without_an_earlier_dump_is_reported_with_the_reason(tmp_path: Path) -> None:
     result = land(source(tmp_path / "nowhere"), tmp_path / "zone")
     assert (result.status, result.folder) == ("missing", None)
     assert str(tmp_path / "nowhere") in str(result.problem)
@@ -178,7 +178,7 @@ def test_a_dump_marked_broken_is_not_used_until_it_is_replaced(tmp_path: Path) -
     assert land(source(tmp_path / "up"), tmp_path / "zone").status == "new"
 
 
-def test_a_folder_that_a_killed_run_renamed_but_did_not_note_is_landed_anew(tmp_path: Path) -> None:
+def test_folder_that_a_killed_run_renamed_but_did_not_note_lands_again(tmp_path: Path) -> None:
     deliver(tmp_path / "up" / "2026-09-01", a__csv="1")
     deliver(tmp_path / "zone" / "2026-09-01", half="x")
     result = land(source(tmp_path / "up"), tmp_path / "zone")

@@ -94,7 +94,7 @@ def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
         load_sources(tmp_path / "sources.yaml")
 
 
-def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(SourcesError, match=r"sources\.example\.yaml"):
         load_sources(tmp_path / "sources.yaml")
 

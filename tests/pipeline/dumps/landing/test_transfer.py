@@ -52,7 +52,7 @@ def fetch(upstream: Upstream, file: RemoteFile, partial: Path, left: bytes | Non
         (BODY + b"x", 5000, [(None, 200)]),  # longer than the file: of another
     ],
 )
-def test_transfer_continues_behind_the_part_that_is_here(
+def test_transfer_continues_after_the_part_that_is_here(
     upstream: Upstream, tmp_path: Path, left: bytes | None, transferred: int, requests: list[tuple[str | None, int]]
 ) -> None:
     assert fetch(upstream, remote(upstream), tmp_path / "part", left) == transferred
@@ -158,7 +158,7 @@ def test_file_that_is_gone_is_not_found(upstream: Upstream, tmp_path: Path) -> N
         fetch(upstream, file, tmp_path / "part")
 
 
-def test_other_file_system_continues_and_counts_only_what_it_sends(tmp_path: Path) -> None:
+def test_other_file_system_continues_and_counts_only_sent_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(BODY)
     file = RemoteFile(str(tmp_path / "a.csv"), "a.csv", len(BODY), ("tag",))
     for left, transferred in ((b"", 5000), (BODY[:2000], 3000), (BODY, 0)):

@@ -136,7 +136,7 @@ def test_folder_whose_name_only_begins_alike_is_another_dump(memory: MemoryFileS
     assert (dump.folder, dump.date, names(dump.files)) == ("", "2026-09-01", ["2026-09-01-old/b.csv", "2026-09-01/a.csv"])
 
 
-def test_files_beside_dated_folders_are_strays_only_when_nobody_said_otherwise(memory: MemoryFileSystem) -> None:
+def test_files_beside_dated_folders_are_strays_by_default(memory: MemoryFileSystem) -> None:
     put(memory, "2026-09-01/a.csv", "stray.csv")
     assert find_newest_dump(memory, "/up", source()).strays == ("stray.csv",)
     assert find_newest_dump(memory, "/up", source(dated=True)).strays == ()
@@ -180,7 +180,7 @@ def test_dump_without_a_date_is_of_the_day_its_newest_file_was_changed(monkeypat
     assert upstream._find_modified_date([RemoteFile("p", "n", 1, modified_at=0.0)]) == "1970-01-01"
 
 
-def test_source_that_shows_no_dump_says_why(memory: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_without_a_dump_gives_the_reason(memory: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(memory, *(f"{letter}.csv" for letter in "abcdefghijkl"))
     assert explain_absence(source(dated=True)) == (
         "store_a: looked for any file in memory://up: no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)"
@@ -268,13 +268,13 @@ def test_missing_local_folder_is_reported(tmp_path: Path) -> None:
             list_files(LocalFileSystem(), str(tmp_path / path))
 
 
-def test_folder_that_vanishes_while_it_is_listed_is_no_error_and_one_that_cannot_be_read_is() -> None:
+def test_folder_that_vanishes_during_listing_is_ignored_and_an_unreadable_one_is_an_error() -> None:
     upstream._refuse_folder(FileNotFoundError(2, "No such file", "/up/gone"))
     with pytest.raises(DumpError, match=r"^/up/closed: cannot be read \(Permission denied\)"):
         upstream._refuse_folder(PermissionError(13, "Permission denied", "/up/closed"))
 
 
-def test_local_file_is_marked_by_what_it_leads_to(tmp_path: Path) -> None:
+def test_local_file_is_marked_by_its_target(tmp_path: Path) -> None:
     (tmp_path / "origin").write_bytes(b"four")
     (tmp_path / "link").symlink_to("origin")
     found = (tmp_path / "origin").stat()
@@ -327,7 +327,7 @@ def test_size_that_a_listing_leaves_out_is_asked_for(memory: MemoryFileSystem) -
     assert build_remote_file(memory, "a.csv", {"name": "/up/a.csv", "size": 0}).size == 0
 
 
-def test_checksum_files_speak_of_chosen_files_and_are_marked_by_what_they_say(memory: MemoryFileSystem) -> None:
+def test_checksum_files_cover_chosen_files_and_are_marked_by_their_content(memory: MemoryFileSystem) -> None:
     put(memory, "a.csv", "b.csv")
     put(memory, "MD5SUMS", content=f"{MD5} a.csv\n".encode())
     put(memory, "a.csv.sha256", content=b"f" * 64)
@@ -347,7 +347,7 @@ def test_checksum_files_speak_of_chosen_files_and_are_marked_by_what_they_say(me
 
 
 @pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
-def test_checksum_file_longer_than_the_limit_says_nothing(
+def test_checksum_file_longer_than_the_limit_is_ignored(
     memory: MemoryFileSystem,
     monkeypatch: pytest.MonkeyPatch,
     more: int,

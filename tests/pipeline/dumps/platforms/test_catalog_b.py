@@ -81,7 +81,7 @@ def test_all_deliveries_of_the_same_export_give_the_same_bytes(tmp_path: Path) -
     assert tables["bz2"] == tables["zst"] == tables["unpacked"]
 
 
-def test_names_behind_a_guest_phrase_are_featured_and_remixers_come_from_relationships(dump: Path) -> None:
+def test_names_after_a_guest_phrase_are_featured_and_remixers_come_from_relationships(dump: Path) -> None:
     tables = small_world() | {
         "artist": [artist(1, "Ada"), artist(2, "Bo"), artist(3, "Cy"), artist(4, "Di")],
         "artist_credit": [(1, "Ada & Bo feat. C. & D.", 4, 1, N, 0, gid("d", 1))],
@@ -266,7 +266,7 @@ def test_barcodes_labels_kinds_and_statuses_of_releases(dump: Path) -> None:
     assert staged.table("source_artist")["is_placeholder"].to_list() == [False, True]
 
 
-def test_tracks_stand_in_file_order_without_data_tracks_and_dangling_ones_are_rejected(dump: Path) -> None:
+def test_tracks_keep_file_order_without_data_tracks_and_dangling_ones_are_rejected(dump: Path) -> None:
     tables = small_world() | {
         "track": [track(1, 2, 1, 2), track(2, 1, 1, 0), track(3, 1, 1, 3, data="t"), track(4, 9, 1, 4), track(5, 1, 9, 5)]
     }
@@ -334,7 +334,7 @@ def test_tags_that_more_users_gave_than_took_back_are_genres_most_votes_first(du
     ]
 
 
-def test_links_say_identity_elsewhere_and_leave_out_what_has_ended_or_is_another_kind(dump: Path) -> None:
+def test_links_are_identities_and_omit_ended_ones_and_other_kinds(dump: Path) -> None:
     urls = [
         "https://www.youtube.com/watch?v=4eUqsUZBluA",
         "https://www.discogs.com/release/1722",

@@ -222,7 +222,7 @@ def test_a_release_of_many_artists_is_a_compilation(stage: Callable[..., Tables]
     assert tables["source_release"]["release_type"].to_list() == [None, None, None, "compilation"]
 
 
-def test_the_same_number_on_every_track_of_a_release_says_nothing(stage: Callable[..., Tables]) -> None:
+def test_same_number_on_every_track_of_a_release_is_ignored(stage: Callable[..., Tables]) -> None:
     other = {"id": 91, "name": "Other", "label": None}
     numbered = [track(7, number=1), track(8, number=1), track(9, number=1, release=other), track(10, number=2, release=other)]
     tables = stage(tracks__ndjson=numbered)

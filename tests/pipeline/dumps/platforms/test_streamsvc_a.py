@@ -229,7 +229,7 @@ def test_re_exports_with_other_names_and_text_values_are_read_alike(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["tracks", "albums", "artists"])
-def test_a_part_delivered_twice_gives_every_record_once_and_says_so(name: str, tmp_path: Path) -> None:
+def test_part_delivered_twice_gives_every_record_once_and_a_warning(name: str, tmp_path: Path) -> None:
     once = staged(write_parquet(dirty_world(), tmp_path / "once"), tmp_path / "a")
     dump = write_parquet(dirty_world(), tmp_path / "twice")
     shutil.copy(dump / f"{name}.parquet", dump / f"{name}-0001.parquet")
@@ -305,7 +305,7 @@ def test_a_dump_that_is_not_whole_is_an_error_and_leaves_no_tables(spoil: Callab
 
 
 @pytest.mark.parametrize("data", [b"SQLite format 3\x00" + b"\x00" * 2000, b"no database", b""])
-def test_a_file_that_is_no_database_is_an_error(data: bytes, tmp_path: Path) -> None:
+def test_file_of_another_format_than_a_database_is_an_error(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     (tmp_path / "dump" / "catalog.sqlite3").write_bytes(data)
     with pytest.raises(DumpError, match=r"catalog\.sqlite3"):

@@ -47,7 +47,7 @@ def test_real_excerpts_are_read_whole(
     assert (books["rows_read"] == books["rows_staged"] + books["rows_rejected"]).all()
 
 
-def test_an_answer_without_any_audio_is_no_dump(tmp_path: Path) -> None:
+def test_answer_without_any_audio_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match=r"no recording .* can be staged \(answer_4\.json, record 1: not_audio\)"):
         staged(SAMPLES / "resources/answer_4.json", tmp_path / "staging")
 

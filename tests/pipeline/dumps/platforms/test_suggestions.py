@@ -29,7 +29,7 @@ def rows(folder: Path, table: str, *columns: str) -> list[tuple[object, ...]]:
     return read_table(TABLES[table], folder / table).select(columns).rows()
 
 
-def test_suggestions_are_staged_with_normal_ids_and_what_cannot_be_one_is_rejected(tmp_path: Path) -> None:
+def test_suggestions_are_staged_with_normal_ids_and_invalid_ones_are_rejected(tmp_path: Path) -> None:
     folder = staged(
         tmp_path,
         a=HEADING

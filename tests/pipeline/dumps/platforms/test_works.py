@@ -128,14 +128,14 @@ def test_line_ends_of_either_kind_parts_and_compression_give_the_same_rows(dump:
     assert parts.links.equals(plain.links)
 
 
-def test_the_cells_are_found_by_their_number_whatever_the_file_is_called(dump: Path) -> None:
+def test_cells_are_found_by_their_number_under_any_file_name(dump: Path) -> None:
     row = ("R1", "SoundRecording", "USS1Z1412345", "Song", "en", "", "Ada", "", "", "", "PT182S", "", "", "", "", "", "")
     (dump / "recordings.tsv").write_bytes(text([row]))
     (dump / "worksrecordings.tsv").write_bytes(text([("L1", "W1", "R1")]))
     assert stage(dump).links.select(LINK_FIELDS).rows() == [("W1", "USS1Z1412345", "Song", "Ada", 182_000)]
 
 
-def test_a_heading_line_says_where_the_cells_stand(dump: Path) -> None:
+def test_heading_line_gives_the_order_of_cells(dump: Path) -> None:
     swapped = [RECORDING_HEADING[0], RECORDING_HEADING[2], RECORDING_HEADING[1], *RECORDING_HEADING[3:]]
     row = ("R1", "USS1Z1412345", "SoundRecording", "Song", "en", "", "Ada", "", "", "", "PT182S", "", "", "", "", "", "")
     (dump / "recordings.tsv").write_bytes(b"\xef\xbb\xbf" + text([tuple(swapped), row], "\r\n"))
@@ -226,7 +226,7 @@ def test_a_manifest_that_fits_is_accepted(dump: Path) -> None:
         (("parties", "parties.tsv", "2"), r"parties\.tsv listed in the manifest, but not there"),
     ],
 )
-def test_a_file_that_is_not_what_the_manifest_lists_is_refused(dump: Path, row: Row, complaint: str) -> None:
+def test_file_that_differs_from_the_manifest_is_refused(dump: Path, row: Row, complaint: str) -> None:
     manifest(dump, row)
     with pytest.raises(DumpError, match=complaint):
         stage(dump)

@@ -40,7 +40,7 @@ def test_blocks_give_back_the_content_in_blocks_of_the_size_asked_for(tmp_path: 
 
 @pytest.mark.parametrize("named", PACK)
 @pytest.mark.parametrize("packed", PACK)
-def test_the_content_says_how_it_is_packed_whatever_the_name(tmp_path: Path, packed: str, named: str) -> None:
+def test_packing_is_detected_from_the_content_under_any_name(tmp_path: Path, packed: str, named: str) -> None:
     path = tmp_path / f"dump{named}"
     path.write_bytes(PACK[packed](CONTENT[:20_000]))
     assert b"".join(read_blocks(path)) == CONTENT[:20_000]
@@ -85,7 +85,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_an_error_page_saved_under_the_name_of_a_dump_is_no_dump(tmp_path: Path, suffix: str) -> None:
+def test_error_page_saved_under_the_name_of_a_dump_is_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"
     path.write_bytes(b"<html>429 Too Many Requests</html>")
     with pytest.raises(DumpError, match="after byte 0"):

@@ -94,7 +94,7 @@ def test_a_broken_line_is_rejected_with_its_line_number_and_the_rest_is_read(dum
 @pytest.mark.parametrize(
     "line", [b'{"id": 2}{"id": 3}', b'{"id": 2, "id": 3}', b'{"id": 2},', b'{"id": 2, "artists": "X"', b'{"id": 2, "title": \'b\'}']
 )
-def test_a_line_that_is_no_single_fitting_object_is_broken(dump: Callable[..., list[Block]], line: bytes) -> None:
+def test_line_of_anything_but_one_fitting_object_is_broken(dump: Callable[..., list[Block]], line: bytes) -> None:
     blocks = dump(lines({"id": 1}) + line + b"\n" + lines({"id": 4}))
     assert ids(blocks) == ["1", "4"]
     assert [reason for reason, _, _ in broken(blocks)] == ["broken_record"]
@@ -232,7 +232,7 @@ def test_an_object_with_an_id_is_a_record_even_with_members(dump: Callable[..., 
     assert ids(dump(json.dumps({"id": 9, "data": [{"id": 1}]}, indent=1).encode(), "a.json", members=("data",))) == ["9"]
 
 
-def test_documents_may_stand_one_per_line_among_records(dump: Callable[..., list[Block]]) -> None:
+def test_documents_may_come_one_per_line_among_records(dump: Callable[..., list[Block]]) -> None:
     blocks = dump(lines({"id": 0}, DOCUMENT, {"id": 4}, {"data": []}, {"data": None}, {"id": 5}), members=("data", "included"))
     assert ids(blocks) == ["0", "1", "2", "3", "4", None, "5"]
     assert places(blocks, "0", "2", "3", "4", "5") == ["line 1", "line 2 record 2", "line 2 record 3", "line 3", "line 6"]
@@ -253,7 +253,7 @@ def test_a_broken_document_is_an_error_that_names_file_and_place(dump: Callable[
 
 
 @pytest.mark.parametrize("name", ["a.ndjson", "a.ndjson.gz"])
-def test_line_numbers_hold_whatever_the_steps_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_line_numbers_hold_for_all_block_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     raw = b'  {"id": 1}\n \n\n\t{"id": 2}\r\n\r\n{"id": 3}\n' + b" " * 9 + b'\n   {"id": 4}\n  '
     path = tmp_path / name
     path.write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)

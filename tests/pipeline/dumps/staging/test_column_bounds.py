@@ -147,7 +147,7 @@ def test_every_text_list_and_number_of_staging_has_a_bound() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=20))
-def test_number_is_staged_or_rejected_whatever_it_is(numbers: list[int | None]) -> None:
+def test_any_number_is_staged_or_rejected(numbers: list[int | None]) -> None:
     frame = pl.DataFrame({"release_id": ["r"] * len(numbers), "external_id": ["e"] * len(numbers), "track_number": numbers})
     table = TABLES["source_release_track"]
     kept, rejects = apply_bounds(table, frame.cast({"track_number": pl.Int64}))

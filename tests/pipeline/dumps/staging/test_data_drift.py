@@ -87,7 +87,7 @@ def test_the_largest_loss_is_named_first() -> None:
     ]
 
 
-def test_values_are_counted_by_what_a_column_can_say() -> None:
+def test_values_are_counted_by_the_kind_of_a_column() -> None:
     artists = [[{"artist_id": "1", "name": "A", "role": "primary"}], [{"artist_id": None, "name": "B", "role": "featured"}], []]
     rows = {"title": ["a", "b", "c"], "isrcs": [["X"], [], []], "duration_ms": [1, None, 2], "is_video": [True, False, False]}
     found = Profile()

@@ -91,7 +91,7 @@ def test_night_with_fingerprints_equals_full_linkage(seed: int, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_night_with_other_fingerprints_alone_links_their_records_anew(tmp_path: Path) -> None:
+def test_night_with_only_new_fingerprints_links_their_records_again(tmp_path: Path) -> None:
     days, paths = AudibleDays(3), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
     link_in_stages(paths)

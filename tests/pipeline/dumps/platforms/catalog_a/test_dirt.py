@@ -65,7 +65,7 @@ def test_characters_that_xml_forbids_are_read_as_meant(tmp_path: Path, written: 
     assert tables["reject"].is_empty()
 
 
-def test_padding_behind_the_root_is_no_cut(tmp_path: Path) -> None:
+def test_padding_after_the_root_is_not_a_truncation(tmp_path: Path) -> None:
     assert stage(tmp_path, file_of(release(1)) + b"\x1a" + bytes(512))["source_release"].height == 1
 
 
@@ -101,7 +101,7 @@ def test_line_feeds_in_text_do_not_cut_records(tmp_path: Path) -> None:
     ],
     ids=["first on the line of the root", "byte order mark and declaration", "all on one line", "indented"],
 )
-def test_records_are_found_wherever_they_stand(tmp_path: Path, content: bytes) -> None:
+def test_records_are_found_at_any_place(tmp_path: Path, content: bytes) -> None:
     assert stage(tmp_path, content)["source_release"]["release_id"].to_list() == ["1", "2"]
 
 
@@ -177,7 +177,7 @@ def test_records_without_id_or_name_are_rejected(stage_records: StageRecords) ->
     ],
     ids=["cut in a record", "cut behind a record", "error page", "another file", "empty root", "no records", "empty"],
 )
-def test_a_file_that_is_no_whole_dump_is_an_error_and_the_last_staging_stays(tmp_path: Path, content: bytes, message: str) -> None:
+def test_incomplete_dump_file_is_an_error_and_the_last_staging_stays(tmp_path: Path, content: bytes, message: str) -> None:
     stage(tmp_path, file_of(release(7)))
     with pytest.raises(DumpError, match=message):
         stage(tmp_path, content)

@@ -71,7 +71,7 @@ def test_a_name_variation_is_shown_and_only_a_trailing_suffix_goes(stage_records
     ]
 
 
-def test_suffixes_stay_in_the_artist_and_label_tables_and_no_label_is_no_label(stage_records: StageRecords) -> None:
+def test_suffixes_stay_in_the_artist_and_label_tables_and_placeholders_are_not_labels(stage_records: StageRecords) -> None:
     tables = stage_records(
         releases=[
             release(1, more='<labels><label name="Svek (2)" catno="NONE" id="5"/><label name="Other" catno="X1" id="6"/></labels>'),

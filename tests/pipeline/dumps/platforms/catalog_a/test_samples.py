@@ -134,7 +134,7 @@ def test_join_words_make_the_credit_and_the_roles(real: dict[str, pl.DataFrame])
     assert [artist["role"] for artist in row["artists"]] == ["primary", "featured", "featured", "featured"]  # type: ignore[attr-defined]
 
 
-def test_remixers_stand_behind_the_credited_artists(real: dict[str, pl.DataFrame]) -> None:
+def test_remixers_follow_the_credited_artists(real: dict[str, pl.DataFrame]) -> None:
     row = recording(real, "9343061-3")
     assert row["artist_credit"] == "Amy Charles Featuring Frisbie"
     assert [(artist["name"], artist["role"]) for artist in row["artists"]] == [  # type: ignore[attr-defined]
