@@ -1,8 +1,8 @@
-"""Whole nights of a simulated world, stage by stage: what a night with 0.3 % changed rows costs beside making everything anew.
+"""Whole nights of a simulated world, stage by stage: what a night with 0.3 % changed rows costs beside a full build.
 
     python -m benchmarks.nights --recordings 100000 --nights 2 --work DIR
 
-Builds a catalog from dumps, then changes its staged rows as a night would (simulator/nightly.py) in two copies of it. Every stage behind
+Builds a catalog from dumps, then changes its staged rows as a night would (simulator/nightly.py) in two copies of it. Every stage after
 staging runs in both, in a process of its own: in the one as a night runs, in the other with `--relink`. Prints the processor seconds of
 each stage in both (its checks included, workers too), whether all published tables are equal row by row, the seconds of staging in the
 first build, and the share of the next snapshot's bytes that the live one does not have.
@@ -45,7 +45,7 @@ UNCOMPARED = {"linkage_version", "atom_gone", "atom_change", "build_figure"}
 
 
 def run_stages(root: str, name: str) -> dict[str, float]:
-    """Run every stage behind staging, publish snapshot `name`, and return the CPU seconds of each stage."""
+    """Run every stage after staging, publish snapshot `name`, and return the CPU seconds of each stage."""
     paths = BuildPaths(Path(root))
     cost = {}
     for step in (*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()):
@@ -121,23 +121,23 @@ def copy_catalog(source: Path, target: Path) -> None:
 
 def run_night(day: Path, folder: Path, number: int) -> Path:
     """Print the night after `day`, and return the root of its catalog."""
-    tonight, anew = folder / f"night-{number}", folder / f"night-{number}-anew"
+    tonight, full_root = folder / f"night-{number}", folder / f"night-{number}-full"
     copy_catalog(day, tonight)
     # The eve adds the rows that the first night joins and parts.
     changes = write_nightly_changes(BuildPaths(day).staging_root, BuildPaths(tonight).staging_root, night=number)
-    copy_catalog(tonight, anew)
-    BuildPaths(anew).ask_for_relink()
+    copy_catalog(tonight, full_root)
+    BuildPaths(full_root).ask_for_relink()
     name = f"night-{number}"
-    some, full = (measure("benchmarks.nights:run_stages", str(root), name).answer for root in (tonight, anew))
+    some, full = (measure("benchmarks.nights:run_stages", str(root), name).answer for root in (tonight, full_root))
     print(f"\nnight {number}: {changes.height:,} source records changed\n")
     print(f"| {'stage':16} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
     for stage in (*full, "sum"):
         pair = [sum(costs.values()) if stage == "sum" else costs[stage] for costs in (full, some)]
         print(f"| {stage:16} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |")
     new, size = measure_new_bytes(read_live_snapshot(day).folder, read_live_snapshot(tonight).folder)
-    differing = find_differing_tables(BuildPaths(tonight), BuildPaths(anew)) or "none"
+    differing = find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or "none"
     print(f"\nnew bytes: {new:,} of {size:,}, {new / size:.1%}; differing tables: {differing}", flush=True)
-    shutil.rmtree(anew)
+    shutil.rmtree(full_root)
     return tonight
 
 

@@ -1,9 +1,9 @@
 """Rows of the live snapshot that a stage of recordings takes over instead of making them again.
 
 A stage digests its inputs by recording (catalog_store/record_keys/row_digests.py). Where a recording has the digest that it had when the
-live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range lie in `<root>/work/carried/<stage>/`, in a
+live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range are in `<root>/work/carried/<stage>/`, in a
 file that is named after the contents of the parts that the range made. So digests never count for other parts than those: after a
-rollback, a failed night or a damaged part the range is built anew. The program and its libraries are part of each digest. What must not
+rollback, a failed night or a damaged part the range is rebuilt. The program and its libraries are part of each digest. What must not
 live here: which inputs a stage has.
 """
 
@@ -52,11 +52,11 @@ class CarriedRange(NamedTuple):
 
 @dataclass(frozen=True)
 class RangeCarrier:
-    """The ranges of a stage as they stand in the live snapshot. Pool workers share it."""
+    """The ranges of a stage of the live snapshot. Pool workers share it."""
 
     folder: Path
     parts: Mapping[str, Mapping[int, Sequence[Path]]]
-    """Table -> range -> parts of the live snapshot; empty if everything is to be built anew."""
+    """Table -> range -> parts of the live snapshot; empty if everything is to be rebuilt."""
     seed: int
 
     def carry(self, number: int, inputs: Mapping[str, pl.DataFrame]) -> CarriedRange:
@@ -67,7 +67,7 @@ class RangeCarrier:
         file = self._name_file(hash_file(part) for (part,) in parts) if parts and all(len(found) == 1 for found in parts) else None
         before = _read_digests(file) if file is not None else None
         if before is None:
-            return CarriedRange(digests, digests[_KEY].clear(), {name: TABLES[name].empty() for name in self.parts})
+            return CarriedRange(digests, digests[_KEY].clear(), {name: TABLES[name].build_empty() for name in self.parts})
         kept = find_equal_ids(digests, before, _KEY)
         is_kept = pl.col(_KEY).is_in(kept.implode())
         rows = {name: read_range(TABLES[name], found, number).filter(is_kept) for name, found in zip(self.parts, parts, strict=True)}
@@ -103,14 +103,14 @@ def _read_digests(file: Path) -> pl.DataFrame | None:
 
 
 def _read_name_digits(part: Path) -> str:
-    """Return the beginning of a published part's checksum, as its name says it."""
+    """Return the beginning of a published part's checksum, from its name."""
     return part.stem.rpartition("-")[2]
 
 
 def open_carrier(paths: BuildPaths, stage: str, tables: Sequence[str], settings: str = "") -> RangeCarrier:
     """Return the carrier of a stage. `settings`: what its results depend on besides program and inputs.
 
-    It carries nothing over before the first publish, and in a build that links everything anew.
+    It carries nothing over before the first publish, and in a build that links everything again.
     """
     folder = paths.root / "work" / "carried" / stage
     folder.mkdir(parents=True, exist_ok=True)

@@ -128,7 +128,7 @@ def _build_range(buckets: RecordingBuckets, carrier: RangeCarrier, place: _Range
         write_range(TABLES[name], folder / name, carried.merge(name, made[name]))
     shown = inputs["isrc_owner"].join(carried.rows["recording"], on=["recording_id", "isrc"], how="semi").select("place")
     buckets.send_shown_codes(place.number, pl.concat([made["shown"], shown]))
-    digests = carrier.record(carried.digests, [part for name in _TABLES for part in parts(folder / name)])
+    digests = carrier.record(carried.digests, [part for name in _TABLES for part in list_parts(folder / name)])
     return _Made(folder, digests, len(carried.kept))
 
 

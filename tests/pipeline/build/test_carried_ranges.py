@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from catalog_store.snapshot import hash_file
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from pipeline.build import carried_ranges, recording_ranges
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
@@ -110,14 +110,14 @@ def publish(root: Path, name: str) -> None:
     tables = root / "published" / name / "tables"
     for table in TABLES:
         (tables / table).mkdir(parents=True)
-        for part in parts(root / "work" / "catalog" / table):
+        for part in list_parts(root / "work" / "catalog" / table):
             shutil.copyfile(part, tables / table / f"{part.stem}-{hash_file(part)[:16]}.parquet")
     (root / "current").unlink(missing_ok=True)
     (root / "current").symlink_to(tables.parent)
 
 
 def hash_tables(world: World) -> dict[str, list[str]]:
-    return {name: [hash_file(part) for part in parts(world.paths.table(name))] for name in TABLES}
+    return {name: [hash_file(part) for part in list_parts(world.paths.table(name))] for name in TABLES}
 
 
 def build_anew(world: World) -> dict[str, list[str]]:
@@ -171,7 +171,7 @@ def test_another_program_carries_nothing_over(tmp_path: Path, monkeypatch: pytes
 
 def test_a_damaged_part_of_the_live_snapshot_is_not_carried_over(tmp_path: Path) -> None:
     world = build_twice(tmp_path)
-    (part,) = (part for part in parts(tmp_path / "current" / "tables" / "recording") if "00000" in part.name)
+    (part,) = (part for part in list_parts(tmp_path / "current" / "tables" / "recording") if "00000" in part.name)
     content = bytearray(part.read_bytes())
     content[8] ^= 1
     part.write_bytes(content)
