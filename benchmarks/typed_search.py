@@ -24,7 +24,7 @@ from benchmarks.measurement import Run, measure
 from benchmarks.real_names import read_aliases, read_recordings
 from catalog_store.name_keys import build_title_keys
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import TableWriter, parts
+from catalog_store.tables.files import TableWriter, list_parts
 from simulator.queries import find_answer_names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def write_tables(world: Path, folder: Path, real: list[RealRecording]) -> dict[s
     ).with_columns(kind=pl.lit("alias"), platform=pl.lit("catalog_b"))
     for name, frame in zip(_ADDED, (recordings, credits_, aliases.sort("artist_id", "alias")), strict=True):
         with TableWriter(TABLES[name], folder / name) as writer:
-            for part in parts(tables / name):
+            for part in list_parts(tables / name):
                 writer.take(part)
             writer.write(frame)
     return {name: folder / name for name in _ADDED}
