@@ -40,8 +40,8 @@ class Alert:
     @property
     def subject(self) -> str:
         """The message in one line."""
-        told = "failed" if self.kind == "run_failed" else f"needs a look: {len(self.problems)} warning{'s'[: len(self.problems) != 1]}"
-        return f"music catalog: {self.job} {told}"
+        outcome = "failed" if self.kind == "run_failed" else f"needs a look: {len(self.problems)} warning{'s'[: len(self.problems) != 1]}"
+        return f"music catalog: {self.job} {outcome}"
 
     @property
     def text(self) -> str:

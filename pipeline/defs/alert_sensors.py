@@ -47,7 +47,7 @@ def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
 
 
 def build_alert_sensors(receivers: Receivers) -> list[dg.SensorDefinition]:
-    """Return the sensors; none when nobody is to be told."""
+    """Return the sensors; none without a receiver of alerts."""
     if not receivers.webhook and not receivers.mail:
         return []
 

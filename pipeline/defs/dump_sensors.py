@@ -1,7 +1,7 @@
 """Sensors that notice a new dump, one for each input, and the condition by which the rest of the catalog follows.
 
 A sensor asks upstream for a listing and fetches nothing. When it sees a dump that has not landed, it starts a run that lands and stages
-this platform. The automation sensor then rebuilds everything behind staging. All of them are off until an operator switches them on, and
+this platform. The automation sensor then rebuilds everything after staging. All of them are off until an operator switches them on, and
 the nightly schedule does the same work without them.
 """
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from pipeline.defs.dump_assets import landing_key, staging_key
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import find_unstaged_day
@@ -28,7 +28,7 @@ FOLLOWS_STAGING = (
     & ~dg.AutomationCondition.any_deps_in_progress()
     & ~dg.AutomationCondition.in_progress()
 ).with_label("an input was made again")
-"""Condition of every asset behind staging. Unlike `eager` it does not wait for inputs that were never made: most operators lack a dump."""
+"""Condition of every asset after staging. Unlike `eager` it does not wait for inputs that were never made: most operators lack a dump."""
 
 
 def name_sensor(platform: str) -> str:
@@ -51,7 +51,7 @@ def build_dump_sensor(platform: str) -> dg.SensorDefinition:
 
     @dg.sensor(
         name=name_sensor(platform),
-        target=[landing_key(platform), staging_key(platform)],
+        target=[build_landing_key(platform), build_staging_key(platform)],
         minimum_interval_seconds=INTERVAL_SECONDS,
         description=f"Lands and stages {platform} when upstream shows a dump that has not landed.",
     )
@@ -76,6 +76,6 @@ def build_dump_sensor(platform: str) -> dg.SensorDefinition:
 
 
 def build_rebuild_sensor(follows: Iterable[dg.AssetKey]) -> dg.AutomationConditionSensorDefinition:
-    """Return the sensor that rebuilds the assets behind staging by their condition."""
+    """Return the sensor that rebuilds the assets after staging by their condition."""
     what = "Rebuilds and publishes the catalog when the staging tables of a platform were made again."
     return dg.AutomationConditionSensorDefinition(REBUILD, target=list(follows), description=what)

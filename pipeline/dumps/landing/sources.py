@@ -95,7 +95,7 @@ def _read_source(path: Path, platform: str, entry: Node) -> Source:
 
 
 def _read_days(node: Node) -> int:
-    value = node.plain()
+    value = node.read_plain()
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_FRESH_DAYS:
         node.refuse(f"expected a whole number of days from 1 to {_MOST_FRESH_DAYS}, got {value!r}")
     return value

@@ -11,7 +11,7 @@ import pytest
 from pipeline.alerts import Receivers
 from pipeline.definitions import build_definitions
 from pipeline.defs.alert_sensors import build_receivers
-from pipeline.defs.dump_assets import landing_key
+from pipeline.defs.dump_assets import build_landing_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.settings import Settings
 from tests.webhook_delivery.receiver import receiving
@@ -54,9 +54,9 @@ def test_build_with_warnings_is_told_and_one_without_is_not(tmp_path: Path) -> N
         resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
         definitions = build_definitions({"catalog": resource}, receivers=Receivers(webhook=receiver.url))
         job = definitions.resolve_implicit_global_asset_job_def()
-        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [landing_key("works")])
+        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [build_landing_key("works")])
         assert not receiver.received
-        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [landing_key("suggestions")])
+        run_and_evaluate(definitions, instance, "alert_on_warnings", job, [build_landing_key("suggestions")])
         [received] = receiver.received
     alert = json.loads(received.body)
     assert alert["kind"] == "build_needs_a_look"

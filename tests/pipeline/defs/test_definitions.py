@@ -81,8 +81,12 @@ def test_every_table_has_a_blocking_check_of_its_spec(definitions: dg.Definition
     checks = [spec for owner in owners if isinstance(owner, dg.AssetsDefinition | dg.AssetChecksDefinition) for spec in owner.check_specs]
     found = {(check.asset_key, check.name) for check in checks}
     assert len(found) == len(checks)
-    assert {(build_table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)} <= found
-    assert {(build_staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]} <= found
+    assert {
+        (build_table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
+    } <= found
+    assert {
+        (build_staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]
+    } <= found
     assert {check.name for check in checks if not check.blocking} == {
         "dump_is_fresh",
         "dump_is_young_enough",

@@ -12,11 +12,11 @@ import pytest
 from catalog_store.platforms import INPUTS
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
-from pipeline.defs.dump_assets import YOUNG, landing_key, staging_key
+from pipeline.defs.dump_assets import YOUNG, build_landing_key, build_staging_key
 from pipeline.defs.dump_sensors import REBUILD, name_sensor
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.snapshot_assets import SNAPSHOT
-from pipeline.defs.table_steps import table_key
+from pipeline.defs.table_steps import build_table_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_sensor_asks_for_a_run_when_two_looks_show_the_same_new_dump(watched: Wa
     assert "next look" in str(watched.look("store_a"))
     asked = watched.look("store_a")
     assert isinstance(asked, dg.RunRequest)
-    assert watched.run(landing_key("store_a"), staging_key("store_a")).success
+    assert watched.run(build_landing_key("store_a"), build_staging_key("store_a")).success
     assert watched.look("store_a") == "the newest dump has landed"
 
 
@@ -104,7 +104,7 @@ def test_days_and_folders_in_place_are_watched_too(tmp_path: Path, instance: dg.
     for platform in ("fingerprints", "audio"):
         assert "next look" in str(watched.look(platform))
         assert isinstance(watched.look(platform), dg.RunRequest)
-    assert watched.run(landing_key("fingerprints"), staging_key("fingerprints")).success
+    assert watched.run(build_landing_key("fingerprints"), build_staging_key("fingerprints")).success
     assert watched.look("fingerprints") == "the newest dump has landed"
 
 
@@ -116,10 +116,10 @@ def test_everything_behind_staging_is_rebuilt_in_one_run_when_one_platform_was_s
     chosen = dg.AssetSelection.assets(*behind)
     first = dg.evaluate_automation_conditions(definitions, instance, chosen)
     assert first.total_requested == 0, "a catalog that no run has made is left to the nightly build"
-    instance.report_runless_asset_event(dg.AssetMaterialization(staging_key("store_a")))
+    instance.report_runless_asset_event(dg.AssetMaterialization(build_staging_key("store_a")))
     second = dg.evaluate_automation_conditions(definitions, instance, chosen, cursor=first.cursor)
     asked = {key for key in behind if second.get_num_requested(key)}
-    assert {table_key(TABLES["atom"]), table_key(TABLES["track"]), SNAPSHOT} <= asked
+    assert {build_table_key(TABLES["atom"]), build_table_key(TABLES["track"]), SNAPSHOT} <= asked
     assert asked == behind
     for key in behind:
         instance.report_runless_asset_event(dg.AssetMaterialization(key))
@@ -142,7 +142,7 @@ def test_old_dump_warns_by_the_limit_of_its_source(
     limit = f", fresh_days: {days}" if days else ""
     (tmp_path / "sources.yaml").write_text(f"sources:\n  store_a: {{location: {upstream}{limit}}}\n")
     watched = Watched(upstream, tmp_path / "catalog", instance, str(tmp_path / "sources.yaml"))
-    result = watched.run(landing_key("store_a"))
+    result = watched.run(build_landing_key("store_a"))
     [check] = [one for one in result.get_asset_check_evaluations() if one.check_name == YOUNG]
     assert check.passed is is_young
     assert check.severity is dg.AssetCheckSeverity.WARN
