@@ -18,7 +18,7 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
-from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, parts, render_sql_source
+from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
 
@@ -126,7 +126,7 @@ class Workbench(QuerySteps):
             folder = self.paths.table(table.name)
             return render_sql_source(folder) if list_folder(folder, "part-*.parquet") else None
         # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
-        files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
+        files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in list_parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
 
     def derive_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:

@@ -21,7 +21,7 @@ from catalog_store.publisher import (
 from catalog_store.reader import open_catalog
 from catalog_store.serving.serving_build import BODY_DIGESTS
 from catalog_store.snapshot import MANIFEST, hash_file, read_manifest, verify
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from tests.catalog_store.catalog_tables import make_tables
 from tests.catalog_store.earlier_snapshots import PublishEarlier, files_of, ids, live
 from tests.unreadable_folders import refuse_listing
@@ -92,7 +92,7 @@ def test_parts_are_linked_not_copied_where_the_file_system_can(small: dict[str, 
     if next(iter(small.values())).stat().st_dev != tmp_path.stat().st_dev:
         pytest.skip("two file systems")
     snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={})
-    assert parts(small["recording"])[0].samefile(parts(snapshot.folder / "tables" / "recording")[0])
+    assert list_parts(small["recording"])[0].samefile(list_parts(snapshot.folder / "tables" / "recording")[0])
 
 
 def test_parts_are_copied_where_links_are_impossible(small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_parts_are_copied_where_links_are_impossible(small: dict[str, Path], tmp
 
     monkeypatch.setattr(Path, "hardlink_to", no_links)
     snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={})
-    assert parts(small["recording"])[0].read_bytes() == parts(snapshot.folder / "tables" / "recording")[0].read_bytes()
+    assert list_parts(small["recording"])[0].read_bytes() == list_parts(snapshot.folder / "tables" / "recording")[0].read_bytes()
 
 
 def test_a_snapshot_is_never_overwritten(small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path) -> None:
@@ -196,12 +196,12 @@ def test_a_snapshot_killed_between_its_two_renames_leaves_its_id_free(
 def test_tables_without_rows_can_be_published(tmp_path: Path) -> None:
     tables = make_tables(tmp_path / "tables", 0)
     for name in ("work_recording", "work_conflict", "recording_member", "isrc_conflict", "external_redirect", "redirect"):
-        frame = pl.read_parquet(parts(tables[name])[0]).clear()
-        frame.write_parquet(parts(tables[name])[0])
+        frame = pl.read_parquet(list_parts(tables[name])[0]).clear()
+        frame.write_parquet(list_parts(tables[name])[0])
     publish(tables, tmp_path, snapshot_id="a", next_ids={})
     assert read_manifest(tmp_path / "snapshots" / "a").tables["recording"].rows == 0
     with open_catalog(tmp_path) as catalog:
-        assert catalog.track_body(1) is None
+        assert catalog.read_track_body(1) is None
         assert catalog.search(artist="a", title="b").hits == []
 
 
@@ -221,7 +221,7 @@ def test_publish_reports_each_step_in_order(small: dict[str, Path], tmp_path: Pa
 
 
 def test_manifest_of_a_published_snapshot_lists_parts_and_attachments_in_order(small: dict[str, Path], tmp_path: Path) -> None:
-    frame = pl.read_parquet(parts(small["recording"])[0])
+    frame = pl.read_parquet(list_parts(small["recording"])[0])
     divided = tmp_path / "recording"
     divided.mkdir()
     for number, rows in enumerate((frame[:7], frame[7:])):
@@ -235,7 +235,7 @@ def test_manifest_of_a_published_snapshot_lists_parts_and_attachments_in_order(s
     assert (manifest.format, manifest.format_version, manifest.id, manifest.sequence) == ("music-catalog-snapshot", 1, "x" * 64, 1)
     assert datetime.strptime(manifest.created_at, "%Y-%m-%dT%H:%M:%S.%f%z").utcoffset() is not None
     recording = manifest.tables["recording"]
-    digests = [hash_file(part)[:16] for part in parts(divided)]
+    digests = [hash_file(part)[:16] for part in list_parts(divided)]
     assert [(part.path, part.rows) for part in recording.files] == [
         (f"tables/recording/part-00000-{digests[0]}.parquet", 7),
         (f"tables/recording/part-00001-{digests[1]}.parquet", 13),

@@ -107,7 +107,7 @@ def test_a_reader_outlives_the_removal_of_its_snapshot(small: dict[str, Path], p
         publish(small, tmp_path, snapshot_id="b", next_ids={})
         assert prune(tmp_path, 1) == ["a"]
         assert catalog.snapshot_id == "a"
-        assert catalog.track_body(1)
+        assert catalog.read_track_body(1)
         assert catalog.search(artist="Velvet Foxes", title="Midnight Running").hits
 
 

@@ -24,7 +24,7 @@ from catalog_store.publisher import (
 )
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Snapshot, read_manifest
-from catalog_store.tables.files import parts
+from catalog_store.tables.files import list_parts
 from tests.catalog_store.earlier_snapshots import PublishEarlier, ids, lay_manifest, live, make_current, set_clock
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_ids_of_a_damaged_snapshot_come_from_all_parts_of_its_tables(tmp_path: P
         for number, values in enumerate(columns):
             pl.DataFrame({f"{kind}_id": values}, schema={f"{kind}_id": pl.Int64}).write_parquet(folder / f"part-{number:05d}.parquet")
     assert find_highest_ids(tmp_path) == {"recording": 10, "artist": 6, "release": 1, "label": 8}
-    parts(tmp_path / "snapshots" / "a" / "tables" / "label")[0].write_bytes(b"no parquet")
+    list_parts(tmp_path / "snapshots" / "a" / "tables" / "label")[0].write_bytes(b"no parquet")
     with pytest.raises(SnapshotInvalidError, match="neither a usable"):
         find_highest_ids(tmp_path)
 

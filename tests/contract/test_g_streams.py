@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from account_store.streams.stream_tables import stream
-from catalog_api.routes.streams import uuid_to_place
+from catalog_api.routes.streams import encode_place
 from catalog_store.cursors import CursorCodec, Place
 from tests.contract.awkward import MERGED, RETIRED, isrc
 from tests.contract.conftest import Api, problem
@@ -120,7 +120,7 @@ def test_g3_cursors_of_others_and_changed_ones_are_refused(server: Api, radio: A
 
 def test_g3_g5_sealed_cursors_with_places_of_nothing_are_refused(radio: Api) -> None:
     stream_id = new_stream(radio)
-    sealed = CursorCodec().encode(("streams", str(account_of(radio))), uuid_to_place(str(uuid.uuid4())))
+    sealed = CursorCodec().encode(("streams", str(account_of(radio))), encode_place(str(uuid.uuid4())))
     assert radio.refused(STREAMS, cursor=sealed)[:2] == (400, "invalid_cursor")
     for second in (datetime.max.replace(tzinfo=UTC).timestamp() + 1, 2.0**52):
         sealed = CursorCodec().encode(("airings", stream_id), Place(second, 0, 1))

@@ -53,11 +53,11 @@ class Books(LedgerDatabase):
     def close(self) -> None:
         self.is_closed = True
 
-    def transaction(self) -> Any:  # noqa: ANN401 - a context
+    def open_transaction(self) -> Any:  # noqa: ANN401 - a context
         return nullcontext()
 
     @contextmanager
-    def locking_transaction(self) -> Iterator[None]:
+    def open_locking_transaction(self) -> Iterator[None]:
         yield
         if self.fails:
             raise self.fails

@@ -65,7 +65,7 @@ def test_a_damaged_member_header_is_refused_instead_of_taken_for_the_end(dump: P
     position = whole.index(b"mbdump/release_status")
     whole[position : position + 100] = b"\xff" * 100
     (dump / "mbdump.tar").write_bytes(bytes(whole))
-    with pytest.raises(DumpError, match=r"mbdump\.tar: behind member mbdump/recording: .*damaged"):
+    with pytest.raises(DumpError, match=r"mbdump\.tar: after member mbdump/recording: .*damaged"):
         stage(dump)
 
 
