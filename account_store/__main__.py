@@ -25,7 +25,7 @@ REFUSED, UNREACHABLE = 1, 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         accounts = Accounts.open(options.accounts)
         try:
@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m account_store",
         description=__doc__,

@@ -21,7 +21,7 @@ METRICS_VARIABLE = "COMPANION_METRICS"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; return exit code 1 when it cannot."""
-    options = vars(_build_parser().parse_args(arguments))
+    options = vars(build_parser().parse_args(arguments))
     options.pop("command")
     log_json(options.pop("log_level"))
     try:
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m audio_recognition", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("matcher", help="answer questions of clients on a Unix socket until stopped")

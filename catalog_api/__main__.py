@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; return 1 when there is nothing to serve or a setting is wrong."""
     guard_standard_error()
-    options = vars(_build_parser().parse_args(arguments))
+    options = vars(build_parser().parse_args(arguments))
     command = options.pop("command")
     try:
         settings = load_settings(os.environ, options)
@@ -51,7 +51,8 @@ def _serve(settings: ApiSettings) -> int:
     return serve(settings)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m catalog_api", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, about in (("serve", "answer /v1 over HTTP until stopped"), ("settings", "print the settings in force as a settings file")):

@@ -31,7 +31,7 @@ class _StoppedError(KeyboardInterrupt):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     guard_standard_error()  # a full disk under the log must not end a pull
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -68,7 +68,8 @@ def _parse_count(text: str) -> int:
     return int(text)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m catalog_store", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -190,7 +190,7 @@ def read_state(folder: Path) -> ScrubState | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Scrub until stopped."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     log_json(options.log_level)
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
@@ -235,7 +235,8 @@ def _read_mark(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_ctime_ns
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m catalog_store.scrub", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -17,7 +17,7 @@ from genre_rules.load import FOLDER, PLATFORMS, RuleBook, load_book
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return 1 when a file needs a correction."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         book = load_book(options.rules)
         if options.command == "lint":
@@ -42,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m genre_rules", description="Check the genre rules, or ask them what a string means.")
     parser.add_argument(
         "--rules", type=Path, default=FOLDER, help="folder of taxonomy.yaml, words.yaml, drop.yaml, rules/ (default: the shipped)"

@@ -32,7 +32,7 @@ log = logging.getLogger("pipeline")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     _log_progress()
     with watch_signals():
         try:
@@ -316,7 +316,8 @@ def _log_progress() -> None:
     log.propagate = False
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m pipeline", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
 

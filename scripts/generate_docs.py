@@ -9,6 +9,7 @@ from catalog_api.problems import CODES
 from catalog_api.settings import render_settings_page
 from catalog_store.tables.reference_page import render_table_reference
 from pipeline.dumps.staging.reject_reasons import Reason
+from scripts.commands_page import render_commands_page
 from scripts.contract_page import render_contract_page
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -41,6 +42,7 @@ def render_errors() -> str:
 
 
 PAGES = {
+    "commands.md": render_commands_page,
     "contract.md": render_contract_page,
     "errors.md": render_errors,
     "rejects.md": render_rejects,

@@ -42,7 +42,7 @@ _STACK_BYTES = 1024 * 1024
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Monitor until stopped; return the exit code."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     log_json(options.log_level)
     # Applies to threads that start later, so it comes before the first listener.
     threading.stack_size(_STACK_BYTES)
@@ -81,7 +81,8 @@ def restrict_to_core(number: int) -> None:
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m stream_monitor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

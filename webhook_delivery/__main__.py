@@ -39,7 +39,7 @@ REFUSED, UNREACHABLE = 1, 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Deliver until stopped; return the exit code."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     # httpx logs the whole address of every request, and some receivers keep tokens in it.
     log_json(options.log_level, quiet=["httpx", "httpcore"])
     try:
@@ -77,7 +77,8 @@ async def _write_metrics(meters: Meters, file: Path | None) -> None:
         await asyncio.sleep(WRITE_SECONDS)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m webhook_delivery", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
