@@ -3,13 +3,15 @@
 One implementation for all kinds (recording, artist, release, label). A *group* holds the source entities that a build takes for one entity;
 its members are named by source keys (`<platform>:<external id>`, or `name:<key>`). The rules, in this order:
 
-1. An id belongs to the group that holds most of its former members (a split keeps the id on the larger part).
+1. An id belongs to the group that holds most of its own members, those whose home it is, then most of all its former members (a split
+   keeps the id on the larger part, and an undone merge on the part that had it before).
 2. A group to which several ids belong keeps the one with most members there; the others are merged into it.
 3. A group without an id takes back one that was merged away before, if it holds most of that id's own members (a merge undone).
 4. The remaining groups get new ids, in the order of their smallest source key. No id is ever reused.
 
-Ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows nor the numbering of groups
-matters.
+Of groups that hold equally many of an id's members, one that would use the id comes first: another keeps or prefers another id, and the
+first would need a new one. Other ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows
+nor the numbering of groups matters.
 
 The registry remembers the *home* of every source key ever seen, the id that it last had as its own, and a *link* from every id that was
 merged away to the id that it went into. The id of a key is its home with links followed. So a merge changes one link and no key, and can be
@@ -204,12 +206,17 @@ def settle(votes: pl.DataFrame, links: pl.DataFrame) -> Settlement:
     settled = pl.col("is_plain") & ~pl.col("root").is_duplicated()
     contested = known.filter(~settled)
     ranks = votes.join(contested, on="group", how="semi").group_by("group").agg(pl.col("rank").min())
-    # Rule 1: each id goes to the group with most of its former members.
-    owners = _choose_owners(contested.group_by("group", id="root").agg(pl.col("held").sum()), ranks)
+    # Rule 1: each id goes to the group with most of its own members. Those that came by a merge count next: where it is undone and absent
+    # keys return with them, they may outnumber the others.
+    own_held = pl.col("held").filter(pl.col("home") == pl.col("root")).sum()
+    shares = contested.group_by("group", id="root").agg(pl.col("held").sum(), own_held=own_held)
+    owners = _choose_owners(shares.join(_choose_ids(shares), on="group").with_columns(is_used=pl.col("id") == pl.col("entity_id")), ranks)
     # Rule 2: a group that several ids went to keeps one of them.
     kept = _choose_ids(owners)
     # Rule 3: only groups without an id may take one back, and only by members whose home it is.
-    own = _choose_owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
+    away = contested.filter(pl.col("home") != pl.col("root"))
+    has_none = ~pl.col("group").is_in(kept["group"].implode())
+    own = _choose_owners(away.select("group", "held", id="home", own_held="held", is_used=has_none), ranks)
     taken_back = _choose_ids(own.join(kept, on="group", how="anti"))
     ids = pl.concat([known.filter(settled).select("group", entity_id="root"), kept, taken_back])
     unnamed = pl.concat([votes.filter(pl.col("home").is_null()).select("group", "rank"), ranks])
@@ -227,9 +234,9 @@ def move_links(links: pl.DataFrame, moved: pl.DataFrame, in_use: pl.Series) -> p
 
 
 def _choose_owners(shares: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
-    """Return for each id the group that holds most of it: group, id, held. `shares`: group, held, id."""
+    """Return for each id the group that holds most of it: group, id, held. `shares`: group, held, id, own_held, is_used."""
     several = pl.col("id").is_duplicated()
-    contested = shares.filter(several).join(ranks, on="group").sort("id", -pl.col("held"), "rank")
+    contested = shares.filter(several).join(ranks, on="group").sort("id", -pl.col("own_held"), -pl.col("held"), ~pl.col("is_used"), "rank")
     decided = contested.unique("id", keep="first", maintain_order=True).drop("rank")
     return pl.concat([shares.filter(~several), decided.select(shares.columns)]).select("group", "id", "held")
 

@@ -122,6 +122,36 @@ def test_id_that_was_merged_away_follows_its_own_members() -> None:
     assert redirects(moved) == {1: 3}
 
 
+def test_returning_members_of_a_merged_id_leave_the_other_id_to_its_own_members() -> None:
+    undone = grow(("abx", "yz"), ("xyz",), ("abx", "yz"))
+    assert by_key(undone) == {"a": 1, "b": 1, "x": 1, "y": 2, "z": 2}
+    assert (redirects(undone), undone.next_id) == ({}, 3)
+
+
+def test_equal_share_of_an_id_leaves_it_where_no_other_is_used() -> None:
+    returned = grow(("abx", "y"), ("ab", "xy"), ("abx", "y"))
+    assert by_key(returned) == {"a": 1, "b": 1, "x": 1, "y": 2}
+    assert redirects(returned) == {}
+    split = grow(("ay", "bcd"), ("abcd", "y"))
+    assert by_key(split) == {"a": 2, "b": 2, "c": 2, "d": 2, "y": 1}
+
+
+def test_equal_share_of_a_merged_id_goes_to_the_group_without_one() -> None:
+    split = grow(("by", "cdefg", "ahi"), ("bycdefg", "ahi"), ("cdefg", "bahi", "y"))
+    assert by_key(split)["y"] == 2
+    assert redirects(split) == {}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=9, max_size=9), st.sets(st.integers(0, 8)), st.lists(st.integers(1, 6), min_size=7, max_size=7))
+def test_undone_merges_of_what_was_left_restore_every_id(labels: list[int], absent: set[int], merged_into: list[int]) -> None:
+    first = assign_ids(as_members(labels), NO_REGISTRY, 1)
+    left = [0 if place in absent else merged_into[label] for place, label in enumerate(labels)]
+    between = assign_ids(as_members(left), first.registry, first.next_id)
+    again = assign_ids(as_members(labels), between.registry, between.next_id)
+    assert same(again, first)
+
+
 def test_source_key_in_two_groups_is_rejected() -> None:
     with pytest.raises(ValueError, match="'b' is a member twice"):
         assign_ids(members("ab", "bc"), NO_REGISTRY, 1)

@@ -244,8 +244,9 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
 
 
 @pytest.fixture
-def linked(tmp_path: Path) -> BuildPaths:
-    days, paths = Days(11), BuildPaths(tmp_path / "catalog")
+def linked(tmp_path: Path, request: pytest.FixtureRequest) -> BuildPaths:
+    """Return the published first night of a world; a test may name the world's seed."""
+    days, paths = Days(getattr(request, "param", 11)), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
     link_in_stages(paths)
     publish(paths, "base")
@@ -260,6 +261,7 @@ def test_night_without_changes_makes_no_atom_and_changes_no_row(linked: BuildPat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("linked", [11, 13, *(pytest.param(seed, marks=pytest.mark.long) for seed in (5, 9, 10, 15))], indirect=True)
 def test_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     before = read_table(TABLES["recording_member"], linked.table("recording_member"))
