@@ -92,6 +92,14 @@ def test_every_page_of_docs_can_be_reached_from_its_index() -> None:
     assert [str(page.relative_to(ROOT)) for page in PAGES if page.is_relative_to(DOCS) and page not in reached] == []
 
 
+def test_page_of_faults_names_tests_that_exist() -> None:
+    named = re.findall(r"`((?:\w+/)+test_\w+\.py)(?:::(\w+))?`", (DOCS / "contributing" / "faults.md").read_text(encoding="utf-8"))
+    assert len(named) > 60
+    files = {path: ROOT / "tests" / path for path, _ in named}
+    assert [path for path, file in files.items() if not file.is_file()] == []
+    assert [f"{path}::{name}" for path, name in named if f"def {name}" not in files[path].read_text(encoding="utf-8")] == []
+
+
 def test_decisions_are_short() -> None:
     """Context, decision and consequences; measurements are linked."""
     pages = [page for page in PAGES if page.parent.name == "decisions"]

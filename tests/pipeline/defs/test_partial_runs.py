@@ -83,6 +83,13 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
     assert told
     assert told.asset_materialization
     assert "nothing staged before" in str(told.asset_materialization.metadata["problem"].value)
+    check = dg.AssetCheckKey(build_staging_key("works"), "newest_dump_is_in_use")
+    [record] = dagster_catalog.instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
+    assert record.event
+    assert record.event.dagster_event
+    evaluation = record.event.dagster_event.asset_check_evaluation_data
+    assert (evaluation.passed, evaluation.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "works" in str(evaluation.description)
     paths.current.unlink()
     shutil.rmtree(paths.snapshots)
     assert "nothing staged before" in dagster_catalog.run(build_staging_key("works"))

@@ -249,15 +249,16 @@ def test_broken_xml_in_mid_file_costs_the_record_and_names_the_byte(case: Callab
         shutil.rmtree(damaged.dump.parent)
 
 
-def repacked(case: Case, change: Callable[[str, bytes], bytes]) -> None:
-    """Return the archive with other members."""
+def repacked(case: Case, change: Callable[[str, bytes], bytes | None]) -> None:
+    """Write the archive with other contents of its members; None leaves a member out."""
     target = io.BytesIO()
     with tarfile.open(case.file) as old, tarfile.open(fileobj=target, mode="w:bz2") as new:
         for member in old:
             file = old.extractfile(member)
             content = change(member.name, file.read() if file else b"")
-            member.size = len(content)
-            new.addfile(member, io.BytesIO(content))
+            if content is not None:
+                member.size = len(content)
+                new.addfile(member, io.BytesIO(content))
     case.file.write_bytes(target.getvalue())
 
 
@@ -277,11 +278,31 @@ def test_a_bad_header_of_a_tar_member_is_not_the_end_of_the_archive(case: Callab
     assert re.search(r"export\.tbz.*where a member must begin|mbdump\.tar\.bz2: after member", damaged.refusal())
 
 
-@pytest.mark.parametrize("table", ["recording", "artist_credit", "track"])
+@pytest.mark.parametrize("table", ["recording", "artist_credit", "track", "isrc"])
 def test_required_table_without_rows_is_refused(case: Callable[[str], Case], table: str) -> None:
     damaged = case("catalog_b archives")
     repacked(damaged, lambda name, content: b"" if name == f"mbdump/{table}" else content)
     assert f"no row in mbdump/{table}" in damaged.refusal()
+
+
+@pytest.mark.parametrize("table", ["recording", "isrc"])
+@pytest.mark.parametrize("form", ["catalog_b archives", "catalog_b unpacked"])
+def test_required_table_that_is_not_there_is_refused(case: Callable[[str], Case], form: str, table: str) -> None:
+    damaged = case(form)
+    if form == "catalog_b archives":
+        repacked(damaged, lambda name, content: None if name == f"mbdump/{table}" else content)
+    else:
+        (damaged.dump / "mbdump" / table).unlink()
+    assert f"mbdump/{table}" in damaged.refusal()
+
+
+def test_link_in_the_place_of_a_required_table_is_refused(case: Callable[[str], Case]) -> None:
+    damaged = case("catalog_b archives")
+    repacked(damaged, lambda name, content: None if name == "mbdump/isrc" else content)
+    link = tarfile.TarInfo("mbdump/isrc")
+    link.type, link.linkname = tarfile.SYMTYPE, "recording"
+    damaged.write(link.tobuf(tarfile.GNU_FORMAT) + damaged.read())
+    assert "mbdump/isrc" in damaged.refusal()
 
 
 def test_a_row_that_comes_twice_is_rejected_and_repeats_no_record(case: Callable[[str], Case]) -> None:

@@ -22,7 +22,10 @@ from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS as EPF_COLUM
 from pipeline.dumps.platforms.streamsvc_b.epf_export import READ_BY_PLACE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.conftest import BuiltWorld
+    from tests.pipeline.dumps.conftest import Case
 
 SAMPLES = Path(__file__).parents[3] / "sample_dumps"
 SONG, TRACKS = media_feed.COLUMNS["song"], list_expected_columns("tracks")
@@ -207,6 +210,35 @@ def test_a_heading_that_names_a_field_otherwise_is_reported_and_read_by_place(tm
     assert (outcome, "names no isrc" in said) == ("staged", True), said
     rows = [pl.read_parquet(tmp_path / folder / "source_work_recording" / "*.parquet") for folder in ("before", "staged")]
     assert rows[0].equals(rows[1])
+
+
+@pytest.mark.parametrize(
+    ("platform", "file", "member"),
+    [
+        ("store_a", "version_4/tracks.ndjson", "isrc"),
+        ("store_a", "version_4/tracks.ndjson", "release"),
+        ("catalog_b", "documents/recording.jsonl", "isrcs"),
+        ("catalog_b", "documents/release.jsonl", "barcode"),
+    ],
+)
+def test_a_renamed_member_of_few_records_is_reported(platform: str, file: str, member: str, tmp_path: Path) -> None:
+    shutil.copytree((SAMPLES / platform / file).parent, tmp_path / "dump")
+    path = tmp_path / "dump" / Path(file).name
+    assert said_of(platform, tmp_path / "dump", tmp_path / "staged") == ("staged", "")
+    path.write_text(path.read_text().replace(f'"{member}":', f'"{member}Of2027":'))
+    outcome, said = said_of(platform, tmp_path / "dump", tmp_path / "staged")
+    assert outcome == "staged"
+    assert f"{member}Of2027 unknown and not read" in said
+
+
+@pytest.mark.parametrize("member", ["fingerprint", "track_id", "mbid", "length"])
+def test_a_renamed_member_of_a_day_of_fingerprints_is_refused_or_reported(case: Callable[[str], Case], member: str) -> None:
+    day = case("fingerprints day")
+    assert said_of("fingerprints", day.dump, day.folder) == ("staged", "")
+    for path in day.dump.glob("*.jsonl.gz"):
+        path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(f'"{member}":'.encode(), f'"{member}Of2027":'.encode())))
+    outcome, said = said_of("fingerprints", day.dump, day.folder)
+    assert ("the layout has changed" if outcome == "refused" else f"{member}Of2027 unknown") in said
 
 
 ODD = {"leftover.xyz": b"?", "extra/tracks_of_another_day.bin": b"?"}
