@@ -15,7 +15,7 @@ import argparse
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -71,6 +71,19 @@ def write_tables(world: Path, folder: Path, real: list[RealRecording]) -> dict[s
     return {name: folder / name for name in _ADDED}
 
 
+class _Names(NamedTuple):
+    artists: set[str]
+    songs: set[str]
+    variant: str
+
+
+def _read_names(artists: list[str], title: str) -> _Names:
+    """Read what makes an answer right: a subtitle in brackets and spaces do not make another song (`YMCA`, `Y.M.C.A.`)."""
+    keys, _, variant = find_answer_names(artists, title, absorbs_edits=True)
+    titled = build_title_keys(title)
+    return _Names(set(keys), {titled.core.replace(" ", ""), titled.stem.replace(" ", "")}, variant)
+
+
 class Judge:
     """Decides whether an answer is right."""
 
@@ -92,10 +105,10 @@ class Judge:
 
     def find_place(self, row: dict[str, Any], found: list[int]) -> int | None:
         """Return the place of the first right answer, from 0."""
-        artists, core, variant = find_answer_names(row["answer_artists"].split("; "), row["answer_title"], absorbs_edits=True)
+        artists, songs, variant = _read_names(row["answer_artists"].split("; "), row["answer_title"])
         for place, identifier in enumerate(found):
-            other = find_answer_names(self._artists[identifier], self._titles[identifier], absorbs_edits=True)
-            if other[1:] == (core, variant) and not set(artists).isdisjoint(other[0]):
+            names = _read_names(self._artists[identifier], self._titles[identifier])
+            if names.variant == variant and artists & names.artists and songs & names.songs:
                 return place
         return None
 
