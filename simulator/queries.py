@@ -12,7 +12,7 @@
 A query comes with its recording (null for absent). An answer counts as found by its names (`find_answer_names`). Recordings with the same
 primary artists, song and variant are one answer, because names do not distinguish them; any of them counts. A query with an edit tag asks
 for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries, whatever the
-order of rows. What must not live here: typing errors and noise (typed_names.py); the search.
+order of rows. What must not live here: typing errors and noise (typed_names.py); fifteen more classes (loose_queries.py); the search.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import EDIT_KINDS, build_name_key, build_title_keys
+from simulator.loose_queries import LOOSE_CLASSES, LOOSE_MAKERS
 from simulator.randomness import hash_keys
 from simulator.typed_names import add_noise, add_typo
 
@@ -63,8 +64,10 @@ class Song(NamedTuple):
     guests: tuple[str, ...]
 
 
-def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
+def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int, *, loose: bool = False) -> pl.DataFrame:
     """Return [class, artist, title, recording_id]: `per_class` queries of each class, fewer when too few recordings allow it.
+
+    With `loose`, those of loose_queries.py follow the nine.
 
     `names` [recording_id, title, artists: list of struct with name, is_primary, is_remixer] as in the table `track`; pass all of a
     catalog, because absent queries are checked against it.
@@ -73,6 +76,8 @@ def draw_queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) 
     songs = _order_recordings(lazy, per_class, seed)
     rows = [row for kind, make in _MAKERS.items() for row in islice(_make_queries(kind, make, songs, seed), per_class)]
     rows += [(ABSENT, *names_, None) for names_ in islice(_make_absent(lazy, songs, per_class, seed), per_class)]
+    if loose:
+        rows += [row for kind, make in LOOSE_MAKERS.items() for row in islice(_make_queries(kind, make, songs, seed), per_class)]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
@@ -103,7 +108,8 @@ def _read_song(row: dict[str, Any]) -> Song:
 def _make_queries(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
     """Return a query for each recording of which the class can be made; each class begins at another recording."""
     # Otherwise all classes would ask for the same few recordings.
-    first = (CLASSES.index(kind) * len(songs)) // len(CLASSES)
+    order = CLASSES if kind in CLASSES else LOOSE_CLASSES
+    first = (order.index(kind) * len(songs)) // len(order)
     for song in (*songs[first:], *songs[:first]):
         # A generator for each query: one that cannot be made leaves the others as they are.
         made = make(Random(f"{seed}/{kind}/{song.recording_id}"), song) if song.artists else None  # noqa: S311 - no secret

@@ -10,10 +10,13 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import build_name_key, build_title_keys, fold
 from catalog_store.search.query_names import read_query
-from simulator.queries import ABSENT, CLASSES, draw_queries, find_answer_names
+from simulator.loose_queries import LOOSE_CLASSES, LOOSE_MAKERS
+from simulator.queries import ABSENT, CLASSES, Song, draw_queries, find_answer_names
 from simulator.typed_names import add_noise, add_typo
 
 PER_CLASS = 12
+SELDOM = {"initials", "number_words", "romanised"}
+"""Classes that the names of `world` hardly allow."""
 WORDS = ("amber", "river", "stone", "cloud", "violet", "winter", "golden", "silent", "broken", "electric", "mirror", "ocean", "ghost")
 
 
@@ -99,3 +102,30 @@ def test_recordings_that_share_all_names_are_one_answer() -> None:
     assert one == find_answer_names(["a", "b"], "SONG - live", absorbs_edits=False)
     assert one != find_answer_names(["a", "b"], "Song", absorbs_edits=True)
     assert find_answer_names(["a"], "Song (Radio Edit)", absorbs_edits=True) == find_answer_names(["a"], "Song", absorbs_edits=True)
+
+
+@pytest.mark.parametrize("kind", LOOSE_CLASSES)
+def test_loose_class_is_drawn_and_leaves_the_nine_as_they_are(kind: str, made: pl.DataFrame) -> None:
+    drawn = draw_queries(world(), PER_CLASS, 1, loose=True)
+    assert drawn.head(made.height).equals(made)
+    queries = drawn.filter(pl.col("class") == kind)
+    assert kind in SELDOM or queries.height == PER_CLASS
+    assert queries["recording_id"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "artist", "title", "made"),
+    [
+        ("initials", "The Red Hot Chili Peppers", "Give", ("rhcp", "Give")),
+        ("joined", "Daft Punk", "Give", ("daftpunk", "Give")),
+        ("fields_swapped", "Daft Punk", "Give", ("Give", "Daft Punk")),
+        ("bare_version", "Daft Punk", "Give (Live)", ("Daft Punk", "give live")),
+        ("bare_version", "Daft Punk", "Give", None),
+        ("number_words", "Maroon 5", "Give", ("Maroon five", "Give")),
+        ("romanised", "Кино", "Кукушка", ("Кино", "kukushka")),
+        ("romanised", "Кино", "Kukushka", None),
+        ("partial_title", "Daft Punk", "Give", None),
+    ],
+)
+def test_loose_query_changes_names_as_described(kind: str, artist: str, title: str, made: tuple[str, str] | None) -> None:
+    assert LOOSE_MAKERS[kind](chance(1), Song(1, title, (artist,), ())) == made
