@@ -18,6 +18,8 @@ from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, parse_isrc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
+from catalog_store.queries.track_search import LOWEST_CLASS
+from catalog_store.search.reranker import MATCH_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -242,8 +244,22 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "patter
 _ISRC_SCHEMA = {"type": "string", "pattern": r"^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$", "examples": ["GBAYE0601498"]}
 _ISWC_SCHEMA = {"type": "string", "pattern": r"^[Tt]-?[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]$", "examples": ["T-034.524.680-1"]}
 
+
+def _read_match_class(value: str) -> str:
+    if value not in MATCH_CLASSES:
+        raise ValueError(f"must be one of {', '.join(MATCH_CLASSES)}, got {_quote(value)}")
+    return value
+
+
 ARTIST = Parameter("artist", _read_text, _TEXT, "Artist names as you know them.", is_required=True)
 TITLE = Parameter("title", _read_text, _TEXT, "Title as you know it.", is_required=True)
+MIN_CLASS = Parameter(
+    "min_class",
+    _read_match_class,
+    {"type": "string", "enum": list(MATCH_CLASSES), "default": LOWEST_CLASS},
+    "The lowest class of match to return. `fuzzy` leaves out `possible` answers, whose names are only part of the query or hold it.",
+    default=LOWEST_CLASS,
+)
 LIMIT = _build_limit_parameter(1, 100, 20)
 WORK_LIMIT = _build_limit_parameter(1, 200, 50)
 CHANGES_LIMIT = _build_limit_parameter(1, 1000, 1000)

@@ -172,12 +172,25 @@ class Catalog:
         """Return the canonical genre tree."""
         return genre_tree.read_genres(self._store)
 
-    def search(self, *, artist: str, title: str, limit: int = track_search.DEFAULT_LIMIT, cursor: str | None = None) -> SearchPage:
-        """Return recordings by artist and title; InvalidQueryError for blank names or a limit out of range, InvalidCursorError."""
+    def search(
+        self,
+        *,
+        artist: str,
+        title: str,
+        limit: int = track_search.DEFAULT_LIMIT,
+        cursor: str | None = None,
+        min_class: str = track_search.LOWEST_CLASS,
+    ) -> SearchPage:
+        """Return recordings by artist and title of `min_class` or better.
+
+        InvalidQueryError for blank names, a limit out of range or an unknown class, InvalidCursorError.
+        """
         index = self._index
         if index is None:
             raise CatalogClosedError("the catalog was closed: open it again")
-        return track_search.search(index, self._cursors, track_search.Request(artist, title, limit, cursor), deadline=self._deadline)
+        return track_search.search(
+            index, self._cursors, track_search.Request(artist, title, limit, cursor, min_class), deadline=self._deadline
+        )
 
     def collect_evidence(self, recording_id: int) -> Evidence | None:
         """Return why source records became the recording of exactly that id, and which record gave each field.

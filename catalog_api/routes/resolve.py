@@ -27,6 +27,8 @@ MOST_ITEMS = 100
 """Specification, part 8."""
 BY_ISRC, BY_NAME = "isrc", "track_name"
 BY_PLATFORM = {f"{platform}_id": platform for platform in CATALOG_PLATFORMS}
+LEAST_CLASS = "fuzzy"
+"""The lowest class of a search answer that counts as matched."""
 INPUT_TYPES = (BY_ISRC, BY_NAME, *BY_PLATFORM)
 SKIPPED_MESSAGE = "The credits of the month ran out: rows with status skipped_no_credits were not tried."
 
@@ -70,8 +72,8 @@ class _Found(msgspec.Struct):
 def resolve(_values: ParameterValues, members: Members) -> Question:
     """Resolve up to 100 rows, for one credit each; `results[j]` answers `items[j]`.
 
-    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`. When the month's credits
-    run out, the remaining rows are `skipped_no_credits`; the batch does not fail.
+    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`, and so are names that
+    search finds only as `possible`. When the month's credits run out, the remaining rows are `skipped_no_credits`; the batch does not fail.
     """
     # A malformed row is the caller's error, a malformed code is not: it is that row's not_found (contract D1).
     input_type, items = _read(members)
@@ -166,7 +168,8 @@ def _build_unscored(ids: list[int | None]) -> _Found:
 async def _search_by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str]]) -> _Found:
     found = _Found([], [])
     for item in items:
-        hit = next(iter(catalog.search(artist=item["artist"], title=item["title"], limit=1).hits), None)
+        # An answer that is only possible is no match: nobody looks at each row of a batch.
+        hit = next(iter(catalog.search(artist=item["artist"], title=item["title"], limit=1, min_class=LEAST_CLASS).hits), None)
         found.ids.append(None if hit is None else hit.id)
         found.matches.append(None if hit is None else Match(hit.score, hit.match_class, list(hit.reasons)))
         await asyncio.sleep(0)  # a search takes milliseconds; let other requests run in between

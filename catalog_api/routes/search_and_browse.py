@@ -18,6 +18,7 @@ from catalog_api.parameters import (
     GENRE,
     GENRE_ID,
     LIMIT,
+    MIN_CLASS,
     RANDOMIZE,
     TITLE,
     YEAR,
@@ -39,14 +40,20 @@ from catalog_store.reader import Catalog
     TrackPage,
     tag="Tracks",
     summary="Search by artist and title",
-    parameters=(ARTIST, TITLE, LIMIT, CURSOR),
+    parameters=(ARTIST, TITLE, MIN_CLASS, LIMIT, CURSOR),
     failures=("invalid_cursor", "too_slow"),
 )
 def search(values: ParameterValues) -> Question:
-    """Return the tracks that match, best first. Edit tags, credits, case, accents and small typing errors are tolerated."""
+    """Return the tracks that match, best first. Edit tags, credits, case, accents and small typing errors are tolerated.
+
+    When no names fit well, both fields are read freely: half a name, swapped fields, a whole line such as a video title. Such answers have
+    the class `possible`, and stand behind all others; `min_class` leaves them out.
+    """
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.search(artist=values[ARTIST], title=values[TITLE], limit=values[LIMIT], cursor=values[CURSOR])
+        found = catalog.search(
+            artist=values[ARTIST], title=values[TITLE], limit=values[LIMIT], cursor=values[CURSOR], min_class=values[MIN_CLASS]
+        )
         bodies = catalog.read_track_bodies([hit.id for hit in found.hits])
         results = []
         for hit in found.hits:

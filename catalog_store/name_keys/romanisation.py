@@ -101,6 +101,13 @@ def build_sound_key_series(texts: pl.Series) -> pl.Series:
     return reduced
 
 
+@lru_cache(maxsize=CACHED_TEXTS)
+def build_sound_key(folded: str) -> str:
+    """Return the sound key of one text, as `build_sound_key_series` does for each of a column."""
+    sound = extract_latin_name(folded) or romanise(folded)
+    return _replace(sound, _SKELETON_RE, _SKELETON_LETTERS)
+
+
 def extract_latin_name(folded: str) -> str:
     """Return the Latin part of a name in two scripts, `봄날 (Spring Day)`, without spaces; empty when it has no such part."""
     latin = "" if folded.isascii() else _COMBINED[-1][0].sub("", folded)

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.calibration import calibrate
-from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_words
+from catalog_store.search.calibration import calibrate, score_possible
+from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_sound, find_by_words, find_in_any_field
+from catalog_store.search.line_comparison import LineComparison
+from catalog_store.search.line_query import read_line_query
 from catalog_store.search.query_names import read_query
-from catalog_store.search.reranker import Comparison
+from catalog_store.search.reranker import MATCH_CLASSES, POSSIBLE, Comparison, Match
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from catalog_store.search.reranker import Match
+    from catalog_store.search.query_names import QueryNames
     from catalog_store.search.search_index import SearchIndex
 
 MAX_NAME_CHARACTERS = 500
 """Contract C1."""
+LOWEST_CLASS = MATCH_CLASSES[-1]
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 GOOD_SCORE = calibrate(0.88)
@@ -31,7 +34,7 @@ GOOD_SCORE = calibrate(0.88)
 
 
 class Hit(NamedTuple):
-    """A recording found: score 0..1, class (exact, strong, fuzzy) and reasons (stable codes)."""
+    """A recording found: score 0..1, class (one of MATCH_CLASSES) and reasons (stable codes)."""
 
     id: int
     score: float
@@ -47,12 +50,13 @@ class SearchPage(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One search: the two names, the page size and the place to continue."""
+    """One search: the two names, the page size, the place to continue, and the lowest class to return."""
 
     artist: str
     title: str
     limit: int = DEFAULT_LIMIT
     cursor: str | None = None
+    min_class: str = LOWEST_CLASS
 
     def check(self) -> None:
         """Raise InvalidQueryError that names the wrong value."""
@@ -66,6 +70,8 @@ class Request(NamedTuple):
                 raise InvalidQueryError(f"{name} is blank: both artist and title are needed")
             if len(value) > MAX_NAME_CHARACTERS:
                 raise InvalidQueryError(f"{name} has {len(value)} characters: at most {MAX_NAME_CHARACTERS} are compared")
+        if self.min_class not in MATCH_CLASSES:
+            raise InvalidQueryError(f"min_class is {self.min_class!r}: one of {', '.join(MATCH_CLASSES)}")
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidQueryError(f"limit is {self.limit}: from 1 to {MAX_LIMIT}")
 
@@ -73,9 +79,13 @@ class Request(NamedTuple):
 def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadline: float) -> SearchPage:
     """Return one page of recordings that fit the names; `deadline` in seconds."""
     request.check()
-    query = ("search", request.artist, request.title)
+    # A cursor belongs to its query: pages of two classes are two queries.
+    query = ("search", request.artist, request.title, *([] if request.min_class == LOWEST_CLASS else [request.min_class]))
     after = cursors.decode(query, request.cursor) if request.cursor is not None else None
-    found = _find_matches(index, request, time.monotonic() + deadline)
+    allowed = MATCH_CLASSES[: MATCH_CLASSES.index(request.min_class) + 1]
+    found = {
+        one: match for one, match in _find_matches(index, request, time.monotonic() + deadline).items() if match.match_class in allowed
+    }
 
     def place(document: int) -> Place:
         return Place(found[document].score, index.popularity[document], index.ids[document])
@@ -101,7 +111,19 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     if max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
         _check_deadline(until)
         found |= _compare_candidates(comparison, find_by_other_readings(index, query, lookup), until)
+    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
+        _check_deadline(until)
+        found = _find_possible(index, request, query, found) | found
     return found
+
+
+def _find_possible(index: SearchIndex, request: Request, query: QueryNames, found: Mapping[int, Match]) -> dict[int, Match]:
+    """Return documents that may be meant, below all of `found`."""
+    line = read_line_query(request.artist, request.title, query)
+    documents = [one for one in find_in_any_field(index, query, line) if one not in found]
+    fits = LineComparison(index, line, find_by_sound(index, query, line)).find_fits(documents)
+    limit = min((match.score for match in found.values()), default=1.0)
+    return {document: Match(score_possible(fit.likeness, limit), POSSIBLE, fit.reasons) for document, fit in fits.items()}
 
 
 def _compare_candidates(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from catalog_store.search.extra_words import SOUND, build_sound
 from catalog_store.search.layout import hash_artist_word, hash_title_word
+from catalog_store.search.line_query import select_lookup_words
 from catalog_store.search.typo_lookup import find_neighbours, join_neighbours, split_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalog_store.search.line_query import LineQuery
     from catalog_store.search.query_names import QueryNames
     from catalog_store.search.search_index import SearchIndex
 
@@ -24,6 +27,10 @@ WORDS_PER_SIDE = 10
 """Words of one field that are looked up: the rarest, because the index holds the rarest words of each name."""
 COMPARED_AT_ONCE, COMPARED_AT_MOST = 50, 1_000
 """Documents compared at first, and at most."""
+_SHORTEST_SOUND = len(SOUND) + 2
+"""Two consonants."""
+COMPARED_IN_ANY_FIELD = 64
+"""Documents compared in the wide reading."""
 _LENGTH_PENALTY, _LARGEST_LENGTH_GAP = 0.009, 10
 """Penalty per word of difference in title length, and the largest difference that counts. Their product, .09, stays below the least
 evidence of a pair: 1 / (1 + log2 POSTINGS_CAP) = .1."""
@@ -72,6 +79,26 @@ def find_by_other_readings(index: SearchIndex, query: QueryNames, lookup: Lookup
     grids = _hash_words(left, lookup.title_words), _hash_words([*lookup.artist_words, *left], right)
     _, documents, weights = index.postings.look(grids)
     return _rank_documents(index, documents, weights, query)
+
+
+def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) -> Sequence[int]:
+    """Find documents that hold pairs of any words of both fields, in any spelling, best first."""
+    artist_words, title_words = select_lookup_words(index.vocabulary, line, query)
+    every = list(dict.fromkeys((*artist_words, *title_words)))
+    if not every:
+        return ()
+    _, documents, weights = index.postings.look([_hash_words(every, every)])
+    return _rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD]
+
+
+def find_by_sound(index: SearchIndex, query: QueryNames, line: LineQuery) -> frozenset[int]:
+    """Find documents whose title sounds like the title field and that have a word of the artist field."""
+    sound = build_sound(line.keys[1])
+    if len(sound) < _SHORTEST_SOUND or not index.vocabulary.has(sound):
+        return frozenset()
+    artist_words, _ = select_lookup_words(index.vocabulary, line, query)
+    _, documents, _ = index.postings.look([_hash_words(artist_words, [sound])])
+    return frozenset(documents)
 
 
 def _hash_words(artist_words: Sequence[str], title_words: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame
+from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame, fold
+from catalog_store.name_keys.japanese_readings import HAN, read_japanese
+from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
 from catalog_store.tables import TABLES
@@ -29,9 +31,10 @@ _ALIAS_KINDS = ("name", "alias", "sort_name")
 
 
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:
-    """Return [recording_id, artists, title] of all recordings from `first_id` to `last_id`, by id.
+    """Return [recording_id, artists, title, reading] of all recordings from `first_id` to `last_id`, by id.
 
-    `recall` is called with distinct titles and the function of their keys, and may remember the keys of titles that it has seen.
+    `reading` is the sound of a title with Chinese characters as a Japanese one, else null. `recall` is called with distinct titles and the
+    function of their keys, and may remember the keys of titles that it has seen.
     """
     chosen = pl.col("recording_id").is_between(first_id, last_id)
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
@@ -59,6 +62,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     return titled.join(artists, on="recording_id", how="left", maintain_order="left").select(
         "recording_id",
         pl.col("artists").fill_null(FIELD_SEPARATOR),
+        "reading",
         title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
     )
 
@@ -78,7 +82,11 @@ def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataF
     named = credits_.select("artist_id", words=_sort_words()).unique()
     # Only words count in a search: `Dylan, Bob` finds nothing that `Bob Dylan` does not find.
     other = counted.with_columns(words=_sort_words()).join(named, on=["artist_id", "words"], how="anti")
-    best = other.sort("artist_id", -pl.col("platforms").cast(pl.Int64), "key").unique(
+    # A legal name finds more than one more spelling of the name: `Joshua Winkelman` before `J. Wink`.
+    spelled = named.group_by("artist_id").agg(known=pl.col("words").str.split(" ").list.explode(keep_nulls=False, empty_as_null=False))
+    new = pl.col("words").str.split(" ").list.set_difference("known").list.join("").str.len_chars().cast(pl.Int64)
+    other = other.join(spelled, on="artist_id", how="left").with_columns(new_letters=new).drop("known")
+    best = other.sort("artist_id", -pl.col("platforms").cast(pl.Int64), -pl.col("new_letters"), "key").unique(
         ["artist_id", "words"], keep="first", maintain_order=True
     )
     best = best.filter(pl.int_range(pl.len()).over("artist_id") < MOST_ALIASES)
@@ -97,4 +105,8 @@ def _key_artists(names: pl.Series) -> pl.DataFrame:
 
 
 def _key_titles(titles: pl.DataFrame) -> pl.DataFrame:
-    return titles.with_columns(core=build_title_keys_frame(titles["title"])["core"])
+    keyed = titles.with_columns(core=build_title_keys_frame(titles["title"])["core"])
+    written = titles.filter(pl.col("title").str.contains(HAN))
+    readings = [build_sound_key(fold(read_japanese(title))) or None for title in written["title"]]
+    readable = written.with_columns(reading=pl.Series(readings, dtype=pl.String))
+    return keyed.join(readable, on="title", how="left", maintain_order="left")

@@ -16,7 +16,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.search.calibration import calibrate
 from catalog_store.search.query_names import remove_connectives
-from catalog_store.search.variant_comparison import SAME_PERFORMANCE, compare_note, compare_variants, spell_variant
+from catalog_store.search.variant_comparison import SAME_PERFORMANCE, compare_note, compare_variants, read_note, spell_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     _Likeness = tuple[float, str]
 
+POSSIBLE = "possible"
+"""The class below the floor (line_comparison.py)."""
+MATCH_CLASSES = ("exact", "strong", "fuzzy", POSSIBLE)
+"""All classes, best first."""
 FLOOR = 0.79
 """The likeness below which nothing is returned: answers there are wrong more often than right."""
 
@@ -36,6 +40,8 @@ _WEAKER_SHARE = 0.65
 _REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
 """Share of a full match for: words in another order, words left out, the longer of two words left out, one of several artists, and a title
 without its subtitle."""
+_LACKING = 0.74
+"""Factor of a name that lacks words of the query. `Love` for `Fly Love` stays below the floor, and is `possible` at most."""
 _GUEST_UNKNOWN, _GUEST_ALONE = 0.985, 0.85
 """Share of a full match for: the right artist without a guest that the query names, and the right guest with another artist."""
 _LONGEST_SUBSET_RATIO = 2.0
@@ -56,7 +62,7 @@ _LEAST = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
 
 
 class Match(NamedTuple):
-    """Score 0..1; class exact, strong or fuzzy; reasons as stable codes, one each for artist, title and variant."""
+    """Score 0..1; class, one of MATCH_CLASSES; reasons as stable codes, one each for artist, title and variant."""
 
     score: float
     match_class: str
@@ -156,7 +162,9 @@ def _compare_with_note(query: QueryNames, candidate: Title, likeness: float) -> 
     if len(query.compact_title) <= len(core):
         return likeness, None
     if query.compact_title.startswith(core):
-        noted = compare_note(query.compact_title[len(core) :], candidate.variant)
+        noted = max(
+            compare_note(query.compact_title[len(core) :], candidate.variant), read_note(query.title, candidate.core, candidate.variant)
+        )
         return (1.0, (_READ_NOTE + (1 - _READ_NOTE) * noted, "variant_similar")) if noted else (likeness, None)
     whole = max(fuzz.ratio(query.compact_title, core + wording) for wording in spell_variant(candidate.variant)) / 100
     return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(likeness, _LEAST_WITH_NOTE) else (likeness, None)
@@ -181,7 +189,9 @@ def _measure_likeness(query: str, candidate: str) -> tuple[float, bool]:
 def _measure_partial_likeness(shorter: str, longer: str, query: str) -> float:
     """Return the likeness of the words that both have, at most _SUBSET."""
     if len(longer) <= _LONGEST_SUBSET_RATIO * len(shorter):
-        return _SUBSET * fuzz.token_set_ratio(shorter, longer) / _FULL
+        # A name that lacks words of the query stands behind one that has them all.
+        worth = _SUBSET if longer is not query else _LACKING * _SUBSET
+        return worth * fuzz.token_set_ratio(shorter, longer) / _FULL
     if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
         return _HALF
     # A single short word begins many names, so it counts only when the query is the longer text.

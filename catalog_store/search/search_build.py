@@ -29,6 +29,7 @@ from catalog_store.remembered_texts import read_anew
 from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
 from catalog_store.search.documents import read_names
+from catalog_store.search.extra_words import SOUND, build_composers, build_initials, build_sounds
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,
@@ -58,10 +59,12 @@ DOCUMENTS_PER_BLOCK = 200_000
 """Documents whose names are keyed and paired at once: about 300 MB."""
 PAIRS_PER_PARTITION = 8_000_000
 """Pairs sorted at once: 64 MB of keys."""
-ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 3, 2
+ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 5, 2
 """Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
 second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
 _TITLES = "search-titles"
+_PLACES_APART = 1_000_000
+"""Initials and sounds of an artist count as further artists of the list, at places above all others."""
 _PAIRS_PER_DOCUMENT = 5
 """An estimate, which sizes partitions before the pairs are counted."""
 
@@ -114,7 +117,7 @@ def _partition_names(
     run: JobRunner,
     texts: TextMemory | None,
 ) -> None:
-    """Write names-<range>-<block>.arrow with [document, artists, title]. `ids` ascend; `numbers` are documents by id."""
+    """Write names-<range>-<block>.arrow with [document, artists, title, reading]. `ids` ascend; `numbers` are documents by id."""
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
     bounds = (
         (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
@@ -144,7 +147,7 @@ def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory |
     recall = partial(texts.recall, _name_titles(block.number)) if texts else read_anew
     found = read_names(tables, block.first, block.last, recall)
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
-    names = found.select(pl.Series("document", documents), "artists", "title")
+    names = found.select(pl.Series("document", documents), "artists", "title", "reading")
     for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
         rows.write_ipc(work / f"names-{part:06d}-{block.number:06d}.arrow")
 
@@ -155,7 +158,7 @@ def _read_names(work: Path, part: int) -> pl.DataFrame:
     return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
 
 
-_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String})
+_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "reading": pl.String})
 
 
 def _count_words(work: Path, ranges: int) -> pl.DataFrame:
@@ -170,7 +173,9 @@ def _count_words(work: Path, ranges: int) -> pl.DataFrame:
         names = _read_names(work, part)
         # Many documents share a list of artists, so each list is split once and counts as often as it occurs.
         credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
+        composed = build_composers(_select_cores(names), "key")
         waiting += [
+            composed.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             _split_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
@@ -210,13 +215,30 @@ def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -
 
 
 def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
-    """Replace `artists` by place, is_featured, word: the distinct words of each artist of each list."""
-    return split_word_column(split_artists(names, "artists"), "key")
+    """Replace `artists` by place, is_featured, word: the distinct words of each artist, and initials and sounds at places apart."""
+    artists = split_artists(names, "artists")
+    # `Marvin Gaye & Tammi Terrell` may be one name. Each half gets a budget of its own.
+    halves = artists.with_columns(pl.col("key").str.split(" and ")).with_columns(half=pl.int_ranges(pl.col("key").list.len()))
+    spelled = split_word_column(halves.explode("key", "half", empty_as_null=False), "key")
+    spelled = spelled.with_columns(place=pl.col("place") + _PLACES_APART * (2 + pl.col("half").clip(upper_bound=9))).drop("half")
+    extra = [
+        found.with_columns(place=pl.col("place") + _PLACES_APART * apart)
+        for apart, found in enumerate((build_initials(artists, "key"), build_sounds(artists, "key")))
+    ]
+    return pl.concat([spelled, *(found.select(spelled.columns) for found in extra)])
 
 
 def _split_title_words(names: pl.DataFrame) -> pl.DataFrame:
-    core = pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0")
-    return split_word_column(names.select("document", key=core), "key")
+    """Return [document, word, is_sound]: the distinct words of each title, and the sound of a title in another script."""
+    keys = _select_cores(names)
+    spelled = split_word_column(keys, "key").with_columns(is_sound=pl.lit(value=False))
+    readings = names.filter(pl.col("reading").is_not_null()).select("document", word=pl.lit(SOUND) + pl.col("reading"))
+    sounds = pl.concat([build_sounds(keys, "key").select("document", "word"), readings]).unique(maintain_order=True)
+    return pl.concat([spelled, sounds.with_columns(is_sound=pl.lit(value=True)).select(spelled.columns)])
+
+
+def _select_cores(names: pl.DataFrame) -> pl.DataFrame:
+    return names.select("document", key=pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0"))
 
 
 def _count_partitions(documents: int) -> int:
@@ -248,8 +270,9 @@ def _build_pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[ND
     lists = names.select(pl.col("artists").unique()).with_row_index("list")
     credited = _select_rarest(_split_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
     artists = names.select("document", "artists").join(lists, on="artists").select("document", "list").join(credited, on="list")
-    titles = _select_rarest(_split_title_words(names).join(words, on="word"), TITLE_WORDS, "document")
+    titles = _select_rarest(_split_title_words(names).join(words, on="word"), TITLE_WORDS, "document", "is_sound")
     yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
+    yield _combine_words(build_composers(_select_cores(names), "key").join(words, on="word"), titles)
     yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
 
 

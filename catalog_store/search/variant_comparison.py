@@ -10,9 +10,10 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from catalog_store.name_keys import EDIT_KINDS, are_variants_compatible
+from catalog_store.name_keys import EDIT_KINDS, are_variants_compatible, build_title_keys
 
 SAME_PERFORMANCE = 0.995
+_BELOW_MISSING = 0.895
 _MISSPELLED, _UNREQUESTED, _MISSING, _OTHER = 0.998, 0.94, 0.90, 0.86
 """Share of a full match for a variant with a typing error, one that was not asked for, a missing one, and a different one."""
 _LEAST_LIKENESS = 0.75
@@ -24,7 +25,9 @@ _WORDINGS = {
     "clean": ("clean", "cleanversion", "cleanedit"),
     "short": ("shortedit", "shortversion"),
 }
-_SHORTEST_NOTE = 3
+_UNKNOWN = "version"
+"""The kind of a version that only its name tells."""
+_SHORTEST_NOTE, _SHORTEST_PART, _PART_OF_NAME = 3, 4, 0.9
 
 
 @lru_cache(maxsize=65_536)
@@ -59,7 +62,9 @@ def compare_variants(query: str, candidate: str) -> tuple[float, str]:
     if not candidate_performance:
         return (_MISSPELLED, "variant_similar") if alike >= _LEAST_LIKENESS else (_MISSING, "variant_missing")
     # Half alike is no evidence for the same variant. From there on the share rises to that of the same performance.
-    return _OTHER + (SAME_PERFORMANCE - _OTHER) * max(0.0, 2 * alike - 1), "variant_differs"
+    share = _OTHER + (SAME_PERFORMANCE - _OTHER) * max(0.0, 2 * alike - 1)
+    # An unknown `(Movie Version)` must not lift `(Live)` above the plain recording because some letters agree.
+    return share if alike >= _LEAST_LIKENESS else min(share, _BELOW_MISSING), "variant_differs"
 
 
 def compare_note(note: str, candidate: str) -> float:
@@ -70,10 +75,28 @@ def compare_note(note: str, candidate: str) -> float:
     return alike if alike >= _LEAST_LIKENESS else 0.0
 
 
+@lru_cache(maxsize=16_384)
+def read_note(title: str, core: str, candidate: str) -> float:
+    """Return how well the words of `title` behind `core` name the variant `candidate`: read as if in brackets, or as part of its name."""
+    if not title.startswith(f"{core} "):
+        return 0.0
+    note = title[len(core) + 1 :]
+    variant = build_title_keys(f"x ({note})").variant
+    if variant and are_variants_compatible(variant, candidate) and _strip_edits(variant) == variant:
+        return 1.0
+    # `mr brightside thin white duke`; one word of a name may be any other song's.
+    compact = note.replace(" ", "")
+    is_part = len(compact) >= _SHORTEST_PART and any(compact in tag.partition(":")[2] for tag in candidate.split("+"))
+    return _PART_OF_NAME if is_part else 0.0
+
+
 def _measure_likeness(query: str, candidate: str) -> float:
     one, other = query.partition(":"), candidate.partition(":")
     if "+" not in query and "+" not in candidate and one[0] == other[0]:
         return fuzz.ratio(one[2], other[2]) / 100
+    # `(Movie Version)` and `(Live Version)` share the word `version` alone.
+    if _UNKNOWN in {one[0], other[0]} and one[2] + other[2]:
+        return fuzz.ratio(*((kind if kind != _UNKNOWN else "") + name for kind, _, name in (one, other))) / 100
     return max(fuzz.ratio(mine, theirs) for mine in spell_variant(query)[:1] for theirs in spell_variant(candidate)) / 100
 
 

@@ -102,6 +102,22 @@ def test_c3_nothing_found_is_an_empty_page(api: Api) -> None:
         assert api.ask(SEARCH, artist=artist, title=title) == {"results": [], "next_cursor": None}
 
 
+def test_c3_half_a_name_and_fields_of_a_video_title_are_possible_and_a_caller_can_cut_them(api: Api) -> None:
+    for artist, title in (
+        ("Velvet Foxes", "Running"),
+        ("Midnight Running", "Velvet Foxes"),
+        ("x", "The Velvet Foxes - Midnight Running [HD]"),
+    ):
+        results = api.ask(SEARCH, artist=artist, title=title)["results"]
+        assert results, (artist, title)
+        strong = api.ask(SEARCH, artist=artist, title=title, min_class="strong")["results"]
+        assert [one["id"] for one in strong] == [one["id"] for one in results if one["match"]["class"] in {"exact", "strong"}]
+    swapped = api.ask(SEARCH, artist="Midnight Running", title="Velvet Foxes")["results"]
+    assert swapped[0]["id"] == 1
+    assert {one["match"]["class"] for one in swapped} == {"possible"}
+    assert api.refused(SEARCH, artist="a", title="b", min_class="good") == (400, "invalid_parameter", ["min_class"])
+
+
 def test_c4_the_order_is_score_then_popularity_then_id(api: Api) -> None:
     results = api.ask(SEARCH, artist="Daft Trunk", title="Glass City", limit=100)["results"]
     assert results[0]["match"]["class"] == "exact"

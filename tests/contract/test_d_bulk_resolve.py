@@ -102,6 +102,12 @@ def test_d1_a_code_malformed_in_any_way_is_that_rows_not_found(api: Api, input_t
     assert (body["processed"], body["credits_used"]) == (len(items), len(items))
 
 
+def test_d1_names_that_search_finds_only_as_possible_are_not_found(api: Api) -> None:
+    rows = [{"artist": "Midnight Running", "title": "The Velvet Foxes"}, {"artist": "The Velvet Foxes", "title": "Midnight Running"}]
+    body = api.post(RESOLVE, {"input_type": "track_name", "items": rows}).json()
+    assert [row["status"] for row in body["results"]] == ["not_found", "matched"]
+
+
 def test_d1_a_code_as_long_as_a_body_may_be_is_not_found(api: Api) -> None:
     body = resolve(api, "isrc", ["A" * (2 * 2**20 - 100)])
     assert body["results"][0]["status"] == "not_found"

@@ -1,0 +1,185 @@
+"""The wide reading of a query: both fields as lists of plain words, whatever stands in which, and the words to look up.
+
+People type the title into the artist field, a whole video title into both, or half of a name. Here nothing is taken to be in its place.
+Which document fits is decided in line_comparison.py.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from catalog_store.name_keys import build_title_keys
+from catalog_store.name_keys.folding import extract_words, fold
+from catalog_store.name_keys.romanisation import romanise
+from catalog_store.search.extra_words import COMPOSERS, build_sound, list_initials
+from catalog_store.search.index_words import split_words
+from catalog_store.search.plain_words import LEFT_OUT, list_other_spellings, read_plain_words
+from catalog_store.search.typo_lookup import find_neighbours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from catalog_store.search.query_names import QueryNames
+    from catalog_store.search.vocabulary import Vocabulary
+
+_FREE = (
+    "official music video videoclip audio lyric lyrics lyrical hd hq uhd 4k mv m v visualizer visualiser mp3 full clip officiel"
+    " oficial ufficiale offizielles offizielle officiele musikvideo upgrade remaster remastered explicit topic vevo channel youtube"
+    " by von di par feat ft featuring with x vs song letra testo paroles songtext karaoke tv anime клип официальныи видео 1080p"
+    " 720p"
+)
+FREE_WORDS = frozenset(_FREE.split())
+"""Words of video titles and between names, which neither a title nor an artist must explain."""
+_CUE_WORDS = (
+    "live vivo remix rmx mix version ver edit instrumental acoustic unplugged demo remaster remastered dub session sessions vocal"
+    " piano orchestral karaoke slowed sped cover inch acapella remake rework akustik akustyczna wersja версия ремикс versione"
+    " versao ao take"
+)
+_CUES = frozenset(_CUE_WORDS.split())
+"""Words of version notes. A title with one of them may end in a note without brackets."""
+_LONGEST_NOTE = 6
+_QUOTES = str.maketrans(dict.fromkeys('「」『』“”„"〈〉《》', " "))
+_FILE_ENDING = re.compile(r"\.(?:mp3|flac|wav|m4a|ogg|aiff?)$", re.IGNORECASE)
+_VIDEO_MARK = re.compile(r"\bm/v\b", re.IGNORECASE)
+_BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]?")
+_PLACE = re.compile("[a-d]?[0-9]{1,2}")
+"""The place of a track on a record or in a folder: `A1. Artist - Title`."""
+_CHANNEL = re.compile(r"(?: ?vevo| ?official| - topic)$")
+_CATALOGUES = frozenset({"op", "bwv", "hwv", "k", "rv", "d", "hob", "woo"})
+_LONGEST_RUN = 4
+MOST_WORDS = 12
+"""Words of one field that are looked up."""
+_LONGEST_INITIALS = 5
+_SHORTEST_SPLIT = 4
+_LATIN_READINGS = 4
+_YEAR = 4
+SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
+
+
+class Field(NamedTuple):
+    """One field: its plain words, all runs of up to four of them without spaces, and all of it without spaces.
+
+    `initials` are those of its words, `catalogue` the (catalogue, number) of works.
+    """
+
+    words: tuple[str, ...]
+    runs: frozenset[str]
+    compact: str
+    initials: frozenset[str]
+    catalogue: frozenset[tuple[str, str]]
+
+
+class Reading(NamedTuple):
+    """A way to read the title field: the field without a version note, and the variant that the note means."""
+
+    field: Field
+    variant: str
+
+
+class LineQuery(NamedTuple):
+    """Both fields. `titles` are the readings of the title field, as typed first, and `keys` both fields as keys.
+
+    `more_words` are those of other readings of the title, `composers` those that the artist field names.
+    """
+
+    artist: Field
+    titles: tuple[Reading, ...]
+    artist_as_title: Reading
+    keys: tuple[str, str]
+    more_words: tuple[str, ...]
+    composers: frozenset[str]
+
+
+def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
+    """Read both fields as typed; `names` is their reading as artist and title."""
+    artist_key = extract_words(_CHANNEL.sub("", fold(artist))) or names.whole
+    # `PSY - X(강남) M/V`: a quote or bracket that joins words would hide them.
+    shown = _VIDEO_MARK.sub(" ", _FILE_ENDING.sub("", title)).translate(_QUOTES)
+    keys = build_title_keys(shown) if shown.strip() else build_title_keys(title)
+    variant = keys.variant or names.variant
+    readings = [Reading(build_field(keys.core), variant), *_read_notes(keys.core, variant)]
+    # `Chappell Roan - Pink Pony Club`: what looks like a note behind the dash may be the title.
+    if keys.variant and " - " in shown:
+        readings.append(Reading(build_field(extract_words(_BRACKETS.sub(" ", fold(shown)))), ""))
+    number, _, rest = keys.core.partition(" ")
+    if rest and _PLACE.fullmatch(number):
+        readings.append(Reading(build_field(rest), variant))
+    swapped = build_title_keys(artist)
+    more = tuple(word for reading in readings[1:] for word in reading.field.words)
+    artist_field = build_field(artist_key)
+    as_title = Reading(build_field(swapped.core), swapped.variant)
+    return LineQuery(artist_field, tuple(readings), as_title, (artist_key, keys.core), more, COMPOSERS.intersection(artist_field.words))
+
+
+def build_field(key: str) -> Field:
+    """Build a field from a key."""
+    words = read_plain_words(key)
+    runs = {
+        "".join(words[first:last]) for first in range(len(words)) for last in range(first + 1, min(len(words), first + _LONGEST_RUN) + 1)
+    }
+    compact = "".join(words)
+    catalogue = {pair for pair in pairwise(words) if pair[0] in _CATALOGUES and pair[1].isdigit()}
+    return Field(words, frozenset(runs | {compact}), compact, frozenset(list_initials(tuple(key.split(" ")))), frozenset(catalogue))
+
+
+def _read_notes(core: str, variant: str) -> Iterable[Reading]:
+    """Yield readings of a title whose last words are a version note without brackets, the longest note first."""
+    words = core.split(" ")
+    if _CUES.isdisjoint(words[1:]):
+        return
+    for first in range(max(1, len(words) - _LONGEST_NOTE), len(words)):
+        base = " ".join(words[:first])
+        keys = build_title_keys(f"{base} ({' '.join(words[first:])})")
+        if keys.core == base:
+            yield Reading(build_field(base), keys.variant or variant)
+            return
+
+
+def select_lookup_words(vocabulary: Vocabulary, query: LineQuery, names: QueryNames) -> tuple[list[str], list[str]]:
+    """Return the words of the artist field and of the title field to look up: those that the vocabulary has, in all their spellings."""
+    found = [
+        _select_words(vocabulary, key, more)
+        for key, more in zip(query.keys, (names.artist_words, (*names.title_words, *query.more_words)), strict=True)
+    ]
+    # Sounds stand for whole names, so they join the words of their field.
+    for words, key in zip(found, (names.whole, query.keys[1]), strict=True):
+        # Japanese writes an r before a consonant as a long vowel: `カーテンコール` is `Curtain Call`.
+        words.extend(filter(vocabulary.has, dict.fromkeys((build_sound(key), build_sound(SILENT_R.sub("", key))))))
+    return found[0], found[1]
+
+
+def _select_words(vocabulary: Vocabulary, key: str, names: Sequence[str]) -> list[str]:
+    written = [word for word in dict.fromkeys((*split_words(key), *names)) if word not in LEFT_OUT]
+    known = [word for word in written if word not in FREE_WORDS and vocabulary.has(word)]
+    found = vocabulary.select_rarest(known, MOST_WORDS) if len(known) > MOST_WORDS else known
+    plain = read_plain_words(key)
+    others = [*plain, *(other for word in plain for other in list_other_spellings(word))]
+    others += [one + other for one, other in pairwise(plain)]
+    # Two numbers that were joined like a year may be two: `54-40`.
+    others += [half for word in plain if word.isdigit() and len(word) == _YEAR for half in (word[:2], word[2:])]
+    if len(plain) <= _LONGEST_INITIALS:
+        others.append("".join(plain))
+    for word in written:
+        if not word.isascii():
+            latin = romanise(word)
+            others += (latin, *find_neighbours(vocabulary, latin)[:_LATIN_READINGS])
+        elif len(word) <= MOST_WORDS:
+            others += _take_apart(vocabulary, word)
+    return list(dict.fromkeys((*found, *filter(vocabulary.has, dict.fromkeys(others)))))
+
+
+def _take_apart(vocabulary: Vocabulary, word: str) -> Iterable[str]:
+    """Yield the two words that a word may join (`jungkook`), the letters of short initials, and German and Danish vowels as one letter."""
+    is_known = vocabulary.has(word)
+    if word.isalpha() and len(word) <= _LONGEST_INITIALS - is_known:
+        yield from word
+    if len(word) >= _SHORTEST_SPLIT and not is_known:
+        for place in range(1, len(word)):
+            if vocabulary.has(word[:place]) and vocabulary.has(word[place:]):
+                yield word[:place]
+                yield word[place:]
+    for double, single in (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"), ("ss", "s")):
+        if double in word:
+            yield word.replace(double, single)
