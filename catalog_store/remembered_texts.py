@@ -46,7 +46,8 @@ class TextMemory:
         folder = root / program[:16]
         for other in list_folder(root, "*"):
             if other != folder:
-                shutil.rmtree(other)
+                # Steps of a build may run at once, and then another one removes it, too.
+                shutil.rmtree(other, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, anew)
 
