@@ -147,6 +147,7 @@ def main() -> None:
     parser.add_argument("--recordings", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=931)
     parser.add_argument("--nights", type=int, default=2)
+    parser.add_argument("--first", type=int, default=1, metavar="N", help="go on with night N of earlier runs in the same folder")
     parser.add_argument("--work", type=Path, required=True, help="folder for dumps and catalogs; a catalog in it is used again")
     options = parser.parse_args()
     world, catalog = options.work / "world", options.work / "catalog"
@@ -155,13 +156,14 @@ def main() -> None:
         built = json.loads(run("build", "--dumps", str(world), "--catalog", str(catalog))[1])
         staging = sum(stage.get("cpu_seconds", 0) for stage in built["stages"] if "staging" in stage["stage"])
         print(f"{built['recordings']:,} recordings; staging {staging:.1f} CPU-s")
-    # A catalog of another program has no rows to carry over: the day before the first night is built by this one.
-    day = options.work / "eve"
-    copy_catalog(catalog, day)
-    BuildPaths(day).ask_for_relink()
-    measure("benchmarks.nights:run_stages", str(day), "eve")
-    BuildPaths(day).relink.unlink()
-    for number in range(1, options.nights + 1):
+    day = options.work / (f"night-{options.first - 1}" if options.first > 1 else "eve")
+    if not day.is_dir():
+        # A catalog of another program has no rows to carry over: the day before the first night is built by this one.
+        copy_catalog(catalog, day)
+        BuildPaths(day).ask_for_relink()
+        measure("benchmarks.nights:run_stages", str(day), "eve")
+        BuildPaths(day).relink.unlink()
+    for number in range(options.first, options.first + options.nights):
         day = run_night(day, options.work, number)
 
 

@@ -1,21 +1,20 @@
 """Results of a function of texts, remembered from build to build: a night reads only the texts that are new.
 
-A file holds the results of one function for the texts of one build, behind its own checksum. Each program has a folder of its own, because
+A file holds the results of one function for the texts of one build. Each program has a folder of its own, because
 another program may read a text otherwise. What must not live here: the functions.
 """
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.sealed_frames import read_sealed, write_sealed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 Recall = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
 """A way to call a function of texts: `read_anew`, or `TextMemory.recall` under a name."""
-
-_CHECKSUM_BYTES = 32
 
 
 def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -60,7 +57,7 @@ class TextMemory:
             function: returns one row for each of its rows, with all their columns; a row's result depends on that row alone.
         """
         file = self.folder / f"{name}.arrow"
-        before = None if self.anew else _read(file)
+        before = None if self.anew else read_sealed(file)
         if before is None:
             found = function(texts)
         else:
@@ -68,7 +65,7 @@ class TextMemory:
             new = function(texts.join(before, on=keys, how="anti", nulls_equal=True, maintain_order="left"))
             known = pl.concat([before.select(new.columns), new])
             found = texts.join(known, on=keys, how="left", nulls_equal=True, maintain_order="left").select(new.columns)
-        _write(file, found)
+        write_sealed(file, found)
         return found
 
     def keep_only(self, name: str, names: Collection[str]) -> None:
@@ -76,22 +73,3 @@ class TextMemory:
         for file in list_folder(self.folder, f"{name}-*.arrow"):
             if file.stem not in names:
                 file.unlink()
-
-
-def _read(file: Path) -> pl.DataFrame | None:
-    """Return the rows of a file; None without one, or when it is damaged: then all texts are read again."""
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return None
-    rows = content[_CHECKSUM_BYTES:]
-    return pl.read_ipc(rows) if hashlib.sha256(rows).digest() == content[:_CHECKSUM_BYTES] else None
-
-
-def _write(file: Path, rows: pl.DataFrame) -> None:
-    buffer = BytesIO()
-    rows.write_ipc(buffer, compression="lz4")
-    content = buffer.getvalue()
-    pending = file.with_suffix(".pending")
-    pending.write_bytes(hashlib.sha256(content).digest() + content)
-    pending.rename(file)

@@ -1,8 +1,8 @@
 """Rows of the live snapshot that a stage of recordings takes over instead of making them again.
 
 A stage digests its inputs by recording (catalog_store/record_keys/row_digests.py). Where a recording has the digest that it had when the
-live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range are in `<root>/work/carried/<stage>/`, in a
-file that is named after the contents of the parts that the range made. So digests never count for other parts than those: after a
+live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range lie below `<root>/work/carried/<stage>/` in a
+folder that is named after the contents of the parts that the range made. So digests never count for other parts than those: after a
 rollback, a failed night or a damaged part the range is rebuilt. The program and its libraries are part of each digest. What must not
 live here: which inputs a stage has.
 """
@@ -10,7 +10,9 @@ live here: which inputs a stage has.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -18,6 +20,7 @@ import polars as pl
 from catalog_store.folder_listing import list_folder
 from catalog_store.published_files import NAME_DIGITS
 from catalog_store.record_keys.row_digests import digest_rows, find_equal_ids
+from catalog_store.sealed_frames import read_sealed, write_sealed
 from catalog_store.snapshot import hash_file
 from catalog_store.tables import TABLES
 from pipeline.build.recording_ranges import list_range_parts, read_range
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 _KEY = "recording_id"
+_DIGESTS = "digests.arrow"
 
 
 class CarriedRange(NamedTuple):
@@ -59,47 +63,50 @@ class RangeCarrier:
     """Table -> range -> parts of the live snapshot; empty if everything is to be rebuilt."""
     seed: int
 
-    def carry(self, number: int, inputs: Mapping[str, pl.DataFrame]) -> CarriedRange:
-        """Digest tonight's inputs of a range, and read the rows of the recordings whose digest is that of the live snapshot."""
+    def carry(
+        self, number: int, inputs: Mapping[str, pl.DataFrame], beside: Mapping[str, pl.DataFrame] = MappingProxyType({})
+    ) -> CarriedRange:
+        """Digest tonight's inputs of a range, and read the rows of the recordings whose digest is that of the live snapshot.
+
+        `beside`: empty frames, by name, of what the stage keeps of each recording beside its tables (see `record`).
+        """
         digests = digest_rows(inputs, _KEY, self.seed)
+        nothing = {name: TABLES[name].build_empty() for name in self.parts} | dict(beside)
         parts = [list(found.get(number, ())) for found in self.parts.values()]
         # A range has one part in each table. Another number was written by a program with other ranges.
-        file = self._name_file(hash_file(part) for (part,) in parts) if parts and all(len(found) == 1 for found in parts) else None
-        before = _read_digests(file) if file is not None else None
-        if before is None:
-            return CarriedRange(digests, digests[_KEY].clear(), {name: TABLES[name].build_empty() for name in self.parts})
+        if not parts or any(len(found) != 1 for found in parts):
+            return CarriedRange(digests, digests[_KEY].clear(), nothing)
+        folder = self._name_folder(hash_file(part) for (part,) in parts)
+        before, kept_beside = read_sealed(folder / _DIGESTS), {name: read_sealed(folder / f"{name}.arrow") for name in beside}
+        if before is None or any(rows is None for rows in kept_beside.values()):
+            return CarriedRange(digests, digests[_KEY].clear(), nothing)
         kept = find_equal_ids(digests, before, _KEY)
         is_kept = pl.col(_KEY).is_in(kept.implode())
         rows = {name: read_range(TABLES[name], found, number).filter(is_kept) for name, found in zip(self.parts, parts, strict=True)}
-        return CarriedRange(digests, kept, rows)
+        return CarriedRange(digests, kept, rows | {name: found.filter(is_kept) for name, found in kept_beside.items() if found is not None})
 
-    def record(self, digests: pl.DataFrame, parts: Iterable[Path]) -> Path:
-        """Keep the digests of a range for the build that takes over these parts, and return the file."""
-        file = self._name_file(map(hash_file, parts))
-        pending = file.with_suffix(".pending")
-        digests.write_ipc(pending, compression="uncompressed")
-        pending.rename(file)
-        return file
+    def record(self, digests: pl.DataFrame, parts: Iterable[Path], beside: Mapping[str, pl.DataFrame] = MappingProxyType({})) -> Path:
+        """Keep the digests of a range, and rows by recording beside its tables, for the build that takes over these parts.
+
+        Returns the folder.
+        """
+        folder = self._name_folder(map(hash_file, parts))
+        folder.mkdir(exist_ok=True)
+        for name, rows in beside.items():
+            write_sealed(folder / f"{name}.arrow", rows)
+        write_sealed(folder / _DIGESTS, digests)
+        return folder
 
     def remove_stale_files(self, written: Iterable[Path]) -> None:
         """Remove digests of parts that neither the live snapshot has nor tonight's build wrote."""
         ranges = {number for found in self.parts.values() for number in found}
         live = [[part for found in self.parts.values() for part in found.get(number, ())] for number in ranges]
-        kept = {*written, *(self._name_file([_read_name_digits(part) for part in parts]) for parts in live)}
-        for file in {*list_folder(self.folder, "*")} - kept:
-            file.unlink(missing_ok=True)
+        kept = {*written, *(self._name_folder([_read_name_digits(part) for part in parts]) for parts in live)}
+        for folder in {*list_folder(self.folder, "*")} - kept:
+            shutil.rmtree(folder)
 
-    def _name_file(self, checksums: Iterable[str]) -> Path:
-        return self.folder / f"{'-'.join(checksum[:NAME_DIGITS] for checksum in checksums)}.arrow"
-
-
-def _read_digests(file: Path) -> pl.DataFrame | None:
-    """Return the digests in a file; None without a file, or when a loss of power has torn it."""
-    try:
-        # Read and not mapped: a mapped file that is cut short ends its reader by SIGBUS.
-        return pl.read_ipc(file.read_bytes())
-    except (OSError, pl.exceptions.PolarsError):
-        return None
+    def _name_folder(self, checksums: Iterable[str]) -> Path:
+        return self.folder / "-".join(checksum[:NAME_DIGITS] for checksum in checksums)
 
 
 def _read_name_digits(part: Path) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.record_keys.numbers import hash_columns
+
 if TYPE_CHECKING:
     from genre_rules import Classifier
 
@@ -37,6 +39,17 @@ def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.
             unknown.append(string_id)
     schema = {"string_id": pl.Int64, "place": pl.Int16, "genre_id": pl.Int32, "main_id": pl.Int32, "rule_id": pl.String}
     return pl.DataFrame(tags, schema=schema, orient="row"), pl.DataFrame({"string_id": unknown}, schema={"string_id": pl.Int64})
+
+
+def number_strings(strings: pl.DataFrame, tags: pl.DataFrame, unknown: pl.DataFrame) -> pl.DataFrame:
+    """Return string_id, string_number, meaning of each string: numbers for its text and for what the rules say about it.
+
+    The ids of strings differ from build to build; these numbers do not. Arguments as `classify_strings` takes and returns them.
+    """
+    meaning = tags.select("string_id", meaning=hash_columns(("place", "genre_id", "main_id", "rule_id"))).group_by("string_id").sum()
+    numbered = strings.select("string_id", string_number=hash_columns(("platform", "parent", "genre")))
+    is_unknown = pl.col("string_id").is_in(unknown["string_id"].implode()).cast(pl.UInt64)
+    return numbered.join(meaning, on="string_id", how="left", maintain_order="left").with_columns(pl.col("meaning").fill_null(is_unknown))
 
 
 STRING = """

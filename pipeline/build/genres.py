@@ -12,13 +12,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.record_keys.row_digests import digest_rows
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, write_table
+from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
+from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.genre_buckets import open_genre_buckets
-from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings
+from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings, number_strings
 from pipeline.build.genre_suggestions import read_suggestions
+from pipeline.build.genre_tallies import (
+    ALL,
+    NO_MAIN,
+    UNKNOWN,
+    UNKNOWN_SCHEMA,
+    VOICE,
+    VOICE_SCHEMA,
+    count_unclassified,
+    count_voices,
+)
 from pipeline.build.priorities import GENRE, SUGGESTION, render_platform_count_sql, render_rank_sql
 from pipeline.build.recording_ranges import find_range, open_range_work, write_range
 from pipeline.build.workbench import QuerySteps, open_workbench, order_sql
@@ -28,6 +40,7 @@ from pipeline.engine.local import map_ordered
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.build.carried_ranges import RangeCarrier
     from pipeline.build.genre_buckets import GenreBuckets
     from pipeline.paths import BuildPaths
 
@@ -40,10 +53,6 @@ MOST_GENRES = 6
 """Genres per recording. Artists carry up to 30 strings on one platform."""
 
 
-_NO_MAIN, _ALL = -1, ""
-"""Main and platform of a tally that stand for all of them."""
-
-
 class _Made(NamedTuple):
     """The result of one range: the folder of its recording_genre, and counts that add up over ranges."""
 
@@ -52,7 +61,10 @@ class _Made(NamedTuple):
     tally: pl.DataFrame
     """kind (known, told, said), platform, main_id, n, stood."""
     unclassified: pl.DataFrame
-    """string_id, recording_count, undecided_count."""
+    """string_number, recording_count, undecided_count."""
+    digests: Path | None
+    """Folder of what the next build takes over; None without rows."""
+    carried: int
 
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
@@ -68,56 +80,83 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
             suggested = read_suggestions(bench, paths)
         tags, unknown = classify_strings(strings, Classifier(book))
         buckets = open_genre_buckets(paths, spill, pool, kinds)
-        steps = {"string": strings, "string_tag": tags, "unknown_string": unknown, "tree": tree, "suggested": suggested}
+        numbers = number_strings(strings, tags, unknown)
+        steps = {
+            "string": strings,
+            "string_tag": tags,
+            "string_number": numbers,
+            "unknown_string": unknown,
+            "tree": tree,
+            "suggested": suggested,
+        }
         for name, rows in steps.items():
             buckets.write_step(name, rows)
         buckets.fill(paths, pool)
-        made = list(map_ordered(partial(_build_range, buckets), buckets.list_ranges(), pool=pool))
+        rules = digest_rows({"tree": tree}, "genre_id")["digest"].sum()
+        carrier = open_carrier(paths, "genres", ("recording_genre",), str(rules))
+        made = list(map_ordered(partial(_build_range, buckets, carrier), buckets.list_ranges(), pool=pool))
+        carrier.remove_stale_files([part.digests for part in made if part.digests])
         join_tables(TABLES["recording_genre"], paths.table("recording_genre"), [part.folder for part in made if part.rows])
-        unclassified = _sum_unclassified([part.unclassified for part in made], strings, unknown)
+        unclassified = _sum_unclassified([part.unclassified for part in made], strings.join(numbers, on="string_id"), unknown)
         coverage = _sum_coverage([part.tally for part in made], tree)
+    facts["carried_recordings"] = sum(part.carried for part in made)
     facts["distinct_strings"] = strings.height
     facts["recording_genres"] = sum(part.rows for part in made)
     facts["unclassified_strings"] = write_table(TABLES["unclassified_genre_string"], paths.table("unclassified_genre_string"), unclassified)
     write_table(TABLES["genre_coverage"], paths.table("genre_coverage"), coverage)
-    facts["covered"] = coverage.filter(platform=_ALL, main=_ALL)["stood_count"].item()
+    facts["covered"] = coverage.filter(platform=ALL, main=ALL)["stood_count"].item()
     return facts
 
 
-def _build_range(buckets: GenreBuckets, number: int) -> _Made:
+def _build_range(buckets: GenreBuckets, carrier: RangeCarrier, number: int) -> _Made:
     """Choose the genres of one range of recordings."""
     folder = buckets.folder / "built" / f"{number:06d}"
-    suggested = buckets.read_step("suggested").filter(find_range() == number)
+    inputs = {
+        "suggested": buckets.read_step("suggested").filter(find_range() == number),
+        "known": buckets.read_known(number),
+        "said": buckets.read_said(number),
+    }
+    strings = buckets.read_step("string_number")
+    carried = carrier.carry(
+        number, _name_inputs(inputs, strings), {"voice": pl.DataFrame(schema=VOICE_SCHEMA), "unknown": pl.DataFrame(schema=UNKNOWN_SCHEMA)}
+    )
     with open_duckdb(buckets.folder / f"duckdb-{number:06d}") as connection:
         steps = QuerySteps(connection)
-        for name in ("string", "string_tag", "unknown_string", "tree"):
+        for name in ("string", "string_tag", "string_number", "unknown_string", "tree"):
             steps.show(name, buckets.read_step(name))
-        steps.show("suggested", suggested)
-        steps.show("known", buckets.read_known(number))
-        steps.show("said", buckets.read_said(number))
+        for name, rows in carried.select_changed(inputs).items():
+            steps.show(name, rows)
         steps.keep("heard", _HEARD)
         steps.keep("node", _NODE)  # from here on a suggestion is an opinion like those of platforms, first in the chain
         steps.keep("strong", _STRONG)
         steps.keep("opinion", _OPINION)
         steps.keep("decided", _DECIDED)
-        rows = steps.read_frame(order_sql(TABLES["recording_genre"], _RECORDING_GENRE))
-        write_range(TABLES["recording_genre"], folder, rows)
-        steps.show("recording_genre", rows.select("recording_id"))
-        return _Made(folder, rows.height, steps.read_frame(_TALLY), steps.read_frame(_UNCLASSIFIED))
+        rows = carried.merge("recording_genre", steps.read_frame(order_sql(TABLES["recording_genre"], _RECORDING_GENRE)))
+        beside = {"voice": carried.merge("voice", steps.read_frame(VOICE)), "unknown": carried.merge("unknown", steps.read_frame(UNKNOWN))}
+    write_range(TABLES["recording_genre"], folder, rows)
+    digests = carrier.record(carried.digests, list_parts(folder), beside) if rows.height else None
+    unclassified = count_unclassified(beside["unknown"], rows["recording_id"])
+    return _Made(folder, rows.height, count_voices(beside["voice"]), unclassified, digests, len(carried.kept))
+
+
+def _name_inputs(inputs: dict[str, pl.DataFrame], strings: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the inputs with what strings say and mean in place of their ids, which differ from night to night."""
+    said = inputs["said"].join(strings, on="string_id", how="left").drop("string_id")
+    return inputs | {"said": said, "suggested": inputs["suggested"].unnest("evidence").drop("string_id")}
 
 
 def _sum_unclassified(found: list[pl.DataFrame], strings: pl.DataFrame, unknown: pl.DataFrame) -> pl.DataFrame:
     """Return rows of unclassified_genre_string: every unknown string, heard or not."""
     counts = ("recording_count", "undecided_count")
-    nothing = pl.DataFrame(schema={"string_id": pl.Int64, **dict.fromkeys(counts, pl.Int64)})
-    summed = pl.concat([nothing, *found]).group_by("string_id").sum()
-    rows = strings.join(unknown, on="string_id", how="semi").join(summed, on="string_id", how="left")
+    nothing = pl.DataFrame(schema={"string_number": pl.UInt64, **dict.fromkeys(counts, pl.Int64)})
+    summed = pl.concat([nothing, *found]).group_by("string_number").sum()
+    rows = strings.join(unknown, on="string_id", how="semi").join(summed, on="string_number", how="left")
     return rows.select("platform", "parent", "genre", *(pl.col(name).fill_null(0).cast(pl.Int32) for name in counts))
 
 
 def _sum_coverage(found: list[pl.DataFrame], tree: pl.DataFrame) -> pl.DataFrame:
     """Return rows of genre_coverage: counts of recordings per platform and main, known to the platform, told by it, said and decided."""
-    everything = {"platform": _ALL, "main_id": _NO_MAIN, "n": 0, "stood": 0}
+    everything = {"platform": ALL, "main_id": NO_MAIN, "n": 0, "stood": 0}
     schema = {"kind": pl.String, "platform": pl.String, "main_id": pl.Int32, "n": pl.Int64, "stood": pl.Int64}
     # A catalog without a string has the row of all platforms and mains, too.
     nothing = pl.DataFrame([{"kind": kind, **everything} for kind in ("known", "told", "said")], schema=schema)
@@ -129,7 +168,7 @@ def _sum_coverage(found: list[pl.DataFrame], tree: pl.DataFrame) -> pl.DataFrame
     counts = {"said_count": "n", "stood_count": "stood"}
     return rows.select(
         "platform",
-        pl.col("main").fill_null(_ALL),
+        pl.col("main").fill_null(ALL),
         *(pl.col(name).fill_null(0) for name in ("recording_count", "told_count")),
         **counts,
     )
@@ -229,36 +268,3 @@ WHERE position < {MOST_GENRES}
 """
 """Rows of recording_genre: of each main the genre of its first platform, and the genres that several share. A suggestion has its node's
 name as string."""
-
-# `undecided_count` weighs a string by the recordings that a rule for it would decide; the page sorts by it.
-_UNCLASSIFIED = """
-SELECT h.string_id, count(DISTINCT h.recording_id) AS recording_count,
-    count(DISTINCT h.recording_id) FILTER (WHERE d.recording_id IS NULL) AS undecided_count
-FROM heard h SEMI JOIN unknown_string USING (string_id) LEFT JOIN (SELECT DISTINCT recording_id FROM recording_genre) d USING (recording_id)
-GROUP BY h.string_id
-"""
-
-# Recordings are of one range alone, so the counts of ranges add up.
-_TALLY = f"""
-WITH said AS (
-    SELECT DISTINCT n.recording_id, n.platform, n.main_id, d.recording_id IS NOT NULL AS stood
-    FROM node n LEFT JOIN decided d USING (recording_id, main_id)
-), counted AS (
-    SELECT 'known' AS kind, platform, {_NO_MAIN} AS main_id, count(DISTINCT recording_id) AS n, 0 AS stood FROM known GROUP BY platform
-    UNION ALL SELECT 'known', '{_ALL}', {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM known
-    UNION ALL SELECT 'told', platform, {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM heard GROUP BY platform
-    UNION ALL SELECT 'told', '{_ALL}', {_NO_MAIN}, count(DISTINCT recording_id), 0 FROM heard
-    UNION ALL SELECT 'said', platform, main_id, count(*), count(*) FILTER (stood) FROM said GROUP BY platform, main_id
-    UNION ALL
-    SELECT 'said', '{_ALL}', main_id, count(*), count(*) FILTER (stood)
-    FROM (SELECT recording_id, main_id, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY main_id
-    UNION ALL
-    SELECT 'said', platform, {_NO_MAIN}, count(*), count(*) FILTER (stood)
-    FROM (SELECT recording_id, platform, bool_or(stood) AS stood FROM said GROUP BY ALL) GROUP BY platform
-    UNION ALL
-    SELECT 'said', '{_ALL}', {_NO_MAIN}, count(*), count(*) FILTER (stood)
-    FROM (SELECT recording_id, bool_or(stood) AS stood FROM said GROUP BY ALL)
-)
-SELECT kind, platform, main_id::INT AS main_id, n::BIGINT AS n, stood::BIGINT AS stood FROM counted
-"""
-"""Recordings per platform and main: known to the platform, with a string, with a string that a rule knows, and decided."""
