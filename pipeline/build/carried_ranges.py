@@ -102,8 +102,9 @@ class RangeCarrier:
         ranges = {number for found in self.parts.values() for number in found}
         live = [[part for found in self.parts.values() for part in found.get(number, ())] for number in ranges]
         kept = {*written, *(self._name_folder([_read_name_digits(part) for part in parts]) for parts in live)}
-        for folder in {*list_folder(self.folder, "*")} - kept:
-            shutil.rmtree(folder)
+        for stale in {*list_folder(self.folder, "*")} - kept:
+            # A program of an earlier day laid files here, and nothing that lies here may stop a build.
+            shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
 
     def _name_folder(self, checksums: Iterable[str]) -> Path:
         return self.folder / "-".join(checksum[:NAME_DIGITS] for checksum in checksums)

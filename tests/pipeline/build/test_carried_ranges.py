@@ -217,6 +217,7 @@ def test_digests_of_replaced_snapshots_are_removed(tmp_path: Path) -> None:
     world = build_twice(tmp_path)
     folder = tmp_path / "work" / "carried" / "recordings"
     (folder / "0000-0000-0000").mkdir()
+    (folder / "1111-1111-1111.arrow").write_bytes(b"of an earlier program")
     build_recordings(world.paths)
     assert len(list(folder.iterdir())) == 2
 
