@@ -37,7 +37,7 @@ def find_ids_by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     """Return ids of the artists, labels or genres (`kind`) with a name of the same key, ascending; none for a blank name.
 
     An artist counts by its own name and by each name under which a recording or release credits it. By a name that a platform lists (an
-    alias, a sort name) it counts if nobody has that name otherwise.
+    alias, a sort name) it counts if nobody with recordings or releases has that name otherwise.
     """
     key = build_name_key(name.encode(errors="replace").decode())
     rows = store.fetch_rows(

@@ -235,16 +235,18 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scr
 
 
 def _read_own_names(tables: Tables, entity: str) -> Iterator[pl.DataFrame]:
-    """Yield [id, name, other_name, is_alias] of an entity's own names."""
-    for rows in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
-        yield rows.select(id=f"{entity}_id", name="name", other_name=pl.lit(""), is_alias=False)
+    """Yield [id, name, other_name, is_alias, is_borne] of an entity's own names; an artist without recordings and releases bears none."""
+    counts = ("recording_count", "release_count") if entity == "artist" else ()
+    for rows in _read_blocks_of_table(tables[entity], f"{entity}_id", "name", *counts):
+        is_borne = pl.any_horizontal(pl.col(counts) > 0) if counts else pl.lit(value=True)
+        yield rows.select(id=f"{entity}_id", name="name", other_name=pl.lit(""), is_alias=False, is_borne=is_borne)
 
 
 def _read_other_names(tables: Tables) -> Iterator[pl.DataFrame]:
     """Yield the same of the artists that a recording or release credits under another name."""
     for table, column in (("recording_artist", "credited_as"), ("release", "artist_credited_as")):
         for rows in _read_blocks_of_table(tables[table], "artist_id", column):
-            yield rows.drop_nulls().unique().select(id="artist_id", name=column, other_name=column, is_alias=False)
+            yield rows.drop_nulls().unique().select(id="artist_id", name=column, other_name=column, is_alias=False, is_borne=True)
 
 
 def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
@@ -252,7 +254,7 @@ def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
     if "artist_alias" in tables:
         for rows in _read_blocks_of_table(tables["artist_alias"], "artist_id", "alias", "kind"):
             listed = rows.filter(pl.col("kind").is_in(("name", "alias", "sort_name"))).drop("kind").unique()
-            yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True)
+            yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True, is_borne=False)
 
 
 def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -262,13 +264,13 @@ def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArr
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, names: Iterable[pl.DataFrame], scratch: Path, rows: int) -> None:
-    """Fill `name` with one kind. `names` are [id, name, other_name, is_alias], about `rows` in all."""
+    """Fill `name` with one kind. `names` are [id, name, other_name, is_alias, is_borne], about `rows` in all."""
     bits = (rows // NAMES_PER_BUCKET).bit_length()
     for number, block in enumerate(names):
         keys = block.select(build_name_key_expr(pl.col("name"))).to_series()
         hashes = np.fromiter((hash_name(kind, key) for key in keys), np.int64, len(keys))
         buckets = pl.Series("bucket", hashes >> np.int64(_NAME_HASH_BITS - bits))
-        keyed = block.select(pl.Series("hash", hashes), "id", "other_name", "is_alias", buckets)
+        keyed = block.select(pl.Series("hash", hashes), "id", "other_name", "is_alias", "is_borne", buckets)
         for (bucket,), alike in keyed.partition_by("bucket", as_dict=True, include_key=False).items():
             alike.write_ipc(scratch / f"names-{kind}-{bucket:05d}-{number:06d}.arrow")
     # Buckets divide the hashes by their top bits. Their order is that of the table's key: SQLite then appends to full pages.
@@ -276,9 +278,11 @@ def _insert_names(file: sqlite3.Connection, kind: int, names: Iterable[pl.DataFr
         files = list_folder(scratch, f"names-{kind}-{bucket:05d}-*.arrow")
         if files:
             keyed = pl.concat([pl.read_ipc(path) for path in files]).unique().sort("hash", "id", "other_name")
-            # A name belongs to those who bear it. An alias answers only where a search would find nobody.
-            borne = keyed.filter(~pl.col("is_alias"))["hash"].implode()
-            for chosen in _split_blocks(keyed.filter(~pl.col("is_alias") | ~pl.col("hash").is_in(borne)).drop("is_alias")):
+            # A name belongs to those who bear it. An alias answers only where a search would find nobody, or nobody with anything to show:
+            # `Johann Sebastian Bach` without tracks must not hide those of `Bach`.
+            borne = keyed.filter("is_borne")["hash"].implode()
+            chosen_names = keyed.filter(~pl.col("is_alias") | ~pl.col("hash").is_in(borne)).drop("is_alias", "is_borne").unique()
+            for chosen in _split_blocks(chosen_names.sort("hash", "id", "other_name")):
                 _insert(file, "name", [(kind, *row) for row in chosen.iter_rows()])
 
 

@@ -58,11 +58,27 @@ def every(mixed: Served, filters: BrowseFilters, limit: int, *, randomize: bool 
 def test_other_name_finds_an_artist_if_no_artist_has_it_as_main_name(tmp_path: Path) -> None:
     rows = mixed_frames(40, 1)
     (one, other) = (row["artist_id"] for row in rows["artist"][:2])
+    rows["artist"][1]["recording_count"] = 1
     names = ("Zorro", "alias"), ("Dorn, Ada", "sort_name"), ("Printed", "credit"), (rows["artist"][1]["name"].upper(), "alias")
     rows["artist_alias"] += [{"artist_id": one, "alias": name, "kind": kind, "platform": "catalog_b"} for name, kind in names]
     opened = served(rows, tmp_path)
     found = {name: find_ids_by_name(opened.store, "artist", name) for name in ("ZORRO", "Dorn Ada", "Printed", rows["artist"][1]["name"])}
     assert list(found.values()) == [[one], [one], [], [other]]
+    opened.store.close()
+
+
+def test_artist_without_tracks_does_not_hide_another_of_that_other_name(tmp_path: Path) -> None:
+    rows = mixed_frames(40, 1)
+    one, empty, full = rows["artist"][:3]
+    empty |= {"name": "Johann Sebastian Bach", "recording_count": 0, "release_count": 0}
+    full |= {"name": "Wagner", "recording_count": 3}
+    names = [
+        {"artist_id": one["artist_id"], "alias": name, "kind": "alias", "platform": "catalog_b"} for name in (empty["name"], full["name"])
+    ]
+    rows["artist_alias"] += names
+    opened = served(rows, tmp_path)
+    found = [find_ids_by_name(opened.store, "artist", name) for name in (empty["name"], full["name"])]
+    assert found == [sorted([one["artist_id"], empty["artist_id"]]), [full["artist_id"]]]
     opened.store.close()
 
 
