@@ -19,7 +19,7 @@ from catalog_store import current_link, publisher
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.publisher import REQUIRED_TABLES, list_snapshots, prune, publish, rollback
 from catalog_store.reader import open_catalog
-from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, verify
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, read_manifest, verify
 from tests.catalog_store.catalog_tables import make_tables
 
 if TYPE_CHECKING:
@@ -69,10 +69,12 @@ def publish_next(small: dict[str, Path], root: Path) -> str:
 
 
 def lose_tables(root: Path, *names: str) -> None:
-    """Leave the snapshots as a server has them: without tables and the analysts' file."""
+    """Leave the snapshots as a server has them: without tables, the analysts' file and attachments."""
     for name in names:
-        shutil.rmtree(root / "snapshots" / name / "tables")
-        (root / "snapshots" / name / "catalog.duckdb").unlink()
+        folder = root / "snapshots" / name
+        shutil.rmtree(folder / "tables")
+        for file in ("catalog.duckdb", *(attached.path for attached in read_manifest(folder).attachments)):
+            (folder / file).unlink()
 
 
 @pytest.mark.parametrize("contents", [True, False])
@@ -342,7 +344,7 @@ def _count(event: str, arguments: tuple[object, ...]) -> None:
     _operations.left -= 1
 
 
-def build_next_to_nothing(_tables: object, folder: Path, identity: Any, *_others: object) -> Manifest:  # noqa: ANN401 - private to publisher
+def build_next_to_nothing(_tables: object, folder: Path, identity: Any, *_others: object, **_more: object) -> Manifest:  # noqa: ANN401
     folder.mkdir()
     (folder / "catalog.duckdb").write_text(identity.snapshot_id)
     manifest = Manifest(
