@@ -156,7 +156,7 @@ class Classifier:
         """Return the tree's rules for this kind of the parent when the word alone has another meaning: `Progressive` below Trance."""
         if exact and self._is_below(exact, above):
             return exact
-        for name in sorted(above.means):
+        for name in above.kinds:
             for kind in () if form == name else (f"{form} {name}", f"{name} {form}"):
                 rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
                 found, _ = _select_narrowest(rules, platform, NOTHING_ABOVE)
@@ -232,8 +232,10 @@ class Classifier:
         if known is None:
             normalise = self.book.spellings.normalise
             nodes = [tag.node for tag in self._classify_form(platform, parent, "").tags]
-            means = frozenset(normalise(name) for node in nodes for name in (node.name, node.main_name))
-            known = self._above[platform, parent] = Above(normalise(split_path(parent)[-1]) if split_path(parent) else "", means)
+            names = [*(node.name for node in nodes if node.level), *(node.main_name for node in nodes)]
+            kinds = tuple(dict.fromkeys(map(normalise, names)))
+            form = normalise(split_path(parent)[-1]) if split_path(parent) else ""
+            known = self._above[platform, parent] = Above(form, frozenset(kinds), kinds)
         return known
 
     def _classify_path(self, platform: str, steps: Sequence[str]) -> Classification:
@@ -295,10 +297,14 @@ class Classifier:
 
     def _unframe(self, platform: str, form: str, above: Above) -> Classification | None:
         """Classify the genre inside the first frame that holds a genre's whole name: `rock music of chile`."""
+        is_free = platform not in self.book.curated
+        # A sentence is no frame on lists of genres: `this is punk`.
         for frame in self.book.frames:
+            if frame.is_curated and (is_free or not self.book.function_words.isdisjoint(form.split())):
+                continue
             for name in map(self.book.spellings.normalise, frame.find_names(form)):
                 rules, _ = _select_narrowest(self._find_exact(name, name), platform, above)
-                is_silent = platform not in self.book.curated and (name in self.book.everyday or name in self.book.alone)
+                is_silent = is_free and (name in self.book.everyday or name in self.book.alone)
                 if not is_silent and any(rule.emit for rule in rules):
                     return self._answer(rules, f"{form!r} as {name!r} in a frame")
         return None

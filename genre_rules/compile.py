@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Above:
-    """The parent of a string in its platform's own list: its normal form, and the normal names of the nodes and mains that it means."""
+    """The parent of a string in its platform's own list: its normal form, and the normal names of the nodes and mains that it means.
+
+    `kinds`: these names, nodes before mains.
+    """
 
     form: str = ""
     means: frozenset[str] = frozenset()
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -130,12 +134,15 @@ def compile_book(book: RuleBook) -> CompiledBook:
             exact.setdefault(form, []).append(rule)
             if is_phrase:
                 phrases.setdefault(form, []).append(rule)
-    for written in book.rules:
+    # Rules of whole groups of peoples come last and leave the strings that another rule names to it.
+    for written in sorted(book.rules, key=lambda rule: rule.is_general):
         rule = _compile_rule(written, book, spellings)
         if written.kind == "regex":
             patterns.extend((re.compile(pattern), rule) for pattern in written.match)
             continue
         for form in dict.fromkeys(map(spellings.normalise, written.match)):
+            if written.is_general and (form in exact or form in phrases):
+                continue
             kinds[written.kind].setdefault(form, []).append(rule)
         # A name that holds separators is cut like any string before it is looked up, so it is also indexed by its parts.
         for text in written.match if written.kind in ("exact", "split_guard") else ():

@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GENRE = "{genre}"
+CURATED = "curated"
+"""The value of `sources` for all platforms whose strings are all genres."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame: its pattern with a group `genre`, the names that it asks for, and the words beside which it does not fit."""
+    """One frame: its pattern with a group `genre`, the names that it asks for, and the words beside which it does not fit.
+
+    `is_curated`: only where every string is a genre.
+    """
 
     pattern: re.Pattern[str]
     means: tuple[str, ...]
     unless: frozenset[str] = frozenset()
+    is_curated: bool = False
 
     def find_names(self, form: str) -> list[str]:
         """Return the names to ask for, best first; none when the frame does not fit."""
@@ -42,13 +48,16 @@ def read_frames(written: Any, place: str) -> tuple[Frame, ...]:  # noqa: ANN401 
 
 
 def _read_frame(written: Any, place: str) -> Frame:  # noqa: ANN401
-    fields = read_mapping(written, place, "the frame", ("pattern", "means", "unless", "why", "examples"))
+    fields = read_mapping(written, place, "the frame", ("pattern", "means", "sources", "unless", "why", "examples"))
     pattern = read_word(fields.get("pattern"), place, "pattern")
     frame_means = read_strings(fields.get("means"), place, "means")
     trouble = next(_find_troubles(pattern, frame_means), None)
     if trouble:
         raise RuleError(f"{place}: {trouble}")
-    return Frame(re.compile(pattern), frame_means, frozenset(read_strings(fields.get("unless"), place, "unless")))
+    sources = read_strings(fields.get("sources"), place, "sources")
+    if sources not in ((), (CURATED,)):
+        raise RuleError(f"{place}: sources is {', '.join(sources)}; a frame applies everywhere, or on `{CURATED}` platforms")
+    return Frame(re.compile(pattern), frame_means, frozenset(read_strings(fields.get("unless"), place, "unless")), bool(sources))
 
 
 def _find_troubles(pattern: str, means: tuple[str, ...]) -> Iterator[str]:

@@ -62,8 +62,8 @@ def _build_finding(kind: str, rule: Rule, message: str) -> Finding:
 
 def _check_examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
     # `_find_unreachable` cannot try a pattern, so only an example shows that it can fire.
-    if rule.kind == "regex" and not rule.yes:
-        yield _build_finding("unproven", rule, "a regular expression needs a `yes` example that shows it fire")
+    if (rule.kind == "regex" or rule.is_general) and not rule.yes:
+        yield _build_finding("unproven", rule, "a regular expression or a group of peoples needs a `yes` example that shows it fire")
     for platform in rule.sources or (FREE_PLATFORM,):
         for text in rule.yes:
             answer = classifier.classify(platform, text, next(iter(rule.parent), ""))
@@ -109,7 +109,7 @@ def _is_overlapping(first: CompiledRule, second: CompiledRule) -> bool:
 
 def _find_unreachable(rule: Rule, book: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
     """Yield strings of the rule on which it never fires in any scope."""
-    for text in () if rule.kind == "regex" else rule.match:
+    for text in () if rule.kind == "regex" or rule.is_general else rule.match:
         form = book.spellings.normalise(text)
         if not form:
             yield _build_finding("dead", rule, f"{text!r} has no letters or digits; write the words")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from genre_rules.documents import LINE, RuleError, format_value, read_document, read_mapping, read_strings, read_word
-from genre_rules.frames import Frame, read_frames
+from genre_rules.frames import CURATED, Frame, read_frames
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
 """The values that `sources` may have: the platform keys of the specification."""
-CURATED = "curated"
-"""The value of `sources` for all platforms that words.yaml lists as curated."""
 WHOLE_STRING = ("exact", "drop", "split_guard")
 """Kinds that apply to whole strings only."""
 KINDS = (*WHOLE_STRING, "phrase", "regex")
@@ -31,6 +29,7 @@ RESIDUALS = ("none", "modifiers", "any")
 PLACES = ("anywhere", "head", "last")
 """The position of a phrase: `last` word, `head` = last or, with nothing fitting there, first (`rap francais`)."""
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_GROUP = re.compile(r"\{([a-z_]+)\}")
 _NODE_ID = re.compile(r"node-\d+")
 _NOT_PORTABLE = re.compile(r"\(\?[=!<]|\\[1-9]")
 """Look-around and back-references. The engines of the pipeline support neither; `unless` does the same."""
@@ -38,7 +37,10 @@ _NOT_PORTABLE = re.compile(r"\(\?[=!<]|\\[1-9]")
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule as written, with defaults. Empty `sources` and `parent` mean everywhere."""
+    """One rule as written, with defaults. Empty `sources` and `parent` mean everywhere.
+
+    `is_general`: its strings were made from a group of peoples (`{arab} folk`); rules that name such a string go first.
+    """
 
     id: str
     kind: str
@@ -49,6 +51,7 @@ class Rule:
     unless: tuple[str, ...] = ()
     residual: str = "modifiers"
     place: str = "anywhere"
+    is_general: bool = False
     why: str = ""
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ class Words:
     heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
 
     `bound`: words of genres' names that describe nothing outside them; `real_words`: words that look like an error in a genre's name;
-    `frames`: see frames.py.
+    `frames`: see frames.py; `peoples`: groups that stand in `match` as `{group}`.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -90,6 +93,7 @@ class Words:
     bound: tuple[str, ...] = ()
     real_words: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
+    peoples: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
     words = _read_words(folder / "words.yaml", folder / "real_words.yaml")
-    rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy, words.curated))
+    rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy, words))
     seen: dict[str, Rule] = {}
     # Ids are unique over all files, because a snapshot names the rule of each genre by its id.
     for rule in rules:
@@ -132,7 +136,7 @@ def _read_words(file: Path, real_words: Path) -> Words:
         read_document(file),
         place,
         "the file",
-        (*_WORD_LISTS, "spellings", "scripts", "modifiers", "behind", "geography", "homely", "curated", "path_marks", "frames"),
+        (*_WORD_LISTS, "spellings", "scripts", "modifiers", "behind", "geography", "homely", "curated", "path_marks", "frames", "peoples"),
     )
     spellings: dict[str, tuple[str, ...]] = {}
     for key in ("spellings", "scripts"):
@@ -162,6 +166,10 @@ def _read_words(file: Path, real_words: Path) -> Words:
         homely_beside=read_strings(homely.get("beside"), place, "homely.beside"),
         # A folder of one's own rules may do without it.
         real_words=read_strings(read_document(real_words), f"{real_words.name}:1", "the file") if real_words.exists() else (),
+        peoples={
+            name: read_strings(forms, place, f"peoples.{name}")
+            for name, forms in read_mapping(written.get("peoples", {}), place, "peoples").items()
+        },
         frames=read_frames(written.get("frames", []), place),
         **{name: read_strings(written.get(name), place, name) for name in _WORD_LISTS},
     )
@@ -245,7 +253,7 @@ def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node
 _FIELDS = ("id", "kind", "match", "emit", "sources", "parent", "unless", "residual", "place", "why", "examples")
 
 
-def _read_rules(file: Path, taxonomy: Taxonomy, curated: tuple[str, ...]) -> Iterator[Rule]:
+def _read_rules(file: Path, taxonomy: Taxonomy, words: Words) -> Iterator[Rule]:
     document = read_document(file) or []
     if not isinstance(document, list):
         raise RuleError(f"{file.name}:1: holds {format_value(document)}; write a list of rules, each a mapping that starts with `- id:`")
@@ -257,11 +265,26 @@ def _read_rules(file: Path, taxonomy: Taxonomy, curated: tuple[str, ...]) -> Ite
         place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
         rule = _read_rule(read_mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
         if CURATED in rule.sources:
-            rule = replace(rule, sources=tuple(dict.fromkeys((*curated, *(name for name in rule.sources if name != CURATED)))))
-        trouble = next(_find_troubles(rule, taxonomy), None)
+            rule = replace(rule, sources=tuple(dict.fromkeys((*words.curated, *(name for name in rule.sources if name != CURATED)))))
+        trouble = next(_find_troubles(rule, taxonomy), None) or next(_find_unknown_groups(rule, words), None)
         if trouble:
             raise RuleError(f"{place}: {trouble}")
-        yield rule
+        yield _name_peoples(rule, words)
+
+
+def _find_unknown_groups(rule: Rule, words: Words) -> Iterator[str]:
+    for group in (group for text in rule.match if rule.kind != "regex" for group in _GROUP.findall(text)):
+        if group not in words.peoples:
+            yield f"names the group {group!r}, which `peoples` of words.yaml does not have; one of {', '.join(sorted(words.peoples))}"
+
+
+def _name_peoples(rule: Rule, words: Words) -> Rule:
+    """Put each people of a group in the place of `{group}`."""
+    general = {text for text in rule.match if _GROUP.search(text)} if rule.kind != "regex" else set()
+    if not general:
+        return rule
+    made = (_GROUP.sub(people, text) for text in rule.match for people in words.peoples[_GROUP.findall(text)[0]])
+    return replace(rule, match=tuple(dict.fromkeys(made)), is_general=True)
 
 
 def _read_rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:

@@ -63,6 +63,7 @@ class TypoCorrector:
             near = {other for other in near if self._is_sure_alone(word, other)}
         # With two possible corrections neither is sure, unless one alone is a word of a genre's name.
         near = near if len(near) == 1 else near & self._words_of_names
+        near = near if len(near) == 1 else {other for other in near if _is_slip(word, other)}
         return near.pop() if len(near) == 1 else word
 
     def correct_whole(self, words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The canonical genre tree, the classification of each recording and its reason, and the strings that no rule knows yet."""
+"""The canonical genre tree, the genres of recordings and their reasons, the strings that no rule knows yet, and the lists of others."""
 
 from __future__ import annotations
 
@@ -69,4 +69,19 @@ GENRE_COVERAGE = Table(
     primary_key=("platform", "main"),
 )
 
-GENRE_TABLES = (GENRE, RECORDING_GENRE, UNCLASSIFIED_GENRE_STRING, GENRE_COVERAGE)
+VOCABULARY_GENRE = Table(
+    "vocabulary_genre",
+    "catalog",
+    "Genre lists that others publish, mapped onto the canonical tree by the rules.",
+    (
+        Column("vocabulary", TEXT, "The list: a platform's key, `scenes` or `tagger` (genre_rules/vocabularies/SOURCES.txt)."),
+        Column("parent", TEXT, "The genre above it in that list; empty when none."),
+        Column("name", TEXT, "The name as that list writes it."),
+        Column("position", INT16, "Order of its nodes, from 0.", minimum=0),
+        Column("genre_id", INT32, "The node; null when the name is no genre of the tree.", nullable=True, references="genre.genre_id"),
+        Column("rule_id", TEXT, "The rule that decided; null without a node.", nullable=True),
+    ),
+    primary_key=("vocabulary", "parent", "name", "position"),
+)
+
+GENRE_TABLES = (GENRE, RECORDING_GENRE, UNCLASSIFIED_GENRE_STRING, GENRE_COVERAGE, VOCABULARY_GENRE)

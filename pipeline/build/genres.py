@@ -1,8 +1,9 @@
 """Genres: each platform's opinion about a recording, and the choice among the opinions.
 
-The module writes genre, recording_genre, unclassified_genre_string and genre_coverage. Each platform has one opinion, that of its most
-direct level (recording before release before artist). An approved suggestion decides alone. Without one, every main that two platforms
-share counts. Without such a main, the first platform of the chain decides alone. The genre rules alone give a string its meaning.
+The module writes genre, recording_genre, unclassified_genre_string, genre_coverage and vocabulary_genre. Each platform has one opinion,
+that of its most direct level (recording before release before artist). An approved suggestion decides alone. Without one, every main that
+two platforms share counts. Without such a main, the first platform of the chain decides alone. The genre rules alone give a string its
+meaning.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
+from genre_rules.vocabularies import map_vocabularies
 from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.genre_buckets import open_genre_buckets
 from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings, number_strings
@@ -68,9 +70,11 @@ class _Made(NamedTuple):
 
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
-    """Write the four tables; return row counts and the number of recordings whose genre is known."""
+    """Write the five tables; return row counts and the number of recordings whose genre is known."""
     book = compile_book(load_book(paths.rules or FOLDER))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(book.taxonomy))}
+    classifier = Classifier(book)
+    write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(classifier))
     tree = _build_tree(book.taxonomy)
     with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as (spill, pool):
         with open_workbench(paths, "genre_strings") as bench:
@@ -78,7 +82,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
             strings = bench.read_frame(STRING)
             kinds = bench.read_frame("SELECT DISTINCT platform, entity_kind FROM source_genre").iter_rows()
             suggested = read_suggestions(bench, paths)
-        tags, unknown = classify_strings(strings, Classifier(book))
+        tags, unknown = classify_strings(strings, classifier)
         buckets = open_genre_buckets(paths, spill, pool, kinds)
         numbers = number_strings(strings, tags, unknown)
         steps = {
@@ -189,6 +193,11 @@ def build_genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
         }
         for node in taxonomy.nodes
     )
+
+
+def build_vocabulary_rows(classifier: Classifier) -> pl.DataFrame:
+    """Return the rows of table `vocabulary_genre`."""
+    return pl.DataFrame(list(map_vocabularies(classifier)), schema=TABLES["vocabulary_genre"].polars_schema, orient="row")
 
 
 def _build_tree(taxonomy: Taxonomy) -> pl.DataFrame:

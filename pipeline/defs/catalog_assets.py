@@ -44,7 +44,7 @@ def list_steps() -> list[TableStep]:
         ),
         TableStep(
             "genres",
-            find_tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage"),
+            find_tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage", "vocabulary_genre"),
             (*build_table_keys("recording_artist", "isrc_owner", "redirect"), build_staging_key(SUGGESTIONS)),
             _write_genres,
             list_genre_invariants,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from catalog_store.snapshot import Snapshot
     from tests.conftest import BuiltWorld
 
-REMADE = {"genre", "recording_genre", "unclassified_genre_string", "genre_coverage", "track", "build_figure"}
+REMADE = {"genre", "recording_genre", "unclassified_genre_string", "genre_coverage", "vocabulary_genre", "track", "build_figure"}
 
 
 @pytest.fixture
