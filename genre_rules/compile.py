@@ -15,7 +15,7 @@ from genre_rules.separators import split_names
 from genre_rules.typo_correction import TypoCorrector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from genre_rules.frames import Frame
     from genre_rules.load import Rule, RuleBook
@@ -179,15 +179,18 @@ def compile_book(book: RuleBook) -> CompiledBook:
         alone=_normalise_forms(book.words.alone, spellings),
         everyday=_normalise_forms(book.words.everyday, spellings),
         correct=_collect_words(
-            (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday), spellings
-        ),
+            (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday, *book.words.bound),
+            spellings,
+        )
+        | frozenset(form for form in phrases if " " not in form),
         path_marks=book.words.path_marks,
         typo_corrector=TypoCorrector(
             _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
             names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
             places=_collect_words(book.words.geography, spellings),
             real_words=book.words.real_words,
-            wholes=_index_wholes(book.taxonomy, spellings),
+            wholes=_index_wholes(book.taxonomy, spellings, exact),
+            mains=_normalise_forms((node.name for node in book.taxonomy.nodes if not node.level), spellings),
         ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
         mains=_normalise_forms((node.name for node in book.taxonomy.nodes if not node.level), spellings),
@@ -210,10 +213,12 @@ def _index_squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[Co
     return found
 
 
-def _index_wholes(taxonomy: Taxonomy, spellings: Spellings) -> dict[str, str]:
+def _index_wholes(taxonomy: Taxonomy, spellings: Spellings, exact: Collection[str]) -> dict[str, str]:
     """Map names of nodes, and other spellings of such names, without their spaces, to the name's normal form."""
     names = {spellings.normalise(node.name): node for node in taxonomy.nodes}
     found = {name.replace(" ", ""): name for name in names}
+    # `hous music`: the word that follows a short name says that it is one.
+    found.update({f"{name}music": f"{name} music" for name in names if f"{name} music" in exact})
     found.update({form.replace(" ", ""): kept for form, kept in spellings.variants.items() if kept in names})
     return found
 

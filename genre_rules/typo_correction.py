@@ -16,13 +16,14 @@ SHORTEST_WORD = 8
 """The least letters of any word that an error becomes. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the
 corrected words was a name."""
 SHORTEST_NAME_WORD = 5
-"""The least letters of a word of a genre's name that an error becomes beside another known word: `deth metal`, `houze music`."""
+"""The least letters of such an error and of the word of a genre's name that it becomes beside another known word: `finnish houze`."""
 SHORTEST_ALONE = 10
 """The least letters of a corrected word that stands alone. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the
 corrected single words were names."""
-SHORTEST_NAME_ALONE = 7
-"""The least letters of a genre's whole name that a single word with any error becomes: `dubsteb`. Shorter ones need an error that no
-other word has by chance: two letters swapped, or one written twice (`tehcno`, `housse`)."""
+SHORTEST_NAME_ALONE, SHORTEST_MAIN_ALONE = 7, 6
+"""The least letters of a node's and of a main's whole name that a single word with any error becomes: `dubsteb`, `regaae`. At six, singers
+became dances (`Makiza`, `Maloma`). Shorter ones need an error that no other word has by chance: two letters swapped, or one written twice
+(`tehcno`, `housse`)."""
 SHORTEST_WHOLE = 8
 """The least letters of a string that becomes a name of several words: `bosa nova`, `post-pnuk`."""
 
@@ -37,14 +38,17 @@ class TypoCorrector:
         places: Iterable[str] = (),
         real_words: Iterable[str] = (),
         wholes: Mapping[str, str] | None = None,
+        mains: Iterable[str] = (),
     ) -> None:
         """Index `words`: single words in normal form; those that are too short are ignored.
 
         `names`: whole names, and the words of these are what a shorter word may become; `places`: words that a single word never becomes
-        (`appalachia` is not an error of its adjective); `real_words`: never errors; `wholes`: names without their spaces -> names.
+        (`appalachia` is not an error of its adjective); `real_words`: never errors; `wholes`: names without their spaces -> names;
+        `mains`: the names that people write most.
         """
         self._names = frozenset(names)
         self._places = frozenset(places)
+        self._mains = frozenset(mains)
         self._real_words = frozenset(real_words)
         self._wholes = dict(wholes or {})
         self._words_of_names = {word for name in self._names for word in name.split() if len(word) >= SHORTEST_NAME_WORD}
@@ -58,7 +62,7 @@ class TypoCorrector:
         """
         if word in self._real_words or not word.isascii():
             return word
-        near = _find_near(word, self._by_key)
+        near = {other for other in _find_near(word, self._by_key) if len(word) >= SHORTEST_NAME_WORD}
         if is_alone:
             near = {other for other in near if self._is_sure_alone(word, other)}
         # With two possible corrections neither is sure, unless one alone is a word of a genre's name.
@@ -76,7 +80,8 @@ class TypoCorrector:
 
     def _is_sure_alone(self, word: str, other: str) -> bool:
         if other in self._names:
-            return len(other) >= SHORTEST_NAME_ALONE or _is_slip(word, other)
+            shortest = SHORTEST_MAIN_ALONE if other in self._mains else SHORTEST_NAME_ALONE
+            return len(other) >= shortest or _is_slip(word, other)
         return len(word) >= SHORTEST_ALONE and len(other) >= SHORTEST_WORD and other not in self._places
 
 

@@ -44,8 +44,8 @@ def test_single_word_becomes_a_short_name_only_by_a_slip(word: str, expected: st
 
 def test_word_beside_another_becomes_a_word_of_a_name_but_a_real_word_stays() -> None:
     corrector = TypoCorrector([], names=["death metal", "house"], real_words=["mental", "horse"])
-    assert [corrector.correct(word) for word in ("deth", "mtal", "houze", "mental", "horse", "mouse")] == [
-        *("death", "metal", "house", "mental", "horse", "mouse")
+    assert [corrector.correct(word) for word in ("deeth", "metel", "houze", "mtal", "mental", "horse", "mouse")] == [
+        *("death", "metal", "house", "mtal", "mental", "horse", "mouse")
     ]
 
 
