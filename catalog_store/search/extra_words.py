@@ -11,7 +11,7 @@ import re
 
 import polars as pl
 
-from catalog_store.name_keys.romanisation import build_sound_key, build_sound_key_series
+from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.search.layout import FIELD_SEPARATOR
 
 SOUND = f"{FIELD_SEPARATOR}~"
@@ -49,7 +49,8 @@ _IS_CLASSICAL_RE, _CATALOGUE_RE, _DIGIT_IN_WORD_RE = map(re.compile, (_IS_CLASSI
 def build_sounds(keys: pl.DataFrame, key: str) -> pl.DataFrame:
     """Replace the text column `key` by `word`: the sound of each key with letters of other scripts, or with digits in a word (`2pac`)."""
     other = keys.filter((pl.col(key).str.len_bytes() != pl.col(key).str.len_chars()) | pl.col(key).str.contains(_DIGIT_IN_WORD))
-    sounds = other.with_columns(word=build_sound_key_series(other[key]))
+    # One by one and not as `build_sound_key_series`, which leaves a letter of five in a row doubled: queries would not find it.
+    sounds = other.with_columns(word=pl.Series([build_sound_key(text) for text in other[key]], dtype=pl.String))
     return sounds.filter(pl.col("word") != "").with_columns(word=pl.lit(SOUND) + pl.col("word")).drop(key)
 
 

@@ -35,6 +35,8 @@ _BEGINNING, _PART, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.88, 0.82, 0.55
 """Values of a title: the query begins it, is part of it, has words of it, holds it; both share words (up to _SHARED_MOST more)."""
 _HELD_MORE, _SHARED_MORE, _SHARED_CORE = 0.1, 0.3, 0.05
 _LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_SHARED, _LEAST_SHARED_WORDS = 0.5, 0.8, 0.6, 2
+_LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
+"""The least likeness of a word with a typing error, and the factor of a title with such words."""
 _LEAST_ALIKE_ARTIST, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.79, 0.8, 0.6
 _SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 4, 2
 _SAME_SOUND = 0.92
@@ -136,15 +138,30 @@ def _compare_titles(asked: Field, core: Field, artist_words: frozenset[str], *, 
     known = frozenset(core.words)
     named = artist_words - known
     telling = [word for word in asked.words if word not in named and word not in FREE_WORDS] or list(asked.words)
+    telling, worth = _correct_words(telling, known)
     compact = "".join(telling)
     if core.compact in {asked.compact, compact}:
-        return _TitleFit(1.0, "title_equal")
+        return _TitleFit(worth, "title_equal" if worth == 1.0 else "title_similar")
     if compact in core.runs or f" {' '.join(telling)} " in f" {' '.join(core.words)} ":
-        return _TitleFit(_BEGINNING if core.compact.startswith(compact) else _PART, "title_partial")
+        return _TitleFit(worth * (_BEGINNING if core.compact.startswith(compact) else _PART), "title_partial")
     if known.issuperset(telling):
-        return _TitleFit(0.0 if is_strict else _SCATTERED, "title_partial")
+        return _TitleFit(0.0 if is_strict else worth * _SCATTERED, "title_partial")
     sound = _compare_by_sound(asked, core)
     return _TitleFit(sound, "title_similar") if sound else _compare_words(asked, core, telling, is_strict=is_strict)
+
+
+def _correct_words(words: list[str], known: frozenset[str]) -> tuple[list[str], float]:
+    """Return the words with typing errors corrected towards the `known` ones, and the worth of it."""
+    corrected: list[str] = []
+    for word in words:
+        close = word
+        if word not in known and len(word) >= _SHORTEST_TYPO and not word.isdigit():
+            likeness, other = max(
+                ((OSA.normalized_similarity(word, one), one) for one in known if len(one) >= _SHORTEST_TYPO), default=(0.0, "")
+            )
+            close = other if likeness >= _LEAST_ALIKE_WORD else word
+        corrected.append(close)
+    return corrected, 1.0 if corrected == words else _CORRECTED
 
 
 def _compare_words(asked: Field, core: Field, telling: list[str], *, is_strict: bool) -> _TitleFit:

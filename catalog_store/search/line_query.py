@@ -54,6 +54,7 @@ MOST_WORDS = 12
 _LONGEST_INITIALS = 5
 _SHORTEST_SPLIT = 4
 _LATIN_READINGS = 4
+"""Words of the vocabulary that an unknown or romanised word may be."""
 _YEAR = 4
 SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
 
@@ -167,6 +168,9 @@ def _select_words(vocabulary: Vocabulary, key: str, names: Sequence[str]) -> lis
             others += (latin, *find_neighbours(vocabulary, latin)[:_LATIN_READINGS])
         elif len(word) <= MOST_WORDS:
             others += _take_apart(vocabulary, word)
+            # A word that is none has a typing error more often than not.
+            if len(word) >= _SHORTEST_SPLIT and not vocabulary.has(word):
+                others += find_neighbours(vocabulary, word)[:_LATIN_READINGS]
     return list(dict.fromkeys((*found, *filter(vocabulary.has, dict.fromkeys(others)))))
 
 

@@ -60,28 +60,42 @@ _NEVER_NUMBERS = frozenset({"un", "uno", "um", "cent", "sei", "mil", "onze", "di
 
 def _list_numbers() -> dict[str, int]:
     numbers: dict[str, int] = {}
-    for units, tens, large in _LANGUAGES:
-        names = units.split()
-        numbers |= {name: value for value, name in enumerate(names)}
-        numbers |= {ten: 10 * place for place, ten in enumerate(tens.split(), 2)}
-        numbers |= dict(zip(large.split(), (100, 1000), strict=True))
-        # `twentytwo` is written so by some; German, Spanish and Italian join the two as below.
-        for place, ten in enumerate(tens.split(), 2):
-            for unit in range(1, 10):
-                value = 10 * place + unit
-                joined = f"{'ein' if names[unit] == 'eins' else names[unit]}und{ten}" if names[1] == "eins" else ten + names[unit]
-                numbers[joined] = value
-                if names[1] == "uno":
-                    numbers[f"{ten[:-1]}i{names[unit]}"] = numbers[ten[:-1] + names[unit]] = value
+    for language in _LANGUAGES:
+        below = _list_below_100(*language[:2])
+        hundred, thousand = language[2].split()
+        numbers |= below | {hundred: 100, thousand: 1000}
+        # German and Italian join hundreds, too: `hundertvierundneunzig`, `duecento`.
+        if language in {_GERMAN, _ITALIAN}:
+            for count, unit in enumerate(("", *language[0].split()[1:10])):
+                front = f"{unit.removesuffix('s') if count == 1 else unit}{hundred}"
+                numbers |= {f"{front}{name}": 100 * max(1, count) + value for name, value in (("", 0), *below.items())}
     # Name keys write umlauts without dots.
     numbers |= {name.replace("ue", "u").replace("oe", "o"): value for name, value in list(numbers.items())}
     return {name: value for name, value in numbers.items() if name not in _NEVER_NUMBERS}
 
 
+def _list_below_100(units: str, tens: str) -> dict[str, int]:
+    names = units.split()
+    numbers = {name: value for value, name in enumerate(names)}
+    for place, ten in enumerate(tens.split(), 2):
+        numbers[ten] = 10 * place
+        for value in range(1, 10):
+            unit = names[value]
+            # `twentytwo` is written so by some; German, Spanish and Italian join the two as below.
+            joined = [f"{unit.removesuffix('s')}und{ten}" if value == 1 else f"{unit}und{ten}"] if "zwei" in names else [ten + unit]
+            if "uno" in names:
+                joined += [f"{ten[:-1]}i{unit}", ten[:-1] + unit]
+            numbers |= dict.fromkeys(joined, 10 * place + value)
+    return numbers
+
+
 _NUMBERS = _list_numbers()
+_MOST_NAMED = 100
+"""Larger numbers are looked up in digits alone."""
 _NAMES_OF_NUMBERS: dict[str, tuple[str, ...]] = {}
 for _name, _value in _NUMBERS.items():
-    _NAMES_OF_NUMBERS[str(_value)] = (*_NAMES_OF_NUMBERS.get(str(_value), ()), _name)
+    if _value <= _MOST_NAMED:
+        _NAMES_OF_NUMBERS[str(_value)] = (*_NAMES_OF_NUMBERS.get(str(_value), ()), _name)
 
 _TERMS = {
     "symphony": "sinfonie symphonie sinfonia sinfonien symfonie simfonija симфония",

@@ -98,6 +98,8 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("ChappellRoanVEVO", "Chappell Roan - Pink Pony Club (Official Music Video)", 11),
         ("ariya", "krov za krov", 12),
         ("sid", "rain", 13),
+        ("stones", "satisfacton", 4),
+        ("Trap Nation", "Queen - Bohemain Rapsody (Official Video)", 9),
         ("blink one eighty two", "whats my age again", 14),
         ("the catch", "twenty five years", 15),
         ("the catch", "fünfundzwanzig years", 15),
