@@ -177,11 +177,14 @@ class Classifier:
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
         words = self.book.spellings.normalise(SLASH.sub(" & ", string)).split()
-        bare = split_bare_list(words, self.book.mains, self.book.longest)
+        bare = split_bare_list(words, self.book.bare, self.book.longest)
         if bare:
             return self._classify_parts(platform, bare, parent, may_be_name=False)
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._is_joint(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
+            names = share_head(words[:joint], words[joint + 1 :], self.book.exact.__contains__) if len(words) > joint + 2 else []
+            if names:
+                return self._classify_parts(platform, names, parent, may_be_name=False)
             first = self._classify_form(platform, " ".join(words[:joint]), parent)
             if first.tags and first.is_known:
                 second = self._classify_form(platform, " ".join(words[joint + 1 :]), parent)
@@ -322,6 +325,10 @@ class Classifier:
         # With all words corrected nothing says that the string is about music.
         if corrected == words or (len(words) > 1 and not any(map(str.__eq__, words, corrected))):
             return None
+        form = " ".join(corrected)
+        rules, _ = _select_narrowest(self.book.exact.get(form, ()), platform, above)
+        if rules and not (form in self.book.everyday and platform not in self.book.curated):
+            return self._answer(rules, f"{' '.join(words)!r} as {form!r} exactly")
         matches = self._find_phrases(platform, corrected, above, path)
         if not matches:
             return None

@@ -76,7 +76,7 @@ class CompiledBook:
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
     of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are not typing errors of
     another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
-    phrase. `mains`: names of the mains.
+    phrase. `bare`: names that stand in lists without separators.
     """
 
     taxonomy: Taxonomy
@@ -109,7 +109,7 @@ class CompiledBook:
     path_marks: dict[str, tuple[str, ...]]
     typo_corrector: TypoCorrector
     longest: int
-    mains: frozenset[str]
+    bare: frozenset[str]
     frames: tuple[Frame, ...]
 
     def find_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
@@ -193,7 +193,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
             mains=_normalise_forms((node.name for node in book.taxonomy.nodes if not node.level), spellings),
         ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
-        mains=_normalise_forms((node.name for node in book.taxonomy.nodes if not node.level), spellings),
+        bare=_normalise_forms((*(node.name for node in book.taxonomy.nodes if not node.level), *book.words.bare), spellings),
         frames=book.words.frames,
     )
 

@@ -71,8 +71,9 @@ class Words:
     of persons and things; `homely_heads`, words of genres and of everyday speech, which is meant beside one of `homely_beside`; `alone`,
     heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
 
-    `bound`: words of genres' names that describe nothing outside them; `real_words`: words that look like an error in a genre's name;
-    `frames`: see frames.py; `peoples`: groups that stand in `match` as `{group}`.
+    `bound`: words of genres' names that describe nothing outside them; `bare`: names that stand in lists without separators, as mains do;
+    `real_words`: words that look like an error in a genre's name; `frames`: see frames.py; `peoples`: groups that stand in `match` as
+    `{group}`.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -91,6 +92,7 @@ class Words:
     alone: tuple[str, ...] = ()
     everyday: tuple[str, ...] = ()
     bound: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
     real_words: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     peoples: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -127,7 +129,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     return RuleBook(taxonomy, rules, words, *_read_drops(folder / "drop.yaml"))
 
 
-_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound")
+_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound", "bare")
 
 
 def _read_words(file: Path, real_words: Path) -> Words:
