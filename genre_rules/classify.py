@@ -24,6 +24,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from genre_rules.compile import Above, join_normal_forms
@@ -146,7 +147,13 @@ class Classifier:
     def _find_exact(self, string: str, form: str) -> Sequence[CompiledRule]:
         found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
         joined = self.book.exact.get(self.book.spellings.normalise(SLASH.sub(" & ", string)), ()) if SLASH.search(string) else ()
-        return tuple(dict.fromkeys((*joined, *found))) if joined else found
+        # A name with the joint hides the alias without it: `Rock / Pop` is two genres, `rock pop` is Pop Rock.
+        return (*joined, *(rule for rule in found if not rule.id.startswith("node-") and rule not in joined)) if joined else found
+
+    def _is_name(self, platform: str, form: str) -> bool:
+        """Return whether the form is the whole name of a genre on this platform, whatever stands above it."""
+        rules, _ = _select_narrowest(self.book.exact.get(form, ()), platform, NOTHING_ABOVE)
+        return any(rule.emit for rule in rules)
 
     def _is_fusion(self, exact: Sequence[CompiledRule], platform: str) -> bool:
         """Return whether a name with a slash in it may be two: `Dance/Pop` anywhere, `ambient/drone` where people write freely."""
@@ -173,7 +180,7 @@ class Classifier:
         sides = SLASH.split(string)
         if len(sides) == 2:  # noqa: PLR2004 - `black/death metal`
             left, right = (self.book.spellings.normalise(side).split() for side in sides)
-            names = share_head(left, right, self.book.exact.__contains__)
+            names = share_head(left, right, partial(self._is_name, platform))
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
         words = self.book.spellings.normalise(SLASH.sub(" & ", string)).split()
@@ -182,7 +189,7 @@ class Classifier:
             return self._classify_parts(platform, bare, parent, may_be_name=False)
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._is_joint(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
-            names = share_head(words[:joint], words[joint + 1 :], self.book.exact.__contains__) if len(words) > joint + 2 else []
+            names = share_head(words[:joint], words[joint + 1 :], partial(self._is_name, platform)) if len(words) > joint + 2 else []
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
             first = self._classify_form(platform, " ".join(words[:joint]), parent)
@@ -237,8 +244,9 @@ class Classifier:
             nodes = [tag.node for tag in self._classify_form(platform, parent, "").tags]
             names = [*(node.name for node in nodes if node.level), *(node.main_name for node in nodes)]
             kinds = tuple(dict.fromkeys(map(normalise, names)))
+            sides = [side for side in map(normalise, SLASH.split(parent)) if self._is_name(platform, side)]
             form = normalise(split_path(parent)[-1]) if split_path(parent) else ""
-            known = self._above[platform, parent] = Above(form, frozenset(kinds), kinds)
+            known = self._above[platform, parent] = Above(form, frozenset(kinds), tuple(dict.fromkeys((*sides, *kinds))))
         return known
 
     def _classify_path(self, platform: str, steps: Sequence[str]) -> Classification:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Above:
     """The parent of a string in its platform's own list: its normal form, and the normal names of the nodes and mains that it means.
 
-    `kinds`: these names, nodes before mains.
+    `kinds`: the sides of a parent such as `Funk / Soul`, then these names, nodes before mains.
     """
 
     form: str = ""

@@ -14,11 +14,12 @@ MACHINE_MARK = "_"
 """A separator that machines write; no name contains it."""
 _ARROWS = re.compile(r"\s*(?:\u2192|\u00bb|\u203a|->|=>)\s*|\s+>\s+")
 """The signs between the steps of a path, which goes from the broadest step to the narrowest."""
-_ALWAYS = re.compile(
-    r"\s*(?:[;|\n\r\\\u2022\u2027\u3001\uff0c\uff1b]|::|//|[\])}]\s*[\[({]|\"\s+\"|(?<![lL])\u00b7)+\s*|(?<=[a-zA-Z])\u30fb(?=[a-zA-Z])"
-)
-"""Separators that never occur inside a name: semicolons, bars, bullets, commas of other scripts, brackets and quotes around each name. A
+_ALWAYS = re.compile(r"\s*(?:[;|\n\r\\\u2022\u2027\u3001\uff0c\uff1b]|::|//|\"\s+\"|(?<![lL])\u00b7)+\s*|(?<=[a-zA-Z])\u30fb(?=[a-zA-Z])")
+"""Separators that never occur inside a name: semicolons, bars, bullets, commas of other scripts, quotes around each name. A
 list of this kind may hold paths. Catalan writes a raised dot between two l, Japanese one between the words of a name."""
+_BRACKETED = re.compile(r"(?:[\[({][^\[\](){}]+[\])}]\s*){2,}")
+_INSIDE_BRACKETS = re.compile(r"[\[({]\s*([^\[\](){}]+?)\s*[\])}]")
+"""Names that stand in brackets each, and nothing outside: `[Country] [Rock]`."""
 _ROW = re.compile(r"\s*,\s+|(?<=[^\W\d]),(?=[^\W\d])|(?:^|\s+)#\s*|\s+[-~\u2013\u2014\u00d7]\s+|(?<=\w)\*(?=\w)")
 _MOSTLY = re.compile(rf"\s*_\s*|\s+/\s+|{_ROW.pattern}")
 _SIGN = re.compile('[;|\n\r_,/>\\\\"#~*:)}\\[\u00b7\u00bb\u00d7\u2013\u2014\u2022\u2027\u203a\u2192\u3001\u30fb\uff0c\uff1b]| - ')
@@ -40,7 +41,9 @@ def cut_list(string: str) -> Cut:
     """Cut at `;`, `|` and their like; without these, and unless it is a path, at `_`, `, `, ` / `, ` - ` and `#`."""
     if not _SIGN.search(string):
         return Cut([string], is_certain=False)
-    string = string.strip(' "[](){}')
+    if _BRACKETED.fullmatch(string):
+        return Cut(_INSIDE_BRACKETS.findall(string), is_certain=True)
+    string = string.strip(' "')
     parts = _ALWAYS.split(string)
     if len(parts) > 1:
         parts = [part for part in parts if part.strip()]

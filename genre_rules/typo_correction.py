@@ -25,7 +25,7 @@ SHORTEST_NAME_ALONE, SHORTEST_MAIN_ALONE = 7, 6
 became dances (`Makiza`, `Maloma`). Shorter ones need an error that no other word has by chance: two letters swapped, or one written twice
 (`tehcno`, `housse`)."""
 SHORTEST_WHOLE = 8
-"""The least letters of a string that becomes a name of several words: `bosa nova`, `post-pnuk`."""
+"""The least letters of a string that becomes a name of several words: `deep huose`, `post-pnuk`. At seven, `New Page` became New Age."""
 
 
 class TypoCorrector:

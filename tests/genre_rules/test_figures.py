@@ -86,6 +86,34 @@ def test_labelled_strings_are_read_as_a_listener_would(classifier: Classifier, k
     assert right >= least, wrong
 
 
+@pytest.mark.parametrize("split", ["development", "test"])
+def test_judged_strings_get_their_most_specific_nodes_and_others_none(classifier: Classifier, split: str) -> None:
+    gold = [row for row in rows("strict_gold.csv") if row["split"] == split]
+    answers = [({tag.node.name for tag in classifier.classify(row["platform"], row["string"], row["parent"]).tags}, row) for row in gold]
+    wrong = [(row["string"], answered) for answered, row in answers if answered != set(filter(None, row["nodes"].split("|")))]
+    assert 1 - len(wrong) / len(gold) >= 0.94, wrong
+    classified = [row["string"] for answered, row in answers if answered and not row["nodes"]]
+    assert len(classified) <= 1, classified
+
+
+@pytest.mark.parametrize(
+    ("platform", "parent", "string", "nodes"),
+    [
+        ("catalog_a", "Funk / Soul", "Psychedelic", {"Psychedelic Soul"}),
+        ("catalog_a", "Rock", "Industrial", {"Industrial Rock"}),
+        ("streamsvc_b", "Rock", "Heavy Metal", {"Heavy Metal"}),
+        ("streamsvc_b", "World", "Iberia", {"European"}),
+        ("streamsvc_a", "", "igbo pop", {"Afropop"}),
+        ("streamsvc_a", "", "yemeni folk", {"Middle Eastern"}),
+        ("streamsvc_a", "", "indie hidrocalido", {"Indie Rock"}),
+        ("streamsvc_a", "", "Jazz in Paris", set()),
+        ("catalog_b", "", "igbo pop", {"Afropop"}),
+    ],
+)
+def test_parent_region_and_scene_decide_the_node(classifier: Classifier, platform: str, parent: str, string: str, nodes: set[str]) -> None:
+    assert {tag.node.name for tag in classifier.classify(platform, string, parent).tags} == nodes
+
+
 def test_every_name_of_the_closed_lists_is_answered_as_committed(classifier: Classifier) -> None:
     assert share_right(ask(classifier, row["platform"], row) for row in rows("closed_lists.csv"))[1] == []
 
