@@ -203,7 +203,8 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 # A night goes on with the last good dump. A first catalog would look complete without the platform, so it is refused.
                 if find_current_folder(catalog.paths.root) is None:
                     raise dg.Failure(str(error), allow_retries=False) from error
-                intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
+                problem = str(error).removeprefix(f"{platform}: ")
+                intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
             results = run_staging_checks(catalog, platform) if intake.status != "missing" else []
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night
