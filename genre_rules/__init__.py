@@ -10,10 +10,11 @@ load -> compile -> classify. `python -m genre_rules` lints, locks ids, explains 
 
 from __future__ import annotations
 
-from genre_rules.classify import Classification, Classifier, Tag
+from genre_rules.classify import Classification, Classifier
 from genre_rules.compile import compile_book
 from genre_rules.documents import RuleError
 from genre_rules.load import RuleBook, load_book
+from genre_rules.tags import Tag
 from genre_rules.taxonomy import Node, Taxonomy
 
 __all__ = ["Classification", "Classifier", "Node", "RuleBook", "RuleError", "Tag", "Taxonomy", "compile_book", "load_book"]

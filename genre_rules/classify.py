@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from genre_rules.compile import Above, join_normal_forms
 from genre_rules.joined_names import SLASH, share_head, split_bare_list
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
+from genre_rules.tags import Tag, keep_finest, suppress_umbrellas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from genre_rules.compile import CompiledBook, CompiledRule
-    from genre_rules.taxonomy import Node
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may remain beside any phrase."""
@@ -44,18 +44,11 @@ MOST_JOINTS = 6
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
+_DECADE = re.compile(r"(?:19|20)?\d0s")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
 SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
 """Letters of the words that a compound may consist of, and of the longest word that is split."""
 NOTHING_ABOVE = Above()
-
-
-@dataclass(frozen=True)
-class Tag:
-    """One node that a string means, and the rule that decided it."""
-
-    node: Node
-    rule_id: str
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,8 @@ class Classifier:
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
         exact, scope = _select_narrowest(whole, platform, above)
         # An everyday word names a genre only where a rule of this platform or parent says so.
-        if scope == 0 and form in self.book.everyday and platform not in self.book.curated:
+        is_curated = platform in self.book.curated
+        if scope == 0 and form in self.book.everyday and not is_curated:
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
             exact = self._find_kind_of_parent(form, platform, above, exact)
@@ -121,7 +115,9 @@ class Classifier:
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
-            return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
+            # A decade below a genre is that genre: `1980s` below Classic Rock.
+            tags = self._classify_form(platform, parent, "").tags if above.means and _DECADE.fullmatch(form) and is_curated else ()
+            return Classification(tags, is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
         # `Dance / Pop` is not Dance-Pop: two genres around a slash win over a node's own name.
         if exact:
             pair = self._classify_pair(platform, string, parent) if SLASH.search(string) and self._is_fusion(exact, platform) else None
@@ -164,7 +160,10 @@ class Classifier:
         if exact and self._is_below(exact, above):
             return exact
         for name in above.kinds:
-            for kind in () if form == name else (f"{form} {name}", f"{name} {form}"):
+            # `Rap & Hip-Hop` below Christian is one kind of it, whichever side names it.
+            sides = form.split(" and ") if " and " in form else []
+            sides = sides if all(self._is_name(platform, side) for side in sides) else []
+            for kind in () if form == name else (f"{form} {name}", f"{name} {form}", *(f"{name} {side}" for side in sides)):
                 rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
                 found, _ = _select_narrowest(rules, platform, NOTHING_ABOVE)
                 if found and self._is_below(found, above):
@@ -183,6 +182,8 @@ class Classifier:
             names = share_head(left, right, partial(self._is_name, platform))
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
+        elif len(sides) > 2 and all(self._is_name(platform, self.book.spellings.normalise(side)) for side in sides):  # noqa: PLR2004
+            return self._classify_parts(platform, sides, parent, may_be_name=False)
         words = self.book.spellings.normalise(SLASH.sub(" & ", string)).split()
         bare = split_bare_list(words, self.book.bare, self.book.longest)
         if bare:
@@ -440,7 +441,7 @@ class Classifier:
         if tags is None:
             nodes = self.book.taxonomy.by_id
             found = [Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit]
-            tags = self._tags_by_rules[fired] = suppress_umbrellas(_keep_finest(found))
+            tags = self._tags_by_rules[fired] = suppress_umbrellas(keep_finest(found))
         path = (*before, *(f"{how}: rule {rule_id}" for rule_id in fired))
         return Classification(tags, is_known=True, path=path, fired=fired)
 
@@ -471,24 +472,9 @@ def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced
     return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
 
 
-def _keep_finest(tags: Sequence[Tag]) -> list[Tag]:
-    """Leave out a node when another rule says one below it: `merengue` is Merengue, not Merengue and Latin."""
-    above = {(tag.rule_id, node_id) for tag in tags if tag.node.level for node_id in (tag.node.parent_id, tag.node.main_id)}
-    return [tag for tag in tags if not any(node_id == tag.node.id and rule_id != tag.rule_id for rule_id, node_id in above)]
-
-
 def _collect_steps(answers: Iterable[Classification]) -> tuple[str, ...]:
     return tuple(step for answer in answers for step in answer.path)
 
 
 def _collect_fired(answers: Iterable[Classification]) -> tuple[str, ...]:
     return tuple(rule_id for answer in answers for rule_id in answer.fired)
-
-
-def suppress_umbrellas(tags: Iterable[Tag]) -> tuple[Tag, ...]:
-    """Keep each node once, in order, without nodes that yield to a main above another tag (`Electronic` beside `Deep House`)."""
-    unique: dict[int, Tag] = {}
-    for tag in tags:
-        unique.setdefault(tag.node.id, tag)
-    present = {tag.node.main_name for tag in unique.values()}
-    return tuple(tag for tag in unique.values() if present.isdisjoint(tag.node.yields_to))
