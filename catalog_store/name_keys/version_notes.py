@@ -62,8 +62,12 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     index = 0
     while index < len(tokens):
         phrase, length = _find_phrase(tokens, index, FOLLOWED_PHRASES)
-        if phrase and is_set_off and index + length < len(tokens):
-            tags = _read_followed(words, FOLLOWED_PHRASES[phrase], tokens[index + length :])
+        behind = index + length
+        is_tied = phrase not in version_words.WITHOUT_PREPOSITION or not any(
+            _find_phrase(tokens, place, PHRASES)[0] for place in range(behind, len(tokens))
+        )
+        if phrase and is_tied and is_set_off and behind < len(tokens):
+            tags = _read_followed(words, FOLLOWED_PHRASES[phrase], tokens[behind:])
             if tags is not None:
                 return tags
         phrase, length = _find_phrase(tokens, index, PHRASES)

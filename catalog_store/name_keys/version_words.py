@@ -109,9 +109,12 @@ _FOLLOWED = {
     "mixed": "mixed by",
     "live": "live at | live in | live from | live on | live for | live bei | live im | live aus | live vom | live a | live au | live aux | live en | live al"
     " | live dal | live dalla | recorded at | recorded live at | recorded live in | recorded live from | live recording from | live recording at"
-    " | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | dal vivo al | from the live album | live session at | live sessions at | in concert at | в живую в",
+    " | en vivo | en vivo en | en vivo desde | ao vivo | ao vivo em | ao vivo no | ao vivo na | dal vivo | dal vivo a | dal vivo al | en directo"
+    " | en directo en | en directo desde | en public | en public a | en public au | from the live album | live session at | live sessions at | in concert at | в живую в",
 }
 """Phrases completed by the words behind them: `Live at Wembley`, `Remix by X`."""
+WITHOUT_PREPOSITION = frozenset({"en vivo", "ao vivo", "dal vivo", "en directo", "en public"})
+"""Of these, those that no word ties to a place: `En Vivo Acústico` names another kind behind it, `En Vivo Buenos Aires` a place."""
 
 
 WHOLE_NOTES = {"in out": "acap mix", "mr": "instrumental"}

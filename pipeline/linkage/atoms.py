@@ -23,10 +23,12 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import GOLDEN, hash_columns
 from catalog_store.tables import TABLES
+from pipeline.linkage.damaged_names import NAMELESS_ARTISTS
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
 from pipeline.linkage.live_takes import is_unplaced_live, part_shows
 from pipeline.linkage.namesakes import part_namesakes
+from pipeline.linkage.performers import part_performers
 from pipeline.linkage.release_mates import part_release_mates
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
@@ -85,7 +87,7 @@ def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
     # A reviewed decision overrules the rules before it. Tracks of one release come last: the record that joined them may have left.
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
-    placed = part_release_mates(placed, records)
+    placed = part_release_mates(part_performers(placed, records), records)
     placed = _name_atoms(placed)
     order = placed["row"].to_numpy()
     # `placed` is in the order of atoms; scattering the ids back by row avoids a join.
@@ -106,9 +108,13 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     """
     # Two songs of unknown artists may share a title: without the salt they would become one atom.
     is_live = is_unplaced_live(pl.col("variant"))
-    is_generic = is_generic_title(pl.col("title_key")) | is_live
+    # A label such as `Artist` in the field of artists is that of many.
+    is_generic = is_generic_title(pl.col("title_key")) | is_live | pl.col("artist_key").is_in(NAMELESS_ARTISTS)
     is_lone = (pl.col("artist_key") == "") | (is_generic & pl.col("duration_ms").is_null())
-    salt = pl.when(is_lone).then(choose_stand_in_artist()).otherwise(pl.lit(""))
+    # A movement without its work is any of many, of one length or not: only its code or its release tells which.
+    is_movement = is_movement_title(pl.col("title_key"))
+    standing = pl.coalesce(pl.col("isrcs").list.first(), pl.concat_str("platform", pl.lit(":release:"), "release_id"), build_source_key())
+    salt = pl.when(is_lone).then(choose_stand_in_artist()).when(is_movement).then(standing).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
         "names",

@@ -8,6 +8,7 @@ the `<kind>_edges` modules); how a night reuses edges (incremental/edge_changes.
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -24,6 +25,7 @@ from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.overrides import build_must_edges, load_overrides
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
+from pipeline.linkage.release_alignment import find_aligned_edges
 from pipeline.linkage.release_evidence import list_releases, read_evidence
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
 from pipeline.linkage.sound_edges import SOUND_COLUMNS, find_sound_edges
@@ -184,6 +186,12 @@ def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFram
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
     is_end = pl.col("record").is_in(pl.concat(ends).select(number_record()).to_series().implode())
     return atoms.read_rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
+
+
+def find_release_edges(paths: BuildPaths, atoms: MappedAtoms, components: pl.DataFrame, standing: Standing) -> pl.DataFrame:
+    """Return the edges between tracks in one place of two releases that agree elsewhere. `components`, `standing`: by all other edges."""
+    releases, tracks = partial(staged_records.read_releases, paths), partial(staged_records.read_tracks, paths)
+    return find_aligned_edges(atoms, components, standing, releases, tracks)
 
 
 def find_signal_edges(

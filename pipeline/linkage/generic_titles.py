@@ -40,9 +40,26 @@ _WORKS = (
 
 
 _NAMELESS = (
-    r"^(?:|(?:[0-9]*(?:untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|无题|"
+    r"^(?:|\W+|(?:[0-9]*(?:untitled|notitle|unknowntitle|unknowntrack|ohnetitel|sanstitre|senzatitolo|sintitulo|semtitulo|безназвания|无题|"
     r"(?:audio)?track|titel|piste)[0-9]*))$"
 )
+
+
+_COMPACT_WORKS = (
+    r"concert|konzert|концерт|symphon|sinfoni|симфон|sonat|сонат|suite|сюита|partita|quartet|quartett|квартет|quintet|sextet|requiem|messe|"
+    r"missa|oratori|cantata|kantate|кантата|ouvert|overture|увертюра|divertiment|serenad|rhapsod|fantasi|passion|nocturne|etude|prelud|"
+    r"mazurka|impromptu|op[0-9]+|(?:bwv|hwv|twv|rv|woo|kv|k|hob|d)[0-9]{2,}|[a-h](?:flat|sharp|es|is)?(?:major|minor|dur|moll)"
+)
+_PARTS_OF_MASSES = (
+    r"kyrie(?:eleison)?|gloria(?:inexcelsisdeo)?|credo|sanctus|benedictus|agnusdei|introitus?|requiemaeternam|diesirae|tubamirum|rextremendae|"
+    r"recordare|confutatis|lacr[iy]mosa|domineje[sz]u|hostias|luxaeterna|liberame|offertori(?:um|o)|pieje[sz]u|inparadisum|"
+    r"temaconvariazioni|themeandvariations|themamitvariationen"
+)
+
+
+def is_work_title(title_key: pl.Expr) -> pl.Expr:
+    """Return whether a compact title names a composition or a movement, which several artists play."""
+    return title_key.str.contains(_COMPACT_WORKS) | is_movement_title(title_key)
 
 
 def is_title_of_work(heading: pl.Expr) -> pl.Expr:
@@ -52,7 +69,9 @@ def is_title_of_work(heading: pl.Expr) -> pl.Expr:
 
 def is_movement_title(title_key: pl.Expr) -> pl.Expr:
     """Return whether a compact title names only movements: `iallegromanontroppo`."""
-    return title_key.str.contains(rf"^(?:{_FILLERS})*(?:{_MOVEMENTS})(?:{_MOVEMENTS}|{_FILLERS})*$")
+    # The parts of a mass are titles of songs as well: only behind a number do they name a movement.
+    numbered = rf"^(?:[0-9]+|[ivx]+)(?:{_PARTS_OF_MASSES})(?:{_PARTS_OF_MASSES}|{_MOVEMENTS}|{_FILLERS})*$"
+    return title_key.str.contains(rf"^(?:{_FILLERS})*(?:{_MOVEMENTS})(?:{_MOVEMENTS}|{_FILLERS})*$") | title_key.str.contains(numbered)
 
 
 def is_generic_title(title_key: pl.Expr) -> pl.Expr:

@@ -16,9 +16,11 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import are_variants_compatible
+from catalog_store.name_keys.romanisation import compare_sounds
+from pipeline.linkage.damaged_names import is_rounded_to_minutes, mark_damaged_titles, mark_unlike_artists
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_stand_in
-from pipeline.linkage.title_parts import is_part_of_title, sort_letters
+from pipeline.linkage.title_parts import is_movement_of, is_numbered_title, is_part_of_title, sort_letters
 from pipeline.linkage.writing_systems import CHINESE_AND_KOREAN, compare_scripts
 
 if TYPE_CHECKING:
@@ -174,9 +176,15 @@ def can_be_one_recording(one: str, other: str) -> bool:
         and (
             are_variants_compatible(a, b)
             or OSA.normalized_similarity(a.partition(":")[2], b.partition(":")[2]) >= NAME_IN_VARIANT_SIMILARITY
+            or _sound_alike(a.partition(":")[2], b.partition(":")[2])
         )
         for a, b in zip(ones, others, strict=True)
     )
+
+
+def _sound_alike(one: str, other: str) -> bool:
+    """Return whether two names of which only one is all Latin sound alike: `remix:танцор`, `remix:tantsor`."""
+    return one.isascii() != other.isascii() and compare_sounds(one, other) >= NAME_IN_VARIANT_SIMILARITY
 
 
 def is_length_difference(one: str, other: str) -> bool:
@@ -227,7 +235,9 @@ def is_title_close() -> pl.Expr:
     is_near = (compute_duration_gap() <= PART_DURATION_MS).fill_null(value=False)
     # `Track 03` tells nothing, so the artist must be the same.
     is_nameless = (is_stand_in(one) | is_stand_in(other)) & _do_names_overlap()
-    return (close & same_numbers) | (is_near & (is_part_of_title() | is_nameless))
+    # Without a length, a movement or a title behind a track number needs its artist.
+    is_untimed = compute_duration_gap().is_null() & (is_movement_of() | is_numbered_title()) & _do_names_overlap()
+    return (close & same_numbers) | (is_near & (is_part_of_title() | is_nameless)) | is_untimed
 
 
 def is_artist_close() -> pl.Expr:
@@ -308,16 +318,28 @@ def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
         has_compatible_variants=pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs),
         **compare_scripts(pairs, SOUND_SIMILARITY),
     )
+    pairs = _add_name_verdicts(pairs)
     reason = (
         # The order is part of the tables: `isrc_conflict` names the first guard that fails.
         pl.when(~pl.col("has_compatible_variants"))
         .then(pl.lit("variant"))
-        .when(~(is_title_close() | _are_fields_swapped()))
+        .when(~pl.col("is_title_fine"))
         .then(pl.lit("title"))
-        .when(~(is_artist_close() | _are_fields_swapped()))
+        .when(~pl.col("is_artist_fine"))
         .then(pl.lit("artist"))
-        .when(~is_duration_close())
+        # A length of whole minutes says no more than that it was rounded.
+        .when(~(is_duration_close() | is_rounded_to_minutes()))
         .then(pl.lit("duration"))
     )
     score = (pl.col("title_similarity") + pl.col("artist_similarity")) / 2
-    return pairs.with_columns(reason=reason if are_guards_on() else pl.lit(None, pl.String), score=score)
+    judged = pairs.with_columns(reason=reason if are_guards_on() else pl.lit(None, pl.String), score=score)
+    return judged.drop("is_title_fine", "is_artist_fine")
+
+
+def _add_name_verdicts(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add `is_title_fine` and `is_artist_fine`; names that are not alike get a second look."""
+    known = pl.all_horizontal(pl.col(f"{side}_artist_key") != "" for side in ("a", "b"))
+    judged = pairs.select(title=is_title_close() | _are_fields_swapped(), artist=is_artist_close() | _are_fields_swapped(), is_known=known)
+    is_artist_fine = judged["artist"] | mark_unlike_artists(pairs)
+    is_title_fine = judged["title"] | mark_damaged_titles(pairs, ~judged["title"] & is_artist_fine & judged["is_known"])
+    return pairs.with_columns(is_title_fine=is_title_fine, is_artist_fine=is_artist_fine)

@@ -21,6 +21,7 @@ from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, build_must_edges, find_cannot_pairs, find_moves
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
+from pipeline.linkage.release_alignment import find_aligned_edges
 from pipeline.linkage.release_evidence import RELEASE_COLUMNS, list_releases, read_evidence
 from pipeline.linkage.release_mates import find_mate_pairs, number_listed_release
 from pipeline.linkage.release_positions import PLATFORM, find_positions
@@ -137,6 +138,7 @@ class _AtomFrames:
 
     def __init__(self, atoms: Atoms, records: pl.DataFrame) -> None:
         member = atoms.member.join(records.select("platform", "external_id", "readings"), on=["platform", "external_id"])
+        member = member.with_columns(record=number_record())
         numbered = atoms.atom.with_columns(title=pl.col("title_key").hash(), **NAME_NUMBERS)
         self._tables = {"atom": numbered, "atom_member": member, "atom_isrc": atoms.isrc}
 
@@ -187,6 +189,11 @@ def _find_edges(
     source = _AtomFrames(atoms, records)
     components = find_components(atoms.atom["atom_id"], edges)
     standing = find_standing(source, components)
+    if releases is not None and tracks is not None:
+        placed = partial(iter, [select_placed(tracks)])
+        edges = pl.concat([edges, find_aligned_edges(source, components, standing, partial(iter, [releases]), placed)])
+        components = find_components(atoms.atom["atom_id"], edges)
+        standing = find_standing(source, components)
     pairs = find_weak_pairs(source, standing.free).pairs
     edges = pl.concat([edges, find_weak_edges(source, components, standing, pairs, partial(_read_releases, source, releases, tracks))])
     # Last: an untimed atom joins its key only if all other evidence leaves one component there.

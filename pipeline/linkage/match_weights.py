@@ -14,6 +14,7 @@ import math
 
 import polars as pl
 
+from pipeline.linkage.damaged_names import COVERING
 from pipeline.linkage.title_parts import sort_letters
 
 SMALLEST_UNIVERSE = 1 << 20
@@ -41,13 +42,15 @@ MOST_SLIPS, REPLACED_SHARE = 2, 0.6
 """More errors than MOST_SLIPS that fill this share of the part in which two names differ are another word: `Some|thing`, `No|thing`."""
 CONTAINED_BITS, CONTAINED_ARTIST_BITS = 2.5, 5.0
 CONTAINED_FROM = 5
-LONGER_EDIT_LETTERS = 7
+LONGER_EDIT_LETTERS, MOST_MOVED = 7, 3
 """For each so many letters, a title may begin with another in spite of one typing error."""
 LONGER_FROM, LONGER_SHARE = 6, 0.75
 """A title with further words inside or in front must be this share of it, and this long: `Suerte (Whenever, Wherever)` is no
 `Whenever, Wherever`, but `Times Bad Times` lacks a word only."""
-INITIAL_FROM = 6
-"""Letters after an initial that must agree: `P. Collins`."""
+MOVEMENT_MS, MOVEMENT_CHOICE_MS, ONLY_MOVEMENT_BITS = 1_000, 4_000, 6.0
+"""A movement without its work is the one of the artist that has its length, if no other within the second limit has its words. An artist
+with fewer bits has a thousand tracks in a million, and so others of that length."""
+LEAST_MOVEMENT_ARTIST_BITS = 12.0
 LONGER_DURATION_MS = 2_000
 """For further words that are neither an album nor the artist: one length is the only evidence for one song."""
 MOVEMENT_BITS = 2.0
@@ -57,12 +60,11 @@ SWAPPED_BITS = 4.0
 OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -100.0))
 """For artists that differ by more than typing errors, by their similarity: a name of a few letters is soon damaged beyond them. Nothing
 makes up for another name: two ensembles play the movements of one mass on albums of one title."""
-MISSING_ARTIST_BITS = -1.5
-"""Equal titles are songs of several artists more often than the count of a title in a table tells."""
-OTHER_SCRIPT_BITS = -2.0
-"""Artists without a common script may be one. As many covers of a song are sung abroad."""
-NAMELESS_ARTISTS = ("artist", "artistname", "interpret", "performer")
-"""Labels of a field that are in it where the artist is unknown. They stay names, because they may be, and count as missing here."""
+MISSING_ARTIST_BITS, MISSING_PERFORMER_BITS = -1.5, -5.0
+"""Equal titles are songs of several artists more often than the count of a title in a table tells, and works of more performers."""
+OTHER_SCRIPT_BITS, ALIKE_SOUND_BITS, OTHER_SOUND_BITS = -2.0, 8.0, -5.0
+"""Artists without a common script may be one: Chinese and Korean names are translated. As many covers of a song are sung abroad. Other
+names are spelled by their sound."""
 SHARED_NAME_BITS = 11.0
 """A credited name in common, although the lead artists differ."""
 READING_BITS = 5.3
@@ -82,8 +84,6 @@ YEAR_BITS, OTHER_YEAR_BITS = 2.5, -1.0
 _VERSION_WORDS = (
     "live|acoustic|remix|mix|edit|version|demo|instrumental|karaoke|dub|cover|session|take|reprise|medley|unplugged|part|vol|tribute"
 )
-_COVERING = "tribute|karaoke|cover|(?:hits|songs|music|versions|style|best)of|salute|famous|lullab|sings|plays|performs"
-"""In names of ensembles that play the songs of the artist whom they name."""
 _WIDE = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
 
 
@@ -159,7 +159,7 @@ def is_artist_at_end(one: str, other: str) -> pl.Expr:
     """Return whether one of two different artists ends with the other, as a group with its leader does; not for ensembles of covers."""
     a, b = pl.col(one), pl.col(other)
     is_long = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()) >= CONTAINED_FROM
-    is_covered = a.str.contains(_COVERING) | b.str.contains(_COVERING)
+    is_covered = a.str.contains(COVERING) | b.str.contains(COVERING)
     return (a != b) & (a.str.ends_with(b) | b.str.ends_with(a)) & is_long & ~is_covered
 
 

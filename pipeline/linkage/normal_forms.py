@@ -93,7 +93,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
     )
     rows = _read_mixed_rows(rows, names)
-    rows = rows.with_columns(variant=_add_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
+    rows = rows.with_columns(variant=_add_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits"), pl.col("duration_ms")))
     return add_artist_hash(rows)
 
 
@@ -171,10 +171,11 @@ def collect_names(records: pl.DataFrame, artists: pl.DataFrame | None = None) ->
     return pl.concat([found, shown, *own]).drop_nulls("name")
 
 
-def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
-    """Return the variant with the remixer of the platform's own field after a bare `Remix`, and with a karaoke flag.
+def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr, duration_ms: pl.Expr) -> pl.Expr:
+    """Return the variant with the remixer of the platform's own field after a bare `Remix`, and with flags that tell recordings apart.
 
-    Other flags do not count: platforms flag live albums whose titles no other platform marks.
+    These are karaoke and, without a length, live. With a length `live` does not count: platforms flag live albums whose titles no other
+    platform marks, and the length tells their tracks from the studio's.
     """
     # `${1}` and `${2}` put the neighbouring flags back: `live+remix` becomes `live+remix:<name>`.
     named = pl.when((remixer != "") & variant.str.contains(r"(?:^|\+)remix(?:$|\+)")).then(
@@ -182,7 +183,9 @@ def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
     )
     variant = named.otherwise(variant)
     hidden = traits.list.contains("karaoke").fill_null(value=False) & ~variant.str.contains("karaoke")
-    return pl.when(hidden).then(pl.concat_str(variant, pl.lit("+karaoke")).str.strip_chars_start("+")).otherwise(variant)
+    variant = pl.when(hidden).then(pl.concat_str(variant, pl.lit("+karaoke")).str.strip_chars_start("+")).otherwise(variant)
+    is_live = traits.list.contains("live").fill_null(value=False) & duration_ms.is_null() & (variant == "")
+    return pl.when(is_live).then(pl.lit("live")).otherwise(variant)
 
 
 def hash_texts(texts: pl.Series, key: str, name: str) -> pl.DataFrame:

@@ -25,6 +25,7 @@ from pipeline.linkage.edge_evidence import (
     find_code_and_typo_edges,
     find_override_edges,
     find_platform_edges,
+    find_release_edges,
     find_signal_edges,
     read_artist_chunks,
 )
@@ -115,6 +116,11 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
     components = _find_components(found)
     standing = find_standing(atoms, components)
+    aligned = find_release_edges(paths, atoms, components, standing)
+    if aligned.height:
+        found = pl.concat([found, aligned])
+        components = _find_components(found)
+        standing = find_standing(atoms, components)
     weak = find_weak_pairs(atoms, standing.free) if night.base is None else find_weak_pairs_tonight(paths, atoms, night, standing.free)
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])

@@ -32,9 +32,14 @@ def is_movement_of() -> pl.Expr:
     return _is_either(_is_movement)
 
 
+def is_numbered_title() -> pl.Expr:
+    """Return whether one title is the other behind a track number."""
+    return _is_either(_is_behind_number)
+
+
 def is_part_of_title() -> pl.Expr:
     """Return whether one title is cut, a movement of the other, or the other without its track number."""
-    return is_cut_title() | is_movement_of() | _is_either(_is_behind_number)
+    return is_cut_title() | is_movement_of() | is_numbered_title()
 
 
 def sort_letters(text: pl.Expr) -> pl.Expr:

@@ -16,6 +16,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.generic_titles import is_movement_title
 from pipeline.linkage.guards import (
     TYPO_DURATION_MS,
     UNTIMED_CHARACTERS,
@@ -28,6 +29,7 @@ from pipeline.linkage.guards import (
     mark_length_differences,
 )
 from pipeline.linkage.live_takes import is_unplaced_live
+from pipeline.linkage.performers import mark_other_performers
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 if TYPE_CHECKING:
@@ -281,6 +283,8 @@ def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = pairs.filter(pl.lit(has_compatible_variants(pairs)) | is_one_length)
     # An artist has a `Live` of each show, often of one length. Only a code or an album tells which it is.
     is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
-    pairs = add_similarities(pairs.filter(~is_live))
+    # A movement without its work is one of many: `I. Allegro`, `V. Allegro`.
+    is_movement = pl.any_horizontal(is_movement_title(pl.col(f"{side}_title_key")) for side in ("a", "b"))
+    pairs = add_similarities(pairs.filter(~is_live & ~is_movement & ~mark_other_performers()))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

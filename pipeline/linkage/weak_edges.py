@@ -60,11 +60,11 @@ def find_weak_edges(
         read_releases: takes atom ids and returns `release_evidence.EVIDENCE_SCHEMA` of those with a release.
     """
     universe = max(standing.atom_count, match_weights.SMALLEST_UNIVERSE)
-    pairs = _add_roots(pairs.select("a", "b"), components, standing.anchored).filter(pl.col("a_root") != pl.col("b_root"))
+    pairs = add_roots(pairs.select("a", "b"), components, standing.anchored).filter(pl.col("a_root") != pl.col("b_root"))
     if pairs.is_empty():
         return TABLES["edge"].build_empty()
     compared = run_on_rows(pairs, lambda rows: _compare(rows, atoms, universe, read_releases), ("a", "b"))
-    chosen = _drop_unclear(_drop_contradicted(compared.filter(pl.col("bits") >= match_weights.compute_threshold(universe)), atoms))
+    chosen = drop_unclear(drop_contradicted(compared.filter(pl.col("bits") >= match_weights.compute_threshold(universe)), atoms))
     described = pl.concat_str(_describe_names("title"), pl.lit("; "), _describe_names("artist"), pl.lit("; "), _describe_bits())
     odds = 2.0 ** (pl.col("bits") - match_weights.compute_threshold(universe) + match_weights.SURE_BITS)
     return TABLES["edge"].conform(
@@ -116,8 +116,22 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     found = found.filter(~is_doubtful | pl.when("is_loose").then(is_sure).otherwise(is_equal | is_on_album))
     names -= pl.when(is_doubtful).then(match_weights.CONTAINED_BITS).otherwise(0.0)
     songs = found.filter(pl.sum_horizontal("title", "artist") >= song)
-    found = found.with_columns(choice=pl.when(is_doubtful).then(0.0).otherwise(_weigh_choice(songs, found)))
+    choice = pl.when("is_movement").then(_weigh_movements(found)).otherwise(_weigh_choice(songs, found))
+    found = found.with_columns(choice=pl.when(is_doubtful).then(0.0).otherwise(choice))
     return found.with_columns(bits=pl.sum_horizontal(names, "choice", *SIGNALS[2:]))
+
+
+def _weigh_movements(pairs: pl.DataFrame) -> pl.Series:
+    """Return the bits of a movement without its work for the lack of a choice: the artist has one work with it at this length."""
+    near = pairs.filter("is_movement", compute_duration_gap() <= match_weights.MOVEMENT_CHOICE_MS)
+    shorter = pl.col("a_title_key").str.len_chars() < pl.col("b_title_key").str.len_chars()
+    ends = near.select(atom_id=pl.when(shorter).then("a").otherwise("b"), root=pl.when(shorter).then("b_root").otherwise("a_root"))
+    lone = ends.unique().group_by("atom_id").len().filter(pl.col("len") == 1)["atom_id"].implode()
+    is_lone = pl.when(shorter).then(pl.col("a")).otherwise(pl.col("b")).is_in(lone)
+    is_one_artist = (pl.col("a_artist_key") == pl.col("b_artist_key")) & (pl.col("artist") >= match_weights.LEAST_MOVEMENT_ARTIST_BITS)
+    is_equal = (compute_duration_gap() <= match_weights.MOVEMENT_MS).fill_null(value=False)
+    bits = pl.when(is_lone & is_one_artist & is_equal).then(match_weights.ONLY_MOVEMENT_BITS).otherwise(0.0)
+    return pairs.select(bits).to_series()
 
 
 def _weigh_choice(songs: pl.DataFrame, pairs: pl.DataFrame) -> pl.Series:
@@ -167,12 +181,19 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     )
     artist = pl.col("rest").str.strip_prefix("by")
     rest_is_artist = pl.any_horizontal(artist == pl.col(f"{side}_artist_key") for side in ("a", "b")) & (artist != "")
+    # A typing error before it has moved its first letter.
+    for side in ("a", "b"):
+        name = pl.col(f"{side}_artist_key")
+        is_moved = (rest.str.ends_with(name) | name.str.ends_with(rest)) & (
+            (rest.str.len_chars().cast(pl.Int64) - name.str.len_chars()).abs() <= match_weights.MOST_MOVED
+        )
+        rest_is_artist |= is_moved & (name.str.len_chars() >= match_weights.CONTAINED_FROM)
     # An album that bears the name of its song comes after it as well: `Ways - Ways`.
     shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
     is_twice = (pl.col("rest").str.len_chars() == shorter) & pl.any_horizontal(
         pl.col("rest") == pl.col(f"{side}_title_key") for side in ("a", "b")
     )
-    is_known = rest_is_album | (pl.col("is_longer") & (rest_is_artist | rest_is_number | (is_twice & compute_duration_gap().is_not_null())))
+    is_known = rest_is_album | (pl.col("is_longer") & (rest_is_artist | rest_is_number | is_twice))
     pairs = pairs.with_columns(rest_is_album=rest_is_album, rest_is_known=is_known)
     album = match_weights.weigh_sets("a_albums", "b_albums", match_weights.ALBUM_BITS, match_weights.OTHER_ALBUM_BITS)
     is_alike = match_weights.weigh_sets("a_album_ends", "b_album_ends", 1.0, 0.0) > 0
@@ -200,7 +221,7 @@ def _count_names(atoms: AtomSource, rows: pl.DataFrame) -> pl.DataFrame:
     return numbers.drop("title", "artist")
 
 
-def _drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
+def drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
     """Return the pairs whose atoms are not on one release."""
     involved = pl.concat([pairs["a"], pairs["b"]]).unique()
     places = atoms.read_atom_rows("atom_member", involved, ["atom_id", "platform", "release_id"]).drop_nulls("release_id").unique()
@@ -212,7 +233,7 @@ def _drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
     return pairs.join(beside, on=["a", "b"], how="anti")
 
 
-def _add_roots(pairs: pl.DataFrame, components: pl.DataFrame, anchored: pl.Series) -> pl.DataFrame:
+def add_roots(pairs: pl.DataFrame, components: pl.DataFrame, anchored: pl.Series) -> pl.DataFrame:
     """Add the component of each side, and whether it holds a code."""
     for side in ("a", "b"):
         root = components.select(pl.col("atom_id").alias(side), pl.col("cluster_id").alias(f"{side}_root"))
@@ -223,7 +244,7 @@ def _add_roots(pairs: pl.DataFrame, components: pl.DataFrame, anchored: pl.Serie
     return pairs
 
 
-def _drop_unclear(pairs: pl.DataFrame) -> pl.DataFrame:
+def drop_unclear(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs whose edges join no two components with a code: of these, the clearly best one stays."""
     while True:
         ends = pl.concat([pairs["a_root"], pairs["b_root"]]).unique().sort().to_numpy()

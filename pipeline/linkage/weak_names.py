@@ -12,10 +12,13 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA, Postfix, Prefix
 
 from pipeline.linkage import match_weights
-from pipeline.linkage.generic_titles import is_movement_title
+from pipeline.linkage.damaged_names import NAMELESS_ARTISTS, mark_initials
+from pipeline.linkage.generic_titles import is_movement_title, is_work_title
 from pipeline.linkage.guards import Letters, has_compatible_variants, mark_length_differences
+from pipeline.linkage.performers import mark_other_performers
+from pipeline.linkage.sound_edges import SOUND_SIMILARITY as ALIKE_SOUNDS
 from pipeline.linkage.title_parts import is_movement_of
-from pipeline.linkage.writing_systems import mark_unlike_scripts
+from pipeline.linkage.writing_systems import CHINESE_AND_KOREAN, mark_alike_sounds, mark_unlike_scripts
 
 _LEAST_ARTIST_SIMILARITY = match_weights.OTHER_ARTIST_BITS[-2][0]
 """Below it nothing makes up for another name."""
@@ -25,6 +28,7 @@ _YEARS = r"\b(?:19|20)[0-9]{2}\b"
 def filter_possible_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the compared pairs, of alike titles and with `shares_reading`, whose names and variants can be those of one recording."""
     found = add_name_columns(_filter_alike_artists(pairs))
+    found = found.filter(~mark_other_performers())
     found = found.filter((pl.any_horizontal("same_numbers", "is_longer") & pl.col("fits")) | pl.col("shares_reading"))
     # No name is rarer than one of which there is a single atom, and no table needs fewer bits. So all others can never become edges.
     rarest = {"title_count": pl.lit(0), "artist_count": pl.lit(0), "universe": pl.lit(match_weights.SMALLEST_UNIVERSE)}
@@ -87,14 +91,6 @@ def are_titles_alike(one: pl.Series, other: pl.Series) -> pl.Series:
     texts = pl.DataFrame({"a_title_key": one, "b_title_key": other, "edits": count_edits(one, other)})
     is_near = texts.select(match_weights.is_near("a_title_key", "b_title_key", "edits")).to_series()
     return is_near | compare_longer_titles(one, other)["is_longer"]
-
-
-def mark_initials(one: pl.Series, other: pl.Series) -> pl.Series:
-    """Mark the names of which one has an initial where the other has a word: `P. Collins`."""
-    shorter = np.minimum(*(texts.str.len_chars().cast(pl.Int64).to_numpy() for texts in (one, other)))
-    texts = one.to_list(), other.to_list()
-    front, back = (process.cpdist(*texts, scorer=scorer, dtype=np.int64) for scorer in (Prefix.similarity, Postfix.similarity))
-    return pl.Series((front > 0) & (back == shorter - 1) & (back >= match_weights.INITIAL_FROM))
 
 
 def compare_longer_titles(one: pl.Series, other: pl.Series) -> pl.DataFrame:
@@ -180,7 +176,7 @@ def _are_fields_swapped() -> pl.Expr:
 
 def _is_artist_missing() -> pl.Expr:
     names = [pl.col(f"{side}_artist_key") for side in ("a", "b")]
-    is_unknown = [(name == "") | name.is_in(match_weights.NAMELESS_ARTISTS) for name in names]
+    is_unknown = [(name == "") | name.is_in(NAMELESS_ARTISTS) for name in names]
     return pl.any_horizontal(is_unknown) & ((names[0] != names[1]) | (names[0] == ""))
 
 
@@ -194,17 +190,22 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
         match_weights.weigh_names("a_title_key", "b_title_key", "title_edits", "title_count"),
         pl.when("is_longer").then(match_weights.weigh_longer_title("longer_edits", "title_count")),
     )
+    is_work = is_work_title(pl.col("a_title_key")) | is_work_title(pl.col("b_title_key"))
+    # A work says no more for being long: as many performers share all of it.
+    title = pl.when(pl.col("is_text") & is_work).then(pl.min_horizontal(title, pl.lit(match_weights.MOST_NAME_BITS))).otherwise(title)
     artist = match_weights.weigh_names("a_artist_key", "b_artist_key", "artist_edits", "artist_count", match_weights.CONTAINED_ARTIST_BITS)
     unlike = pl.Series(mark_unlike_scripts(pairs["a_artist_key"], pairs["b_artist_key"]))
     longer = pl.max_horizontal(pl.col(f"{side}_artist_key").str.len_chars() for side in ("a", "b"))
     similarity = 1 - pl.col("artist_edits") / longer
+    # A work has as many performers as a song has covers, and more.
+    missing = pl.when(is_work).then(match_weights.MISSING_PERFORMER_BITS).otherwise(match_weights.MISSING_ARTIST_BITS)
     artist = (
         pl.when("is_text")
-        .then(0.0)
+        .then(pl.when(is_work).then(match_weights.MISSING_PERFORMER_BITS).otherwise(0.0))
         .when(_is_artist_missing())
-        .then(match_weights.MISSING_ARTIST_BITS)
+        .then(missing)
         .when(unlike)
-        .then(match_weights.OTHER_SCRIPT_BITS)
+        .then(_weigh_other_scripts(pairs, unlike))
         .otherwise(
             pl.coalesce(
                 pl.max_horizontal(artist, pl.when(_do_names_overlap()).then(match_weights.SHARED_NAME_BITS)),
@@ -214,8 +215,37 @@ def _weigh_names(pairs: pl.DataFrame) -> pl.DataFrame:
     )
     both = 2 * match_weights.MOST_NAME_BITS - match_weights.SWAPPED_BITS
     return pairs.with_columns(
-        title=pl.when(_are_fields_swapped()).then(both / 2).when("is_movement").then(match_weights.MOVEMENT_BITS).otherwise(title),
+        title=pl.when(_are_fields_swapped())
+        .then(both / 2)
+        .when("is_movement")
+        .then(match_weights.MOVEMENT_BITS)
+        # Neither title names a work, so both say as little.
+        .when(_are_movements())
+        .then(pl.min_horizontal(title, pl.lit(match_weights.MOVEMENT_BITS)))
+        .otherwise(title),
         artist=pl.when(_are_fields_swapped()).then(both / 2).otherwise(artist),
+    )
+
+
+def _are_movements() -> pl.Expr:
+    return pl.any_horizontal(is_movement_title(pl.col(f"{side}_title_key")) for side in ("a", "b"))
+
+
+def _weigh_other_scripts(pairs: pl.DataFrame, unlike: pl.Series) -> pl.Expr:
+    """Return the bits of artists without a common script."""
+    one, other = pairs["a_artist_key"], pairs["b_artist_key"]
+    is_alike = mark_alike_sounds(one, other, unlike, ALIKE_SOUNDS)
+    is_translated = pl.any_horizontal(pl.col(f"{side}_artist_key").str.contains(CHINESE_AND_KOREAN) for side in ("a", "b"))
+    # A work has many performers, so that a title and a length in common say little about another name.
+    is_work = is_work_title(pl.col("a_title_key")) | is_work_title(pl.col("b_title_key"))
+    return (
+        pl.when(is_alike)
+        .then(match_weights.ALIKE_SOUND_BITS)
+        .when(is_work)
+        .then(match_weights.OTHER_ARTIST_BITS[-1][1])
+        .when(is_translated)
+        .then(match_weights.OTHER_SCRIPT_BITS)
+        .otherwise(match_weights.OTHER_SOUND_BITS)
     )
 
 
@@ -225,7 +255,8 @@ def _weigh_readings(pairs: pl.DataFrame) -> pl.DataFrame:
         return pairs
     lengths = process.cpdist(pairs["a_title_key"].to_list(), pairs["b_title_key"].to_list(), scorer=Prefix.similarity, dtype=np.int64)
     prefix = pl.col("a_title_key").str.head(pl.lit(pl.Series(lengths)))
-    most = pl.when("is_text").then(match_weights.MOST_TEXT_BITS).otherwise(match_weights.MOST_NAME_BITS)
+    are_works = pl.all_horizontal(is_work_title(pl.col(f"{side}_title_key")) for side in ("a", "b"))
+    most = pl.when(pl.col("is_text") & ~are_works).then(match_weights.MOST_TEXT_BITS).otherwise(match_weights.MOST_NAME_BITS)
     title = pl.min_horizontal(match_weights.weigh_letters(pl.coalesce("read_title", prefix)), most)
     # Two texts share readings by their first words alone: `The Nutcracker Suite`. So most of the shorter one must agree, and all versions.
     shorter = pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))
@@ -236,6 +267,8 @@ def _weigh_readings(pairs: pl.DataFrame) -> pl.DataFrame:
     doubt = match_weights.READING_BITS + pl.when("fits").then(0.0).otherwise(match_weights.OTHER_VARIANT_BITS)
     bits = [match_weights.weigh_letters(pl.col(f"{side}_artist_key")) for side in ("a", "b")]
     artist = pl.min_horizontal(pl.max_horizontal(bits), pl.lit(match_weights.MOST_NAME_BITS)) - doubt
+    # Two texts that name no artist: a work has many performers.
+    artist += pl.when(pl.col("is_text") & are_works).then(match_weights.MISSING_PERFORMER_BITS).otherwise(0.0)
     return pairs.with_columns(
         title=pl.when("shares_reading").then(title).otherwise("title"), artist=pl.when("shares_reading").then(artist).otherwise("artist")
     )

@@ -9,7 +9,9 @@ from pipeline.linkage.isrc_owners import assign_isrc_owners
 CODE = "GBABC1700001"
 
 
-def atom(number: int, title: str = "song", artist: str = "artist", variant: str = "", duration: int | None = 200_000) -> dict[str, object]:
+def atom(
+    number: int, title: str = "song", artist: str = "someartist", variant: str = "", duration: int | None = 200_000
+) -> dict[str, object]:
     return {
         "atom_id": number,
         "artist_key": artist,

@@ -12,7 +12,7 @@ def key_rows(*rows: tuple[int, str, int | None, int], title: str = "song") -> pl
     """Return rows of `atom` with one title: (atom, artist, duration, records)."""
     schema = {"atom_id": pl.Int64, "artist_key": pl.String, "duration_ms": pl.Int32, "record_count": pl.Int32}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return frame.with_columns(title_key=pl.lit(title), variant=pl.lit("acoustic"))
+    return frame.with_columns(title_key=pl.lit(title), variant=pl.lit("acoustic"), names=pl.concat_list("artist_key"))
 
 
 def cluster_rows(*pairs: tuple[int, int]) -> pl.DataFrame:

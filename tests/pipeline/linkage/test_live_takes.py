@@ -76,3 +76,19 @@ def test_only_take_of_a_song_joins_at_one_length() -> None:
     assert records.linked() == {frozenset({"placed", "bare"})}
     records.add("second", "Corduroy (Live at Red Rocks)", "Pearl Jam", seconds=275)
     assert records.linked() == {frozenset({"placed"}), frozenset({"bare"}), frozenset({"second"})}
+
+
+def test_untimed_track_of_a_live_album_joins_no_studio_take() -> None:
+    records = Records().add("a", "Blue Evening").add("b", "Blue Evening", platform="catalog_a", seconds=None, traits=("live",))
+    assert len(records.linked()) == 2
+
+
+def test_timed_track_of_a_live_album_is_told_by_its_length() -> None:
+    records = Records().add("a", "Blue Evening").add("b", "Blue Evening", platform="catalog_a", seconds=200.4, traits=("live",))
+    assert len(records.linked()) == 1
+
+
+def test_untimed_track_of_a_live_album_joins_the_take_of_that_code() -> None:
+    records = Records().add("a", "Blue Evening (Live)", isrcs="GBABC2000001")
+    records.add("b", "Blue Evening", platform="catalog_a", seconds=None, traits=("live",), isrcs="GBABC2000001")
+    assert len(records.linked()) == 1

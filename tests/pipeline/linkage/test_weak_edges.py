@@ -329,3 +329,36 @@ def test_movement_without_its_work_joins_by_length_and_artist() -> None:
     records.rows[1]["duration_ms"] = None
     records.rows[1]["title"] = "II. Finale"
     assert not is_one(records, **albums(a="Requiems", b="Requiems"))
+
+
+def test_movement_joins_the_only_work_of_its_artist_with_it_at_its_length() -> None:
+    movement, work = "III. Allegro con brio", "Piano Trio No. 7 in G Major, Op. 100: III. Allegro con brio"
+    records = Records().add("a", work, ARTIST).add("b", movement, ARTIST, platform="store_a", seconds=200.6)
+    assert is_one(records)
+    records.add("c", "Mass No. 9 in D Major, Op. 83: III. Allegro con brio", ARTIST, platform="catalog_a", seconds=202.5)
+    assert not is_one(records)
+
+
+@pytest.mark.parametrize(
+    ("title", "artist", "seconds"),
+    [
+        ("II. Allegro con brio", ARTIST, 200),
+        ("III. Allegro con brio", "Another Ensemble", 200),
+        ("III. Allegro con brio", ARTIST, 206),
+        ("III. Allegro con brio", ARTIST, None),
+    ],
+)
+def test_movement_alone_joins_no_other_work(title: str, artist: str, seconds: float | None) -> None:
+    records = Records().add("a", "Piano Trio No. 7 in G Major, Op. 100: III. Allegro con brio", ARTIST)
+    assert not is_one(records.add("b", title, artist, platform="store_a", seconds=seconds))
+
+
+def test_work_without_an_artist_says_less_than_a_song_without_one() -> None:
+    work = "Violin Concerto No. 8 in G Major, Op. 78: II. Adagio sostenuto"
+    assert not is_one(Records().add("a", work, []).add("b", work, [], platform="store_a", seconds=200.6))
+
+
+def test_sound_tells_artists_of_two_scripts_apart() -> None:
+    title = "Unforgettable Midnight Conversation"
+    assert is_one(Records().add("a", title, "Танцующие Медведи").add("b", title, "Tantsuyushchie Medvedi", platform="store_a"))
+    assert not is_one(Records().add("a", title, "Танцующие Медведи").add("b", title, "Apocalyptica Quartet", platform="store_a"))

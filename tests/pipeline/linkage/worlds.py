@@ -29,7 +29,7 @@ class Records:
         self,
         name: str,
         title: str = "Song",
-        artists: str | list[str] = "Artist",
+        artists: str | list[str] = "Astrid",
         *,
         platform: str = "streamsvc_a",
         version: str | None = None,

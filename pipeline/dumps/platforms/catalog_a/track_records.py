@@ -39,13 +39,20 @@ FIRST_TRACK_OWNER = 1 << 24
 """Credits of tracks and of releases are assembled together: owner numbers of tracks start above those of releases, of which a block has
 thousands."""
 
+LIVE_ALBUM = (
+    r"(?i)^live (?:at|in|from|on|aus|im|en|à|au)\b|[\[(-] ?live\b|\blive (?:at|from)\b|: live$|\b(?:en|ao|dal) vivo\b|\bin concert\b|"
+    r"\bunplugged\b"
+)
+"""Titles of releases that hold a concert: `Live at Leeds`, `Stop Making Sense (Live)`; not `Live and Let Die`."""
+
 
 def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
     """Stage track rows (TRACK_VALUES and `release`, the owner number of their release) in `batch`. Return owner and track_count.
 
     Rows of releases that are not among `releases` are left out with them. `credited` are the artists of the releases.
     """
-    keys = releases.select("release_id", "place", "is_single_medium", "is_video_release", release="owner")
+    is_live = pl.col("title").str.contains(LIVE_ALBUM).fill_null(value=False)
+    keys = releases.select("release_id", "place", "is_single_medium", "is_video_release", is_live_release=is_live, release="owner")
     # The inner join drops the tracks of rejected releases.
     rows = rows.with_row_index("row").join(keys, on="release", how="inner", maintain_order="left")
     batch.read["source_recording"] = rows.height
@@ -163,6 +170,6 @@ def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
         "heading",
         "repeats",
         is_video=pl.col("is_video_release") | is_video_position(pl.col("position")),
-        traits=pl.lit([], dtype=pl.List(pl.String)),
+        traits=pl.when("is_live_release").then(pl.lit(["live"])).otherwise(pl.lit([], dtype=pl.List(pl.String))),
     )
     batch.frames["source_release_track"] = tracks.select("place", "release_id", "external_id", "disc_number", "track_number")

@@ -372,3 +372,17 @@ def test_videos_in_a_track_list_are_marked(stage_records: StageRecords) -> None:
     audio = release(3, tracks=track("1"), more=f'<formats><format name="DVD" qty="1" text="">{audio_only}</format></formats>')
     tables = stage_records(releases=[mixed, disc, audio])
     assert tables["source_recording"]["is_video"].to_list() == [False, True, True, False]
+
+
+def test_tracks_of_a_live_album_have_its_trait(stage_records: StageRecords) -> None:
+    titles = (
+        "Live at Leeds",
+        "Stop Making Sense (Live)",
+        "MTV Unplugged",
+        "En Vivo en Obras",
+        "Live and Let Die",
+        "Alive",
+        "Lives in Common",
+    )
+    tables = stage_records(releases=[release(number, title=title, tracks=track()) for number, title in enumerate(titles, start=1)])
+    assert [traits == ["live"] for traits in tables["source_recording"]["traits"].to_list()] == [True] * 4 + [False] * 3
