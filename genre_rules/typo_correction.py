@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+_LAST_LATIN_LETTER = "\u024f"
 SHORTEST_WORD = 8
 """The least letters of any word that an error becomes. At seven, `coroner` became a crooner and `cannock` a rock: one in ten of the
 corrected words was a name."""
@@ -60,7 +61,7 @@ class TypoCorrector:
 
         An error is a letter added, missing or changed, or two swapped.
         """
-        if word in self._real_words or not word.isascii():
+        if word in self._real_words or max(word, default="") > _LAST_LATIN_LETTER:
             return word
         near = {other for other in _find_near(word, self._by_key) if len(word) >= SHORTEST_NAME_WORD}
         if is_alone:
