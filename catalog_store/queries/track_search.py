@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.calibration import calibrate, score_possible
+from catalog_store.search.calibration import calibrate, cut_possible, score_possible
 from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_sound, find_by_words, find_in_any_field
 from catalog_store.search.line_comparison import LineComparison
 from catalog_store.search.line_query import read_line_query
@@ -114,7 +114,19 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
         _check_deadline(until)
         found = _find_possible(index, request, query, found) | found
-    return found
+    return _rank_possible_last(found)
+
+
+def _rank_possible_last(found: dict[int, Match]) -> dict[int, Match]:
+    """Return `found` with each `possible` score below all others."""
+    classes = {match.match_class for match in found.values()}
+    if POSSIBLE not in classes or len(classes) == 1:
+        return found
+    limit = min(match.score for match in found.values() if match.match_class != POSSIBLE)
+    return {
+        document: match._replace(score=cut_possible(match.score, limit)) if match.match_class == POSSIBLE else match
+        for document, match in found.items()
+    }
 
 
 def _find_possible(index: SearchIndex, request: Request, query: QueryNames, found: Mapping[int, Match]) -> dict[int, Match]:
@@ -122,8 +134,7 @@ def _find_possible(index: SearchIndex, request: Request, query: QueryNames, foun
     line = read_line_query(request.artist, request.title, query)
     documents = [one for one in find_in_any_field(index, query, line) if one not in found]
     fits = LineComparison(index, line, find_by_sound(index, query, line)).find_fits(documents)
-    limit = min((match.score for match in found.values()), default=1.0)
-    return {document: Match(score_possible(fit.likeness, limit), POSSIBLE, fit.reasons) for document, fit in fits.items()}
+    return {document: Match(score_possible(fit.likeness), POSSIBLE, fit.reasons) for document, fit in fits.items()}
 
 
 def _compare_candidates(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:

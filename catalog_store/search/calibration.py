@@ -27,9 +27,14 @@ def calibrate(likeness: float) -> float:
     return round(low_score + (likeness - low) / (high - low) * (high_score - low_score), DECIMALS)
 
 
-def score_possible(likeness: float, limit: float) -> float:
-    """Return the score of a `possible` answer of this likeness, below `limit`, the least score of the other answers."""
-    return round(min(_interpolate(POSSIBLE_KNOTS, likeness), _BELOW * limit), DECIMALS)
+def score_possible(likeness: float) -> float:
+    """Return the score of a `possible` answer of this likeness."""
+    return round(_interpolate(POSSIBLE_KNOTS, likeness), DECIMALS)
+
+
+def cut_possible(score: float, limit: float) -> float:
+    """Return the score of a `possible` answer below `limit`, the least score of the other answers."""
+    return round(min(score, _BELOW * limit), DECIMALS)
 
 
 def _interpolate(knots: tuple[tuple[float, float], ...], likeness: float) -> float:

@@ -42,6 +42,8 @@ _REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.
 without its subtitle."""
 _LACKING = 0.74
 """Factor of a name that lacks words of the query. `Love` for `Fly Love` stays below the floor, and is `possible` at most."""
+_ONE_WORD = "title_word"
+"""The reason of a title of several words of which one was asked for: `Time Light` is possible for `Light`."""
 _GUEST_UNKNOWN, _GUEST_ALONE = 0.985, 0.85
 """Share of a full match for: the right artist without a guest that the query names, and the right guest with another artist."""
 _LONGEST_SUBSET_RATIO = 2.0
@@ -125,14 +127,16 @@ def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
     if artist < _LEAST and title.likeness >= _SURE_TITLE:
         artist, artist_reason = max((artist, artist_reason), (artists.loosely, "artist_partial"))
     variant = title.variant
-    if artist_reason == "artist_partial" and title.reason == "title_partial":
+    title_reason = "title_partial" if title.reason == _ONE_WORD else title.reason
+    if artist_reason == "artist_partial" and title_reason == "title_partial":
         variant *= _BOTH_PARTIAL
     likeness = (_WEAKER_SHARE * min(artist, title.likeness) + (1 - _WEAKER_SHARE) * max(artist, title.likeness)) * variant
     if likeness < FLOOR:
         return None
     # From SAME_PERFORMANCE on: an edit of the same performance still counts as exact.
     kind = "exact" if likeness >= SAME_PERFORMANCE else "strong" if likeness >= _STRONG else "fuzzy"
-    return Match(calibrate(likeness), kind, (artist_reason, title.reason, title.variant_reason))
+    kind = POSSIBLE if title.reason == _ONE_WORD else kind
+    return Match(calibrate(likeness), kind, (artist_reason, title_reason, title.variant_reason))
 
 
 def compare_title(query: QueryNames, candidate: Title) -> TitleFit | None:
@@ -153,6 +157,8 @@ def _compare_core(query: QueryNames, candidate: str) -> _Likeness:
     if query.stem != query.title:
         stem_likeness, is_stem_whole = _measure_likeness(query.stem, candidate)
         likeness, is_whole = max((likeness, is_whole), (_STEM * stem_likeness, is_stem_whole))
+    if not is_whole and len(query.title) < len(candidate) and " " not in query.title:
+        return likeness, _ONE_WORD
     return likeness, "title_similar" if is_whole else "title_partial"
 
 

@@ -129,6 +129,13 @@ def test_possible_answers_stand_behind_all_others(index: SearchIndex) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
+def test_one_word_of_a_longer_title_is_only_possible(index: SearchIndex) -> None:
+    hits = ask(index, "the killers", "brightside")
+    assert names(hits)[0] == SONGS[19]
+    assert {hit.match_class for hit in hits} == {"possible"}
+    assert ask(index, "the killers", "brightside", "fuzzy") == []
+
+
 def test_least_class_leaves_lower_classes_out(index: SearchIndex) -> None:
     assert ask(index, "daft punk", "harder", "fuzzy") == []
     assert names(ask(index, "Queen", "Bohemian Rhapsody", "exact")) == [SONGS[9]]
