@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from catalog_store.snapshot import hash_file
-from catalog_store.tables.files import list_parts
+from catalog_store.tables import TABLES as SPECS
+from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import carried_ranges, recording_ranges
 from pipeline.build.artists import build_artists
 from pipeline.build.genre_strings import number_strings
@@ -189,6 +190,45 @@ def build_twice(root: Path) -> World:
     publish(root, "first")
     assert build_recordings(world.paths)["carried_recordings"] == 10
     return world
+
+
+def write_ten(root: Path, *, is_changed: bool) -> World:
+    """Lay down ten recordings; in the changed world each of the first nine differs in another input."""
+    world = World(root)
+    for number in range(1, 11):
+        name, here = f"x{number}", number if is_changed else 0
+        artist = credit("Zed", "z") if here == 1 else credit("Nova", "n")
+        codes = [f"USAAA0500{number:03d}", *([f"USBBB9900{number:03d}"] if here == 2 else [])]
+        values = {"isrcs": codes, "duration_ms": 210_000 if here == 3 else 200_000, "popularity": 0.9 if here == 4 else 0.5}
+        world.recording(number, "store_a", name, "Other" if here == 5 else f"Song {number}", artist, **values)
+        world.variants[number] = "live" if here == 6 else ""
+        day = "1999-09-09" if here == 7 else "2001-02-03"
+        world.release("store_a", f"r{number}", f"Album {number}", artist, tracks=(name,), release_date=day)
+        if here == 8:
+            world.recording(number, "streamsvc_a", name, f"Song {number}", artist)
+    for step in (build_artists, build_labels, build_releases):
+        step(world.write())
+    if is_changed:  # linkage found that the ninth code belongs to nobody
+        owners = world.read("isrc_owner").filter(pl.col("recording_id") != 9)
+        write_table(SPECS["isrc_owner"], world.paths.table("isrc_owner"), owners)
+    return world
+
+
+def test_a_change_of_any_input_reaches_its_recording_and_no_other(tmp_path: Path) -> None:
+    world = write_ten(tmp_path, is_changed=False)
+    build_tables(world)
+    before = world.read("recording_provenance").join(world.read("recording"), on="recording_id")
+    # Identity is settled before there is a snapshot, which has no registry here.
+    world = write_ten(tmp_path, is_changed=True)
+    publish(tmp_path, "first")
+    assert build_recordings(world.paths)["carried_recordings"] == 1
+    tonight = {name: hash_tables(world)[name] for name in TABLES}
+    after = world.read("recording_provenance").join(world.read("recording"), on="recording_id")
+    changed = [number for number in range(1, 11) if not before.filter(recording_id=number).equals(after.filter(recording_id=number))]
+    world.paths.ask_for_relink()
+    build_recordings(world.paths)
+    assert tonight == {name: hash_tables(world)[name] for name in TABLES}
+    assert {*range(2, 10)} <= {*changed} <= {*range(1, 10)}
 
 
 def test_another_program_carries_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
