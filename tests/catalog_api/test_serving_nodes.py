@@ -106,5 +106,5 @@ def test_scrub_misses_no_tables_on_a_server_and_one_table_elsewhere(root: Path) 
         assert set(scrubber.state.damaged) == damaged
         if damaged:
             shutil.rmtree(folder / "tables")
-            for name in ("catalog.duckdb",):
+            for name in ("catalog.duckdb", *(attached.path for attached in read_manifest(folder).attachments)):
                 (folder / name).unlink()
