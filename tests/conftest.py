@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +19,7 @@ import pytest
 import structlog
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests.postgresql import create_database, shared_server
 from tests.waiting import PATIENCE_SECONDS
@@ -23,28 +27,58 @@ from tests.waiting import PATIENCE_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from xdist.remote import Producer
+
 ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
 WORLD = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
 """Options of `pipeline simulate` that make the shared world. The tutorial makes the same one."""
-LONGEST = ("test_first_build.py", "stream_monitor", "rebuild")
+LONGEST = ("test_first_build.py", "contract", "stream_monitor", "rebuild")
 """Files and folders that go first, in this order. They would keep one worker busy for minutes after the others have run out of tests. The
-first one builds the shared catalog. The second needs no catalog, so its tests run meanwhile."""
+first one builds the shared catalog. The next two need no catalog, so their tests run meanwhile."""
+SHARED_SERVERS = "tests/contract/"
+"""Tests that one worker runs. Two servers answer all of them; a pair in each of three workers cost 107 CPU seconds."""
+MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory: a mkdir, rename or sync there costs a tenth
+NEEDED_BYTES = 4 << 30
+"""Free room from which on the tests put their files into memory. They fill .8 GB."""
 
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")  # timings of single examples say nothing where other work is done
 
 
-def pytest_configure() -> None:
-    """Restore Ctrl-C, which a shell makes its background jobs and all their children ignore, and collect no garbage until the tests run.
+class Scheduling(LoadFileScheduling):
+    """Gives each worker whole files, and all tests with SHARED_SERVERS to one."""
 
-    The tests send Ctrl-C to commands that must hear it.
+    def _split_scope(self, nodeid: str) -> str:
+        return SHARED_SERVERS if nodeid.startswith(SHARED_SERVERS) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # unknown under `-p no:xdist`
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Return the scheduler of `--dist loadfile`."""
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Restore Ctrl-C, put the tests' files into memory, and collect no garbage until the tests run.
+
+    A shell makes its background jobs and all their children ignore Ctrl-C, and the tests send it to commands that must hear it.
     """
+    # Tests of the long tier write more than memory may have room for.
+    if "not long" in config.option.markexpr and "TMPDIR" not in os.environ and has_room_in_memory():
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
     # Collection keeps all that it makes: 19 passes over 8,000 tests found nothing in 2.8 CPU seconds of each worker.
     gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def has_room_in_memory() -> bool:
+    """Return whether MEMORY takes the tests' files, and programs and libraries among them."""
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < NEEDED_BYTES:
+        return False
+    return not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,8 +127,23 @@ def one_worker() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def plain_log() -> Iterator[None]:
     """Undo a test's changes to the log of the process. The next test has another standard error, and this one's is closed."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     yield
     structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def heard_interruption() -> Iterator[None]:
+    """Fail the test that leaves another handler of SIGINT, and restore Python's: a later test would wait for its interruption for ever.
+
+    Libraries also replace the handler below Python's, where `getsignal` does not see it: Polars does when it is imported.
+    """
+    yield
+    left = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert left is signal.default_int_handler, f"this test left {left} as the handler of SIGINT"
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def test_records_that_fit_another_recording_count_as_destroyed(dirt: pl.DataFram
     assert lost["dirt"].list.len().mean() > dirt["dirt"].list.len().mean()  # type: ignore[operator]
 
 
+@pytest.mark.slow  # test_adapters_agree.py reads each form of a plain world
 def test_both_forms_of_every_dump_hold_the_rows_of_the_truth(tmp_path: Path) -> None:
     """Odd fields cost evidence, never the record."""
     settings = draw_harsh_settings(SimulationSettings(recordings=200, seed=4, alternative_forms=True))

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +14,7 @@ from pipeline.engine.local import call_alone, map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 BURNT = 0.15
 HELD = 120_000_000
@@ -108,13 +110,20 @@ def test_commands_of_this_process_and_of_its_workers_count() -> None:
     assert usage.cpu_seconds >= 4 * BURNT
 
 
-def test_written_bytes_hold_those_of_workers(tmp_path: Path) -> None:
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """Yield a folder that is not in memory, as those of other tests may be."""
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def test_written_bytes_hold_those_of_workers(disk: Path) -> None:
     with measure_usage() as probe:
-        write_file(tmp_path / "probe")
+        write_file(disk / "probe")
     if probe.written_bytes < WRITTEN:
         pytest.skip("the folder is in memory, or the kernel does not count written bytes")
     with measure_usage() as usage:
-        list(map_ordered(write_file, [tmp_path / f"{number}" for number in range(3)], workers=2))
+        list(map_ordered(write_file, [disk / f"{number}" for number in range(3)], workers=2))
     assert usage.written_bytes >= 3 * WRITTEN
 
 

@@ -113,7 +113,14 @@ def are_equal(one: WeakPairs, other: WeakPairs) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("seed", "limit"), [(0, 2), (1, 5), (2, 5), (3, 24), *(pytest.param(seed, 3, marks=pytest.mark.long) for seed in (4, 5))]
+    ("seed", "limit"),
+    [
+        (0, 2),
+        pytest.param(1, 5, marks=pytest.mark.slow),
+        (2, 5),
+        (3, 24),
+        *(pytest.param(seed, 3, marks=pytest.mark.long) for seed in (4, 5)),
+    ],
 )
 def test_pairs_of_a_night_equal_those_of_a_full_search(seed: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", limit)
