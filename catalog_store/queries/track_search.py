@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
 from catalog_store.search.calibration import calibrate, cut_possible, score_possible
-from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_sound, find_by_words, find_in_any_field
+from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_words, find_in_any_field
 from catalog_store.search.line_comparison import LineComparison
 from catalog_store.search.line_query import read_line_query
 from catalog_store.search.query_names import read_query
@@ -132,8 +132,8 @@ def _rank_possible_last(found: dict[int, Match]) -> dict[int, Match]:
 def _find_possible(index: SearchIndex, request: Request, query: QueryNames, found: Mapping[int, Match]) -> dict[int, Match]:
     """Return documents that may be meant, below all of `found`."""
     line = read_line_query(request.artist, request.title, query)
-    documents = [one for one in find_in_any_field(index, query, line) if one not in found]
-    fits = LineComparison(index, line, find_by_sound(index, query, line)).find_fits(documents)
+    documents, by_sound = find_in_any_field(index, query, line)
+    fits = LineComparison(index, line, by_sound).find_fits([one for one in documents if one not in found])
     return {document: Match(score_possible(fit.likeness), POSSIBLE, fit.reasons) for document, fit in fits.items()}
 
 

@@ -27,8 +27,8 @@ WORDS_PER_SIDE = 10
 """Words of one field that are looked up: the rarest, because the index holds the rarest words of each name."""
 COMPARED_AT_ONCE, COMPARED_AT_MOST = 50, 1_000
 """Documents compared at first, and at most."""
-_SHORTEST_SOUND = len(SOUND) + 2
-"""Two consonants."""
+_SHORTEST_SOUND = len(SOUND) + 3
+"""Three consonants."""
 COMPARED_IN_ANY_FIELD = 64
 """Documents compared in the wide reading."""
 _LENGTH_PENALTY, _LARGEST_LENGTH_GAP = 0.009, 10
@@ -81,22 +81,21 @@ def find_by_other_readings(index: SearchIndex, query: QueryNames, lookup: Lookup
     return _rank_documents(index, documents, weights, query)
 
 
-def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) -> Sequence[int]:
-    """Find documents that hold pairs of any words of both fields, in any spelling, best first."""
+def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) -> tuple[Sequence[int], frozenset[int]]:
+    """Find documents that hold pairs of any words of both fields, in any spelling, best first; and those whose title sounds like it."""
     artist_words, title_words = select_lookup_words(index.vocabulary, line, query)
     every = list(dict.fromkeys((*artist_words, *title_words)))
     if not every:
-        return ()
+        return (), frozenset()
     _, documents, weights = index.postings.look([_hash_words(every, every)])
-    return _rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD]
+    return _rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD], _find_by_sound(index, line, artist_words)
 
 
-def find_by_sound(index: SearchIndex, query: QueryNames, line: LineQuery) -> frozenset[int]:
+def _find_by_sound(index: SearchIndex, line: LineQuery, artist_words: Sequence[str]) -> frozenset[int]:
     """Find documents whose title sounds like the title field and that have a word of the artist field."""
     sound = build_sound(line.keys[1])
     if len(sound) < _SHORTEST_SOUND or not index.vocabulary.has(sound):
         return frozenset()
-    artist_words, _ = select_lookup_words(index.vocabulary, line, query)
     _, documents, _ = index.postings.look([_hash_words(artist_words, [sound])])
     return frozenset(documents)
 

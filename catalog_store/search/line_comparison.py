@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys.romanisation import build_sound_key, compare_sounds
+from catalog_store.name_keys.romanisation import build_sound_key, compare_sounds, romanise
 from catalog_store.search.extra_words import has_digit_in_word, list_composers
 from catalog_store.search.line_query import FREE_WORDS, SILENT_R, build_field
 from catalog_store.search.variant_comparison import compare_variants
@@ -39,7 +39,7 @@ _LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
 """The least likeness of a word with a typing error, and the factor of a title with such words."""
 _LEAST_ALIKE_ARTIST, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.79, 0.8, 0.6
 _SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 4, 2
-_SAME_SOUND = 0.92
+_SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS = 0.92, 4, 0.3
 _HAN_RE = re.compile("[\u3005\u3400-\u9fff]")
 """Chinese characters; the pattern of japanese_readings.py, which opens a dictionary's module."""
 _CATALOGUED = 0.64
@@ -195,7 +195,9 @@ def _measure_sound(asked: str, name: str) -> float:
     """Return how alike two texts of different scripts sound; 0 for no evidence."""
     one, other = build_sound_key(asked), build_sound_key(name)
     if one == other and len(one) >= _SHORTEST_SOUND:
-        return 1.0
+        # Few consonants are shared by many names: some of the vowels must agree, too.
+        alike = OSA.normalized_similarity(romanise(asked), romanise(name))
+        return float(len(one) >= _TELLING_SOUND or alike >= _LEAST_ALIKE_VOWELS)
     # The consonants are known. Most names differ there, and the costly comparison of all letters is skipped.
     if OSA.normalized_similarity(one, other) < _LEAST_ALIKE_CONSONANTS:
         return 0.0

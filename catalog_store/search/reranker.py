@@ -199,7 +199,7 @@ def _measure_partial_likeness(shorter: str, longer: str, query: str) -> float:
         worth = _SUBSET if longer is not query else _LACKING * _SUBSET
         return worth * fuzz.token_set_ratio(shorter, longer) / _FULL
     if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
-        return _HALF
+        return _HALF if longer is not query else _LACKING * _HALF
     # A single short word begins many names, so it counts only when the query is the longer text.
     is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is query or " " in shorter)
     return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
