@@ -55,6 +55,17 @@ def test_generic_titles_without_durations_join_by_a_code() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "recordings"), [(202.0, 1), (202.1, 2)])
-def test_generic_titles_join_only_at_one_length(seconds: float, recordings: int) -> None:
-    records = Records().add("a", "Allegro", platform="store_a", seconds=200).add("b", "Allegro", seconds=seconds)
+def test_stand_ins_join_only_at_one_length(seconds: float, recordings: int) -> None:
+    records = Records().add("a", "Intro", platform="store_a", seconds=200).add("b", "Intro", seconds=seconds)
     assert len(records.linked()) == recordings
+
+
+@pytest.mark.parametrize("title", ["Allegro", "II. Sanctus", "Menuett I/II"])
+def test_movements_without_their_work_do_not_join_even_at_one_length(title: str) -> None:
+    records = Records().add("a", title, platform="store_a", seconds=200).add("b", title, seconds=200)
+    assert len(records.linked()) == 2
+
+
+def test_movements_without_their_work_join_by_a_code() -> None:
+    records = Records().add("a", "Allegro", platform="store_a", seconds=200, isrcs="USAAA2000001")
+    assert records.add("b", "Allegro", seconds=200, isrcs="USAAA2000001").linked() == {frozenset("ab")}
