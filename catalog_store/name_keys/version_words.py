@@ -114,7 +114,7 @@ _FOLLOWED = {
 }
 """Phrases completed by the words behind them: `Live at Wembley`, `Remix by X`."""
 WITHOUT_PREPOSITION = frozenset({"en vivo", "ao vivo", "dal vivo", "en directo", "en public"})
-"""Of these, those that no word ties to a place: `En Vivo Acústico` names another kind behind it, `En Vivo Buenos Aires` a place."""
+"""Live phrases without a preposition. The next word may name a place (`En Vivo Buenos Aires`) or another kind (`En Vivo Acústico`)."""
 
 
 WHOLE_NOTES = {"in out": "acap mix", "mr": "instrumental"}

@@ -15,7 +15,7 @@ from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.search.layout import FIELD_SEPARATOR
 
 SOUND = f"{FIELD_SEPARATOR}~"
-"""What a sound begins with."""
+"""Prefix that marks a word of the index as a sound."""
 _LEAST_WORDS, _MOST_WORDS = 3, 6
 """Words of a name that is known by its initials."""
 _SMALL_WORDS = ("in", "the", "of", "and", "a", "on", "at", "for", "to")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FEWEST_AGREEING = 2
 """Other places in which both releases have one recording: one may be the hit that every collection has."""
 LEAST_SHARE = 1 / 3
-"""Of the places that both have: damage of one platform reaches many tracks of a release."""
+"""Smallest share of the common places that must agree. A platform that damages titles damages many tracks of a release."""
 OTHER_LENGTH_MS = 15_000
 """Two tracks that differ more are another list of tracks, and two tracks of equal names that differ less have a wrong length."""
 LARGEST_GROUP = 32

@@ -13,7 +13,7 @@ CREDITS = 7
 
 
 class SavedAccount(NamedTuple):
-    """What only its owner knows of the account."""
+    """The secrets of an account, which only its owner knows."""
 
     key: str
     endpoint_id: str
