@@ -376,7 +376,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_backup_commands(commands)
 
     command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=check_overrides.__doc__)
-    command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage.md")
+    command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage_review.md")
     command.add_argument(
         "--catalog", type=Path, metavar="DIR", help="also list records that its live snapshot lacks or links in another way"
     )

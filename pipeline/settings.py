@@ -59,7 +59,10 @@ class Settings:
     dumps: Path | None = None
     """A folder with one sub-folder per platform; replaces `sources` when set."""
     overrides: Path | None = None
-    """The reviewed overrides of linkage (docs/design/linkage.md); `overrides.yaml` in the catalog's folder when not set; none is fine."""
+    """The file of reviewed overrides of linkage, which may be absent (docs/design/linkage_review.md).
+
+    When not set: `overrides.yaml` in the catalog's folder.
+    """
     memory: Memory | None = None
     """Memory that all processes of a build take together: bytes with a unit (`6GB`, `1500MiB`) or a share of the RAM (`0.4`). When not set:
     2 GB and 4 bytes a recording for each processor, at most half of the RAM."""

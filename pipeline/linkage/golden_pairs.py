@@ -1,9 +1,9 @@
 """Golden pairs: pairs of real records that a person has judged, and the answers of a linkage.
 
-The files of `golden/` are reviewed data, one a theme; docs/design/linkage.md says how to write a pair. All records of all pairs are linked
-at once, because in a catalog every pair has other records around it. A hash of its name puts each pair into one of two parts: look at the
-wrong pairs of `development` to mend linkage, and let the rates of `test` say whether that helps elsewhere. What must not live here: limits
-that stop a build (pipeline/quality/gate.py).
+The files of `golden/` are reviewed data, one a theme; docs/design/linkage_review.md describes their form. All records of all pairs are
+linked at once, because in a catalog every pair has other records around it. A hash of its name puts each pair into one of two parts.
+Improve linkage with the wrong pairs of `development`; the rates of `test` show whether that helps elsewhere. What must not live here:
+limits that stop a build (pipeline/quality/gate.py).
 """
 
 from __future__ import annotations
