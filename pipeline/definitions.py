@@ -8,6 +8,7 @@ from catalog_store.platforms import INPUTS
 from pipeline.alerts import Receivers
 from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
 from pipeline.defs.catalog_assets import build_catalog_assets
+from pipeline.defs.dead_run_sensor import build_dead_run_sensor
 from pipeline.defs.dump_assets import build_dump_assets
 from pipeline.defs.dump_sensors import FOLLOWS_STAGING, build_dump_sensor, build_rebuild_sensor
 from pipeline.defs.identity_assets import build_identity_assets
@@ -37,6 +38,7 @@ def build_definitions(
         sensors=[
             *map(build_dump_sensor, INPUTS),
             build_rebuild_sensor(key for assets in made_of_dumps for key in assets.keys),
+            build_dead_run_sensor(),
             *build_alert_sensors(receivers or Receivers()),
         ],
         resources=resources,

@@ -37,9 +37,8 @@ DEAD_KINDS = {"class", "function", "import", "method", "property", "unreachable_
 CALLED_BY_NAME = [
     *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable"),
     *("on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
-    *("LocalRunLauncher", "check_run_worker_health", "supports_check_run_worker_health"),
 ]
-"""Python, SQLAlchemy, prometheus-client and io call the first line, uvicorn and Dagster the second, and dagster.yaml leads to the third."""
+"""Python, SQLAlchemy, prometheus-client and io call the first line, uvicorn and Dagster the second."""
 _OTHER_FOLDERS = {"benchmarks", "docs", "scripts", "tests"}
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|fmt:|!|cython:|distutils:)")
 

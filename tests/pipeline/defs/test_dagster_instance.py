@@ -12,16 +12,18 @@ import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.events import EngineEventData
 
 from catalog_store.publisher import read_live_snapshot
 from pipeline.definitions import build_definitions
+from pipeline.defs.dead_run_sensor import SENSOR, fail_runs_of_dead_processes, is_alive
 from pipeline.defs.resources import RECLASSIFY, CatalogResource
 from pipeline.defs.run_history import FORGET
-from pipeline.defs.run_launcher import is_alive
 from tests.conftest import ROOT
 from tests.ports import free_port
 from tests.rebuild.nights import copy_of, require_consistent
@@ -50,10 +52,9 @@ def test_instance_has_the_settings_that_operators_expect() -> None:
     assert settings["retention"]["schedule"]["purge_after_days"] > 0
 
 
-def test_dagster_reads_the_instance_with_its_launcher(tmp_path: Path) -> None:
+def test_dagster_reads_the_instance(tmp_path: Path) -> None:
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-        assert instance.run_launcher.supports_check_run_worker_health
         assert instance.run_monitoring_enabled
         assert not instance.nux_enabled
         assert not instance.telemetry_enabled
@@ -66,6 +67,44 @@ def test_process_started_after_the_run_is_not_the_run() -> None:
     with subprocess.Popen(["true"]) as gone:  # noqa: S607
         gone.wait()
     assert not is_alive(gone.pid, now)
+
+
+def start_run(instance: dg.DagsterInstance, pid: int | None) -> dg.DagsterRun:
+    """Record a started run as Dagster's launcher does: the process id in an event, then the start."""
+    run = instance.create_run_for_job(dg.GraphDefinition("nothing").to_job())
+    event_type, data = dg.DagsterEventType.ENGINE_EVENT, EngineEventData({} if pid is None else {"pid": dg.MetadataValue.text(str(pid))})
+    instance.report_dagster_event(dg.DagsterEvent(event_type.value, run.job_name, event_specific_data=data), run.run_id)
+    instance.report_dagster_event(dg.DagsterEvent(dg.DagsterEventType.PIPELINE_START.value, run.job_name), run.run_id)
+    return run
+
+
+def test_only_the_run_of_a_dead_process_is_failed(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:  # noqa: S607
+        gone.wait()
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        dead, alive, unknown, ended = (start_run(instance, pid) for pid in (gone.pid, os.getpid(), None, gone.pid))
+        instance.report_dagster_event(dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, ended.job_name), ended.run_id)
+        assert fail_runs_of_dead_processes(instance) == [dead.run_id]
+        assert fail_runs_of_dead_processes(instance) == []
+        states = [instance.get_run_by_id(run.run_id).status.value for run in (dead, alive, unknown, ended)]  # type: ignore[union-attr]
+        assert states == ["FAILURE", "STARTED", "STARTED", "SUCCESS"]
+
+
+def test_run_that_ends_between_two_looks_is_not_failed(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:  # noqa: S607
+        gone.wait()
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        run = start_run(instance, gone.pid)
+        listed = instance.get_runs()
+        instance.report_dagster_event(dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, run.job_name), run.run_id)
+        with mock.patch.object(instance, "get_runs", return_value=listed):
+            assert fail_runs_of_dead_processes(instance) == []
+
+
+def test_dead_run_sensor_runs_from_the_start(tmp_path: Path) -> None:
+    resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
+    sensor = build_definitions({"catalog": resource}).resolve_sensor_def(SENSOR)
+    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
 
 
 @pytest.mark.parametrize(("days", "left"), [(0, 1), (1, 2)])
@@ -123,8 +162,7 @@ def test_dead_run_ends_after_a_reboot_and_the_next_one_starts(built_world: Built
     dumps, catalog = copy_of(built_world, tmp_path)
     live, home = read_live_snapshot(catalog).id, tmp_path / "home"
     home.mkdir()
-    settings = (ROOT / "dagster.yaml").read_text().replace("poll_interval_seconds: 30", "poll_interval_seconds: 1")
-    (home / "dagster.yaml").write_text(settings)
+    shutil.copy(ROOT / "dagster.yaml", home)
     port = free_port()
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(home), "PORT": str(port)}
     with dg.DagsterInstance.from_config(str(home)) as instance:
