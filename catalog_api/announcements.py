@@ -47,5 +47,5 @@ async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) 
                 # Only after success: a database that is away is tried again in the next round.
                 announced = snapshot
             except UnavailableError as error:
-                log.warning("webhooks are not told of the snapshot yet", snapshot=build, reason=str(error))
+                log.warning("the new snapshot is not announced to webhooks yet", snapshot=build, reason=str(error))
         await asyncio.sleep(look_seconds)

@@ -87,7 +87,7 @@ class Scrubber:
                 self._read_through(folder)
                 self._pause(folder)
             except Exception as error:  # noqa: BLE001 - a snapshot may be pruned meanwhile, and nobody else checks
-                log.warning("the live snapshot cannot be read through", reason=str(error))
+                log.warning("the scrub cannot read the live snapshot", reason=str(error))
                 self._stopping.wait(LOOK_SECONDS)
                 self._report()
 
@@ -141,7 +141,7 @@ class Scrubber:
         elif path in damaged:
             del damaged[path]
             self._marks.pop(path, None)
-            log.info("a file of the live snapshot is whole again", snapshot=folder.name, file=path, damaged=len(damaged))
+            log.info("a file of the live snapshot is intact again", snapshot=folder.name, file=path, damaged=len(damaged))
             self._report()
 
     def _find_fault(self, folder: Path, stored: StoredFile | TablePart) -> str | None:

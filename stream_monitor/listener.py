@@ -223,7 +223,7 @@ class Listener:
             if self._unmatched_ms is None:
                 self._unmatched_ms = self._tracker.listened_ms
                 self._queue.post(_build_gap_write(MONITOR, self._unmatched_ms, "recognition did not answer"))
-                log.warning("what plays is not recognised for now", stream_id=self._lease.stream_id, reason=str(error))
+                log.warning("the recognition of a stream is interrupted", stream_id=self._lease.stream_id, reason=str(error))
         self._keep_trace()
 
     def _keep_trace(self) -> None:

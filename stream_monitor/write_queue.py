@@ -135,4 +135,4 @@ class BatchWriter:
         except Exception:
             # A fault of one stream must not keep the airings of the others out of the database.
             self._meters.dropped_writes.inc(len(writes))
-            log.exception("what was found on a stream could not be written and is lost", stream_id=stream_id, writes=len(writes))
+            log.exception("findings of a stream could not be written and are lost", stream_id=stream_id, writes=len(writes))

@@ -103,13 +103,13 @@ class Deliverer:
         try:
             await self._send_all(endpoint_id)
         except UnavailableError as error:
-            log.warning("a webhook's turn ends: the database does not answer", endpoint=endpoint_id, reason=str(error))
+            log.warning("the delivery to a webhook stopped: the database does not answer", endpoint=endpoint_id, reason=str(error))
         # Without a rest the endpoint would be claimed again at once, twice a second, until an operator adds the key.
         except SealedError as error:
             log.warning("a webhook's secret cannot be read", endpoint=endpoint_id, reason=str(error))
             rest = REST_AFTER_TROUBLE
         except Exception:
-            log.exception("a webhook's turn ends", endpoint=endpoint_id)
+            log.exception("the delivery to a webhook stopped", endpoint=endpoint_id)
             rest = REST_AFTER_TROUBLE
         # The lease expires when the database does not answer.
         with suppress(AccountError):
@@ -152,7 +152,7 @@ async def _repeat(chore: Callable[[], Awaitable[None]], seconds: float) -> None:
             await chore()
         except UnavailableError:
             # `run` warns about the same outage.
-            log.debug("a chore of the webhooks waits for the database")
+            log.debug("webhook housekeeping waits for the database")
         except Exception:
-            log.exception("a chore of the webhooks failed")
+            log.exception("webhook housekeeping failed")
         await asyncio.sleep(seconds)

@@ -224,4 +224,4 @@ def _seal_unsealed(connection: Connection, seal: Seal) -> None:
         values = {name: seal.close(one) for name, one in stored.items() if one and not one.startswith(SEALED_LABEL)}
         connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
     if rows:
-        log.info("secrets of webhooks: those of %d lay in the clear and are sealed now", len(rows))
+        log.info("secrets of webhooks: %d were stored unencrypted and are sealed now", len(rows))

@@ -63,7 +63,7 @@ async def _keep_preloaded(service: Service, is_first: asyncio.Event) -> None:
             try:
                 await _preload(service)
             except Exception as error:  # noqa: BLE001 - a report reads the names itself
-                log.warning("names of what aired are left to the first report", snapshot=snapshot[0], reason=str(error))
+                log.warning("the names of airings were not preloaded; the first report reads them", snapshot=snapshot[0], reason=str(error))
         # Set after a failure too: a database that is away must not keep the worker from starting.
         is_first.set()
         await asyncio.sleep(service.settings.look_seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from scripts.prose_statistics import LONGEST_DECISION, LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_page
+from scripts.tree_statistics import read_modules
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -21,6 +23,16 @@ DOCS = ROOT / "docs"
 PAGES = list_pages()
 LOGS = ("docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
 """Pages that are kept as they were written."""
+TROUBLESHOOT = DOCS / "guides" / "troubleshoot.md"
+COMPOSED = {
+    "dump kept_last_good": "kept_last_good",
+    "snapshot refused": " refused",
+    "recognition index refused": "recognition index",
+    "check ..._keeps_its_spec of ... failed": "_keeps_its_spec",
+    "check catalog_did_not_shrink of ... failed": "catalog_did_not_shrink",
+    "check ... of quality/build_figure failed": "build_figure",
+}
+"""Messages that the program puts together from names, with the part that its code contains."""
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -41,6 +53,16 @@ def find_relative_links(page: Path) -> Iterator[tuple[str, str]]:
         if token.type == "link_open" and not re.match(r"[a-z]+:", href):
             path, _, anchor = href.partition("#")
             yield path, anchor
+
+
+def iterate_texts() -> Iterator[str]:
+    """Yield the string constants of the packages, each f-string in one piece with `...` for its values."""
+    for module in read_modules(ROOT):
+        for node in ast.walk(module.syntax):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node, ast.JoinedStr):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.values)
 
 
 @cache
@@ -98,6 +120,23 @@ def test_page_of_faults_names_tests_that_exist() -> None:
     files = {path: ROOT / "tests" / path for path, _ in named}
     assert [path for path, file in files.items() if not file.is_file()] == []
     assert [f"{path}::{name}" for path, name in named if f"def {name}" not in files[path].read_text(encoding="utf-8")] == []
+
+
+def test_troubleshooting_headings_quote_messages_of_the_program() -> None:
+    """An operator searches the page for the exact words of a line."""
+    texts = "\n".join(iterate_texts())
+    headings = re.findall(r"^### (.*)", TROUBLESHOOT.read_text(encoding="utf-8"), re.MULTILINE)
+    messages = [message for heading in headings for message in re.findall("`(.*?)`", heading)]
+    assert len(messages) > 100
+    wanted = [(message, part) for message in messages for part in re.split(r"\.\.\.", COMPOSED.get(message, message))]
+    assert [message for message, part in wanted if part.strip(" :;,.()'=") not in texts] == []
+
+
+def test_troubleshooting_index_lists_every_heading_in_order() -> None:
+    page = TROUBLESHOOT.read_text(encoding="utf-8")
+    after = page.index("## Settings and configuration files")
+    listed = re.findall(r"^- \[(.*)\]\(#", page[page.index("## Index") : after], re.MULTILINE)
+    assert listed == re.findall(r"^### (.*)", page[after:], re.MULTILINE)
 
 
 def test_decisions_are_short() -> None:

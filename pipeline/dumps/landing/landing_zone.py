@@ -234,12 +234,12 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
         )
     if dump.ahead:
         report(
-            f"warning: {source.platform}: the dates of {_list_names(dump.ahead)} in {source.location} lie far in the future, so these "
+            f"warning: {source.platform}: the dates of {_list_names(dump.ahead)} in {source.location} are far in the future, so these "
             "files are not read; look at their names, and at the clock of this machine"
         )
     if dump.strays:
         report(
-            f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: "
+            f"warning: {source.platform}: files are beside the dated folders of {source.location} and are not read: "
             f"{_list_names(dump.strays)}; put them into the folder of their date, or say `dated: true` if they are not part of it, "
             "`dated: false` if they are it"
         )
@@ -275,7 +275,7 @@ def land_files(
         return _reuse_landed(source, known)
     if unmarked := [file.name for file in files if not file.is_change_visible]:
         report(
-            f"{source.platform}: neither time of change, entity tag nor checksum tells whether {unmarked[:3]} changed: fetched each night"
+            f"{source.platform}: neither time of change, entity tag nor checksum shows whether {unmarked[:3]} changed: fetched each night"
         )
     # On the same file system as the landed dumps, so that the last step is one rename.
     incoming = zone / ".incoming"
