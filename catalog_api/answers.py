@@ -60,6 +60,11 @@ def build_page(items: Sequence[bytes], next_cursor: str | None) -> Answer:
     return Answer(b'{"results":[%s],"next_cursor":%s}' % (b",".join(items), msgspec.json.encode(next_cursor)))
 
 
+def build_location_header(path: str, asked_id: int, found_id: int) -> dict[str, str]:
+    """Return the header that names the present place of a merged id (contract B16); empty when the id did not change."""
+    return {} if asked_id == found_id else {"content-location": f"{path}{found_id}"}
+
+
 def append_members(body: bytes, members: dict[str, bytes]) -> bytes:
     """Append members to an encoded JSON object; their values are encoded too."""
     if not members:

@@ -45,6 +45,8 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "WorkRecordings": {"": ("track_by_id", "/recordings/0/sonovault_id")},
     "ReleasePage": {"": ("release", "/results/0/id"), "Artist": ("artist", "/results/0/artist/id")},
     "Release": {"Artist": ("artist_releases", "/artist/id"), "Track": ("track_by_id", "/tracks/0/id")},
+    "ArtistPage": {"": ("artist", "/results/0/id"), "Releases": ("artist_releases", "/results/0/id")},
+    "LabelPage": {"": ("label", "/results/0/id"), "Releases": ("label_releases", "/results/0/id")},
     "Artist": {"Releases": ("artist_releases", "/id")},
     "Label": {"Releases": ("label_releases", "/id")},
     "Suggestion": {"": ("suggestions_of_track", "/track_id")},
@@ -61,6 +63,7 @@ _HEADERS = {
     "RateLimit": "Requests left (`r`), and the seconds until there are more (`t`).",
     "X-Credits-Used": "Credits that this answer cost.",
     "X-Credits-Remaining": "Credits left this month.",
+    "X-Catalog-Build": "The build that answered, as `/v1/changes` names builds.",
     "ETag": "Changes only with the answer. Send it as If-None-Match for a 304, which is free.",
     "Cache-Control": "How long the answer may be kept.",
     "Content-Location": "The path of the survivor of a merged id.",
@@ -169,7 +172,7 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         codes.append("not_acceptable")
     always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
-    validated = ["ETag"] if route.is_about_catalog else []
+    validated = ["ETag", "X-Catalog-Build"] if route.is_about_catalog else []
     answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
     answer |= {other: {} for other in route.other_types}
     responses: dict[str, Any] = {"200": _describe_response("The answer.", answer, [*metered, *validated])}

@@ -48,6 +48,7 @@ LookupWork = Callable[["Catalog", "Service"], Answer]
 PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
+BUILD_HEADER = "x-catalog-build"
 VARY = "x-api-key"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -124,11 +125,18 @@ class Lookup(Question):
 
     def _answer_uncharged(self, service: Service, scope: Scope) -> Answer:
         """Return the answer, not charged yet."""
+        build = None
         try:
             with service.live.hold() as catalog:
+                build = catalog.snapshot_id
                 answer = self._work(catalog, service)
         except (ApiError, CatalogError) as error:
-            return render_problem(scope, error)
+            problem = render_problem(scope, error)
+            if build is not None:
+                problem.headers[BUILD_HEADER] = build
+            return problem
+        # In no body: equal answers of two builds have one entity tag.
+        answer.headers[BUILD_HEADER] = build
         tag = compute_etag(answer.body)
         # A route may set its own: the genre tree is kept for a day.
         answer.headers.setdefault("cache-control", REVALIDATE)

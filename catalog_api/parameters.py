@@ -300,6 +300,7 @@ YEAR = Parameter[int | None](
     {"type": "integer", "minimum": YEARS[0], "maximum": YEARS[1]},
     "Year of the track's earliest release.",
 )
+NAME = Parameter("name", _read_text, _TEXT, "Name as you know it.", is_required=True)
 BROWSE_LABEL_ID = _build_id_parameter("labelId", "Label id; wins over `label`.")
 BROWSE_LABEL = Parameter[str | None]("label", _read_text, _TEXT, "Name of a label.")
 BROWSE_ARTIST_ID = _build_id_parameter("artistId", "Artist id; wins over `artist`.")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Self
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
 from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError
 from catalog_store.queries import browse as browse_queries
+from catalog_store.queries import entity_names, genre_tree, id_changes, platform_links, release_queries, track_search, tracks
 from catalog_store.queries import evidence as evidence_queries
 from catalog_store.queries import genre_evidence as genre_evidence_queries
-from catalog_store.queries import genre_tree, id_changes, platform_links, release_queries, track_search, tracks
 from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries.browse import DEFAULT_FILTERS
 from catalog_store.queries.id_changes import MAX_LIMIT as MAX_CHANGES
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from catalog_store.queries.browse import BrowseFilters
+    from catalog_store.queries.entity_names import NamedPage
     from catalog_store.queries.evidence import Evidence
     from catalog_store.queries.genre_evidence import GenreEvidence
     from catalog_store.queries.genre_tree import Genre
@@ -141,6 +142,13 @@ class Catalog:
         """Return the artist, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_artist(self._store, artist_id)
 
+    def list_artists(self, name: str, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> NamedPage:
+        """Return artists whose name has the key of `name`, by the rules of `browse`: most tracks first, then most releases, then by id.
+
+        InvalidQueryError for a limit outside 1..100, InvalidCursorError.
+        """
+        return entity_names.list_by_name(self._store, self._cursors, "artist", name, limit=limit, cursor=cursor)
+
     def list_artist_releases(self, artist_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """Return encoded entries (as list_new_releases) of an artist's releases, newest first, undated last; None for an unknown artist.
 
@@ -151,6 +159,10 @@ class Catalog:
     def find_label(self, label_id: int) -> Label | None:
         """Return the label, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_label(self._store, label_id)
+
+    def list_labels(self, name: str, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> NamedPage:
+        """Return the labels of a name as `list_artists` does."""
+        return entity_names.list_by_name(self._store, self._cursors, "label", name, limit=limit, cursor=cursor)
 
     def list_label_releases(self, label_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """Return the releases of a label as `list_artist_releases` does."""

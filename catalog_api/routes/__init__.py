@@ -6,6 +6,7 @@ A new resource gets a module here and its handlers a place in ROUTES, which is a
 from __future__ import annotations
 
 from catalog_api.routes.airplay_report import report
+from catalog_api.routes.artists_and_labels import artist, artist_releases, artists, label, label_releases, labels
 from catalog_api.routes.changes import changes
 from catalog_api.routes.identify import identify
 from catalog_api.routes.public_routes import (
@@ -17,7 +18,7 @@ from catalog_api.routes.public_routes import (
     get_reference_page,
     get_reference_style_sheet,
 )
-from catalog_api.routes.releases import artist, artist_releases, label, label_releases, new_releases, release
+from catalog_api.routes.releases import new_releases, release
 from catalog_api.routes.resolve import resolve
 from catalog_api.routes.search_and_browse import browse, genres, search
 from catalog_api.routes.streams import create_stream, stop_stream, stream, stream_history, streams
@@ -51,8 +52,10 @@ ROUTES = [
     browse,
     new_releases,
     release,
+    artists,
     artist,
     artist_releases,
+    labels,
     label,
     label_releases,
     genres,

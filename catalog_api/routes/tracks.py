@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from catalog_api.answers import Answer, append_members, encode_answer
+from catalog_api.answers import Answer, append_members, build_location_header, encode_answer
 from catalog_api.metering import Execution, Lookup, Question
 from catalog_api.parameters import INCLUDE, ISRC, OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, TRACK_ID, Parameter, ParameterValues
 from catalog_api.platform_urls import PlatformId, build_links, parse_platform_url
@@ -43,11 +43,6 @@ def find_body(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     if survivor is None or body is None:
         raise ApiError("not_found", f"There is no track {track_id}.")
     return survivor, body
-
-
-def build_location_header(path: str, asked_id: int, track_id: int) -> dict[str, str]:
-    """Return the header that names the present place of a merged id (contract B16); empty when the id did not change."""
-    return {} if asked_id == track_id else {"content-location": f"{path}{track_id}"}
 
 
 def build_unknown_isrc_error(isrc: str) -> ApiError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from catalog_api.answers import Answer, encode_answer
+from catalog_api.answers import Answer, build_location_header, encode_answer
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import get_route
-from catalog_api.routes.tracks import build_location_header, find_body, find_ids, read_summary
+from catalog_api.routes.tracks import find_body, find_ids, read_summary
 from catalog_api.service import Service
 from catalog_api.wire.catalog_types import IswcEntry, RecordingEntry, TrackIswcs, WorkRecordings
 from catalog_store.reader import Catalog

@@ -37,6 +37,13 @@ class Artist(msgspec.Struct):
     release_count: Annotated[int, Meta(ge=0)]
 
 
+class ArtistPage(msgspec.Struct):
+    """A page of artists; `next_cursor` is null exactly at the end."""
+
+    results: list[Artist]
+    next_cursor: str | None
+
+
 class LabelRef(msgspec.Struct):
     """A label by id and name."""
 
@@ -50,6 +57,13 @@ class Label(msgspec.Struct):
     id: Id
     name: str
     release_count: Annotated[int, Meta(ge=0)]
+
+
+class LabelPage(msgspec.Struct):
+    """A page of labels; `next_cursor` is null exactly at the end."""
+
+    results: list[Label]
+    next_cursor: str | None
 
 
 class PlatformLink(msgspec.Struct):

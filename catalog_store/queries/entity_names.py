@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from catalog_store.cursors import Place
 from catalog_store.name_keys import build_name_key
+from catalog_store.queries.pages import check_limit
 from catalog_store.queries.tracks import find_survivor
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
+from catalog_store.serving.store import SET_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from catalog_store.cursors import CursorCodec
     from catalog_store.serving.store import ServingStore
 
 _LARGEST_ID = 2**63 - 1
@@ -23,6 +29,13 @@ class Named(NamedTuple):
     tracks: int
     releases_from: int
     releases: int
+
+
+class NamedPage(NamedTuple):
+    """`entities` in order; `next_cursor` is None exactly at the end."""
+
+    entities: list[Named]
+    next_cursor: str | None
 
 
 def find_by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
@@ -49,8 +62,33 @@ def find_ids_by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     return sorted({identifier for identifier, other in rows if key and build_name_key(other) == key})
 
 
+def list_by_name(store: ServingStore, cursors: CursorCodec, kind: str, name: str, *, limit: int, cursor: str | None) -> NamedPage:
+    """Return one page of the artists or labels (`kind`) that `find_ids_by_name` finds: most tracks first, then most releases, then by id.
+
+    InvalidQueryError, InvalidCursorError.
+    """
+    check_limit(limit)
+    query = (f"{kind}_by_name", name)
+    last = cursors.decode(query, cursor) if cursor is not None else None
+    found = sorted(_read_rows(store, kind, find_ids_by_name(store, kind, name)), key=lambda one: _find_place(one).order)
+    rest = [one for one in found if last is None or _find_place(one).order > last.order]
+    page = rest[:limit]
+    return NamedPage(page, cursors.encode(query, _find_place(page[-1])) if len(rest) > limit else None)
+
+
+def _find_place(entity: Named) -> Place:
+    return Place(entity.tracks, entity.releases, entity.id)
+
+
 def _read_row(store: ServingStore, kind: str, identifier: int) -> Named | None:
-    if not 0 < identifier <= _LARGEST_ID:
-        return None
-    rows = store.fetch_rows(f"SELECT * FROM {kind} WHERE {kind}_id = ?", (identifier,))
-    return Named(*rows[0]) if rows else None
+    rows = _read_rows(store, kind, [identifier]) if 0 < identifier <= _LARGEST_ID else []
+    return rows[0] if rows else None
+
+
+def _read_rows(store: ServingStore, kind: str, identifiers: Sequence[int]) -> list[Named]:
+    found: list[Named] = []
+    for start in range(0, len(identifiers), SET_LIMIT):
+        chosen = tuple(identifiers[start : start + SET_LIMIT])
+        marks = ",".join("?" * len(chosen))
+        found += (Named(*row) for row in store.fetch_rows(f"SELECT * FROM {kind} WHERE {kind}_id IN ({marks})", chosen))
+    return found

@@ -361,6 +361,16 @@ def test_a15_no_cross_origin_headers_and_every_answer_has_its_id(api: Api) -> No
     assert made.headers["x-request-id"] == made.json()["request_id"] != "bad id {}"
 
 
+@pytest.mark.parametrize("path", READ_PATHS)
+def test_a16_answers_about_the_catalog_name_their_build_in_a_header_only(api: Api, path: str) -> None:
+    answer = api.get(path)
+    build = answer.headers["x-catalog-build"]
+    assert build == api.ask("/v1/changes", since="first")["build"]
+    held = api.get(path, headers={"if-none-match": answer.headers["etag"]})
+    assert (held.status_code, held.headers["x-catalog-build"]) == (304, build)
+    assert api.get("/v1/tracks/99999999").headers["x-catalog-build"] == build, "an unknown id is an answer of that build too"
+
+
 def test_a16_answers_have_strong_tags_and_what_is_held_is_304(api: Api) -> None:
     for path in READ_PATHS:
         answer = api.get(path)

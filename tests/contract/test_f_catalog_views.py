@@ -69,6 +69,22 @@ def test_f2_every_name_that_a_track_shows_can_be_browsed(api: Api) -> None:
     assert ids(api, BROWSE, artist="viktor and the reels") == ids(api, BROWSE, artist="VIKTOR'S REELS") == ids(api, BROWSE, artistId=KINO)
 
 
+def test_f5_artists_and_labels_are_found_by_every_name_that_is_shown(api: Api) -> None:
+    assert api.ask("/v1/labels", name="blue door")["results"] == [api.ask("/v1/labels/2")]
+    assert api.ask("/v1/artists", name="VIKTOR'S REELS") == api.ask("/v1/artists", name="viktor and the reels")
+    for number in ids(api, BROWSE):
+        for artist in api.ask(f"/v1/tracks/{number}")["artists"]:
+            for name in names_of([artist]):
+                assert artist["id"] in ids(api, "/v1/artists", name=name), name
+
+
+def test_f5_name_of_nobody_is_an_empty_page_and_a_missing_one_is_refused(api: Api) -> None:
+    assert api.ask("/v1/artists", name="nobody at all") == {"results": [], "next_cursor": None}
+    assert api.ask("/v1/labels", name="\u266b") == {"results": [], "next_cursor": None}
+    assert api.refused("/v1/artists") == (400, "invalid_parameter", ["name"])
+    assert api.refused("/v1/labels", name=" ", limit=101) == (400, "invalid_parameter", ["name", "limit"])
+
+
 def test_f2_newest_first_undated_last_in_pages_that_fit_together(api: Api) -> None:
     whole = ids(api, BROWSE)
     dates = {spec: api.ask(f"/v1/tracks/{spec}")["releases"][0]["release_date"] for spec in (3, 6, 1, 20, 16, 15, 14, 18)}

@@ -57,6 +57,7 @@ HEADS = (
     "GET /v1/tracks/iswc/T-034.524.680-1?limit=200",
     "GET /v1/tracks/browse?genre=house&genreId=1&year=2021&labelId=1&label=Amber+Records&artistId=1&artist=x&randomize=true&limit=100",
     "GET /v1/releases/new?limit=100\nprefer: handling=strict",
+    "GET /v1/artists?name=Velvet%20Foxes&limit=1",
     "GET /v1/artists/1/releases",
     "GET /v1/labels/2/releases?cursor=AQgR1auF",
     "GET /v1/releases/902",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from catalog_store.cursors import LARGEST_PLACE, CursorCodec
+from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
+from catalog_store.queries.entity_names import list_by_name
 from catalog_store.queries.release_queries import Artist, find_artist, find_label, find_release, list_new_releases, list_releases
 from tests.catalog_store.catalog_tables import MERGED_ID
 from tests.catalog_store.plain_lists import listed, mixed_frames
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from catalog_store.queries.entity_names import Named
     from catalog_store.queries.pages import BodyPage
 
 CURSORS = CursorCodec()
@@ -74,6 +76,30 @@ def test_artists_and_labels_list_all_their_releases_undated_last_and_count_them(
             found = find(mixed.store, identifier)
             assert found is not None
             assert (found.id, found.name, found.release_count) == (identifier, row["name"], len(wanted))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+@pytest.mark.parametrize("kind", ["artist", "label"])
+def test_entities_of_one_name_come_in_pages_with_most_tracks_first(tmp_path: Path, kind: str, limit: int) -> None:
+    rows = mixed_frames(120, 5)
+    for row in rows[kind]:
+        row["name"] = ("Twin Peaks", "TWIN  PEAKS", "Twín Peaks")[row[f"{kind}_id"] % 3]
+    alone = served(rows, tmp_path)
+    found: list[Named] = []
+    cursor = None
+    while True:
+        page = list_by_name(alone.store, CURSORS, kind, "twin peaks", limit=limit, cursor=cursor)
+        assert len(page.entities) <= limit
+        found += page.entities
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(one.id for one in found) == sorted(row[f"{kind}_id"] for row in rows[kind])
+    assert found == sorted(found, key=lambda one: (-one.tracks, -one.releases, one.id))
+    with pytest.raises(InvalidCursorError):
+        list_by_name(
+            alone.store, CURSORS, kind, "another", limit=1, cursor=CURSORS.encode((f"{kind}_by_name", "twin peaks"), Place(1, 1, 1))
+        )
 
 
 def test_merged_ids_answer_with_the_survivor(mixed: Served) -> None:
