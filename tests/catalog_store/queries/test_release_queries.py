@@ -96,10 +96,9 @@ def test_entities_of_one_name_come_in_pages_with_most_tracks_first(tmp_path: Pat
             break
     assert sorted(one.id for one in found) == sorted(row[f"{kind}_id"] for row in rows[kind])
     assert found == sorted(found, key=lambda one: (-one.tracks, -one.releases, one.id))
+    other = CURSORS.encode((f"{kind}_by_name", "twin peaks"), Place(1, 1, 1))
     with pytest.raises(InvalidCursorError):
-        list_by_name(
-            alone.store, CURSORS, kind, "another", limit=1, cursor=CURSORS.encode((f"{kind}_by_name", "twin peaks"), Place(1, 1, 1))
-        )
+        list_by_name(alone.store, CURSORS, kind, "another", limit=1, cursor=other)
 
 
 def test_merged_ids_answer_with_the_survivor(mixed: Served) -> None:
