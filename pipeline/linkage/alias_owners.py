@@ -1,8 +1,8 @@
 """Names that are another name of exactly one artist: aliases, former names and sort names that platforms list.
 
 `Ye` is listed with `Kanye West` and with nobody else. So a record that credits `Ye` also counts as one of Kanye West where guards and edges
-ask for a common name (credits.py). The name of its lead stays what it is. What must not live here: memberships, because a member is not the
-group.
+ask for a common name (credits.py). The name of its lead stays what it is. A name in two scripts (`周杰倫 (Jay Chou)`) lists its other name
+itself. What must not live here: memberships, because a member is not the group.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.linkage.credits import derive_name_forms
+from pipeline.linkage.sound_edges import SOUND_SIMILARITY
+from pipeline.linkage.writing_systems import mark_alike_sounds, mark_unlike_scripts
 
 LISTED_SCHEMA = pl.Schema({"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "alias": pl.String()})
 OWNER_SCHEMA = pl.Schema({"alias_key": pl.String(), "owner_key": pl.String()})
@@ -18,6 +20,10 @@ MOST_OWNERS = 8
 LEAST_CHARACTERS = 2
 """Characters of the key of an alias: a single letter is an abbreviation."""
 _TURNED = r"^([^,]+), ([^,]+)$"
+_IN_TWO_SCRIPTS = r"^([^()\[\]（）=]*[^()\[\]（）= ]) *(?:[(\[（] *([^()\[\]（）=]+?) *[)\]）]| = ([^()\[\]（）=]+)) *$"
+"""`周杰倫 (Jay Chou)`, `Кино = Kino`."""
+_TRANSLATED = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
+"""Artists of these scripts often have a Latin name of another sound: `아이유 (IU)`."""
 
 
 def list_aliases(artists: pl.DataFrame) -> pl.DataFrame:
@@ -43,7 +49,7 @@ def add_owner_keys(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.DataFr
         artists: platform, artist_id, name of all artists.
         listed: as `list_aliases` returns.
     """
-    owners = find_alias_owners(names, artists, listed)
+    owners = pl.concat([find_alias_owners(names, artists, listed), find_bilingual_names(names)])
     if owners.is_empty():
         return names
     # Few names have an owner, so only their rows are looked at as lists.
@@ -80,6 +86,26 @@ def find_alias_owners(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.Dat
     bearers = pl.concat([pairs.select(named.columns), named.join(pairs, on="alias_key", how="semi")]).unique()
     shared = bearers.filter(pl.struct("platform", "alias_key").is_duplicated())
     return _choose_owners(pairs.join(shared, on="alias_key", how="anti").select("alias_key", "owner_key").unique())
+
+
+def find_bilingual_names(names: pl.DataFrame) -> pl.DataFrame:
+    """Return OWNER_SCHEMA of the names that hold one name in two scripts: each half owns the whole. `names` as for `add_owner_keys`."""
+    halves = names.select("name", alias_key="name_key", found=pl.col("name").str.extract_groups(_IN_TWO_SCRIPTS)).unnest("found")
+    halves = halves.drop_nulls("1").select("alias_key", one="1", other=pl.coalesce("2", "3"))
+    if halves.is_empty():
+        return OWNER_SCHEMA.to_frame()
+    texts = pl.concat([halves["one"], halves["other"].rename("one")]).unique()
+    keys = derive_name_forms(texts).select("name", "name_key")
+    for half in ("one", "other"):
+        halves = halves.join(keys.rename({"name": half, "name_key": f"{half}_key"}), on=half, maintain_order="left")
+    unlike = mark_unlike_scripts(halves["one_key"], halves["other_key"])
+    alike = mark_alike_sounds(halves["one_key"], halves["other_key"], unlike, SOUND_SIMILARITY)
+    is_long = pl.all_horizontal(pl.col(f"{half}_key").str.len_chars() >= LEAST_CHARACTERS for half in ("one", "other"))
+    is_translated = pl.concat_str("one_key", "other_key").str.contains(_TRANSLATED)
+    # `春香 (CV:Mika)` has lost its bracket in the key: a singer is no other name.
+    is_whole = (pl.col("alias_key") != pl.col("one_key")) & (pl.col("alias_key") != pl.col("other_key"))
+    halves = halves.filter(pl.lit(unlike) & (pl.lit(alike) | is_translated) & is_long & is_whole)
+    return pl.concat([halves.select("alias_key", owner_key=f"{half}_key") for half in ("one", "other")]).unique().sort(OWNER_SCHEMA.names())
 
 
 def _choose_owners(pairs: pl.DataFrame) -> pl.DataFrame:

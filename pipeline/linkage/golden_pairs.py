@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PAIRS = Path(__file__).parent / "golden"
 PARTS = ("development", "test")
-_LINE = "__line__"
+LINE = "__line__"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _OPTIONAL = {"release": str, "disc": int, "track": int, "heading": str, "album": str, "year": int, "explicit": bool}
 """Optional keys of a record and their types: its place on its release, title and year of that release, the flag for explicit lyrics."""
@@ -114,7 +114,7 @@ def _compare(pairs: list[GoldenPair], joined: dict[str, bool]) -> GoldenResult:
 
 def build_golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
     """Return rows of `source_recording`: two for each pair, external ids `<pair>/a` and `<pair>/b`."""
-    return _build_frame(
+    return build_frame(
         "source_recording",
         [
             {**record, "external_id": key, "link_id": key, "release_id": _choose_release(key, record, album)}
@@ -131,7 +131,7 @@ def build_golden_releases(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
         for key, record, album in _iterate_sides(pairs)
         if album
     ]
-    titled = _build_frame("source_release", [{**row, "is_compilation": False, "is_official": True} for row in rows])
+    titled = build_frame("source_release", [{**row, "is_compilation": False, "is_official": True} for row in rows])
     return titled.unique(["platform", "release_id"], keep="first", maintain_order=True)
 
 
@@ -147,7 +147,8 @@ def _choose_release(key: str, record: dict[str, Any], album: str | None) -> str 
     return named or (key if album else None)
 
 
-def _build_frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+def build_frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return rows of the table; columns that they lack are null."""
     table = TABLES[name]
     return table.conform(pl.DataFrame(rows, schema={key: table.polars_schema[key] for key in rows[0]})) if rows else table.build_empty()
 
@@ -156,15 +157,16 @@ def _divide(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-def _add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
+def add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
+    """Return the plain document, with the line of each mapping under LINE."""
     if node.entries is not None:
-        return {**{key: _add_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
-    return [_add_lines(item) for item in node.items] if node.items is not None else node.read_plain()
+        return {**{key: add_lines(value) for key, value in node.entries.items()}, LINE: node.line}
+    return [add_lines(item) for item in node.items] if node.items is not None else node.read_plain()
 
 
 def _read_file(path: Path) -> Iterator[GoldenPair]:
     try:
-        document = _add_lines(read_document(path, path.name))
+        document = add_lines(read_document(path, path.name))
     except DocumentError as error:
         raise GoldenPairError(str(error)) from error
     if not isinstance(document, dict) or not {"sources", "pairs"} <= set(document):
@@ -176,7 +178,7 @@ def _read_file(path: Path) -> Iterator[GoldenPair]:
 def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
     if not isinstance(row, dict):
         raise GoldenPairError(f"{file}: {row!r} is not a pair: write name, same, why, source, a and b")
-    where = f"{file}:{row[_LINE]}"
+    where = f"{file}:{row[LINE]}"
     _require_keys(where, row, required={"name", "same", "why", "source", "a", "b"})
     if not isinstance(row["name"], str) or not _NAME.fullmatch(row["name"]):
         raise GoldenPairError(f"{where}: name {row['name']!r}: use lower-case words joined by hyphens")
@@ -192,14 +194,15 @@ def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
         why=row["why"],
         source=row["source"],
         licence=sources[row["source"]]["licence"],
-        records=(_read_record(file, row["a"]), _read_record(file, row["b"])),
+        records=(read_record(file, row["a"]), read_record(file, row["b"])),
         albums=(row["a"].get("album"), row["b"].get("album")),
         place=where,
     )
 
 
-def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
-    where = f"{file}:{row[_LINE]}"
+def read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of `source_recording` for a record of a file; `row` has its line under LINE."""
+    where = f"{file}:{row[LINE]}"
     lists = {"artists", "featured", "remixers", "traits"}
     _require_keys(
         where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *_OPTIONAL, *lists}
@@ -247,6 +250,6 @@ def _list_credits(row: dict[str, Any]) -> Iterator[dict[str, str | None]]:
 
 
 def _require_keys(where: str, row: dict[str, Any], required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
-    missing, unknown = sorted(required - set(row)), sorted(set(row) - required - optional - {_LINE})
+    missing, unknown = sorted(required - set(row)), sorted(set(row) - required - optional - {LINE})
     if missing or unknown:
         raise GoldenPairError(f"{where}: missing keys {missing}, unknown keys {unknown}")

@@ -8,7 +8,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
-from pipeline.linkage.alias_owners import add_owner_keys, find_alias_owners, list_aliases
+from pipeline.linkage.alias_owners import add_owner_keys, find_alias_owners, find_bilingual_names, list_aliases
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names
 from tests.pipeline.linkage.worlds import Records, partition
@@ -69,6 +69,32 @@ def owners(*listings: Listing) -> dict[str, str]:
 )
 def test_name_is_another_name_of_the_one_artist_that_lists_it(listings: list[Listing], found: dict[str, str]) -> None:
     assert owners(*listings) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "owners_"),
+    [
+        ("周杰倫 (Jay Chou)", ["jaychou", "周杰伦"]),
+        ("五月天(Mayday)", ["mayday", "五月天"]),
+        ("Кино = Kino", ["kino", "кино"]),
+        ("さユり（Sayuri）", ["sayuri", "さユり"]),
+        # Another sound in an alphabet, the same script, a singer, a number, a letter.
+        ("Сплин (band)", None),
+        ("Bush (UK)", None),
+        ("春香 (CV:Mika)", None),
+        ("Nirvana (2)", None),
+        ("アヤ (A)", None),
+    ],
+)
+def test_name_in_two_scripts_has_both_halves_as_owners(name: str, owners_: list[str] | None) -> None:
+    names = build_name_table(pl.DataFrame({"name": [name], "has_id": [True]}))
+    assert sorted(find_bilingual_names(names)["owner_key"]) == (owners_ or [])
+    assert add_owner_keys(names, artists(), list_aliases(artists()))["owner_keys"].to_list() == [owners_]
+
+
+def test_record_under_both_names_joins_either() -> None:
+    records = Records().add("a", "七里香", "周杰倫 (Jay Chou)").add("b", "七里香", "Jay Chou").add("c", "七里香", "周杰伦")
+    assert records.linked() == {frozenset("abc")}
 
 
 def test_placeholders_own_no_names() -> None:
