@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 SITUATIONS = Path(__file__).parent / "situations"
-PARTS = ("development", "held-out")
+PARTS = ("development", "held-out", "fresh")
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Situation:
 
     @property
     def part(self) -> str:
-        """Return `held-out` for about half of all names, else `development`."""
-        return PARTS[zlib.crc32(self.name.encode()) % 2 == 0]
+        """Return `fresh` for the second set; of the first, `held-out` for about half of all names, else `development`."""
+        return PARTS[2] if self.theme.startswith("fresh") else PARTS[zlib.crc32(self.name.encode()) % 2 == 0]
 
     @property
     def records(self) -> dict[str, dict[str, Any]]:
