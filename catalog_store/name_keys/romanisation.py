@@ -34,6 +34,9 @@ _SMALL = str.maketrans(
 )
 """Small kana change the syllable before them, so each is marked by how it does. The Hebrew vav is a vowel more often than a v,
 and `Χάρις` is `Haris` more often than `Charis`."""
+_GREEK = {"μπ": "b", "ου": "ou", "αυ": "av", "ευ": "ev", "ηυ": "iv", "γγ": "ng", "γκ": "g", "τζ": "z", "ντ": "d"}
+"""Pairs of Greek letters of one sound: `Ζορμπά` is `Zorba`. After a vowel `ντ` stays: `Αντώνης` is `Antonis`, `Νταλάρας` is `Dalaras`."""
+_GREEK_RE = re.compile("μπ|ου|αυ|ευ|ηυ|γγ|γκ|τζ|(?<![αεηιουω])ντ")
 _COMBINED = tuple(
     (re.compile(pattern), into)
     for pattern, into in (
@@ -73,7 +76,7 @@ def romanise(folded: str) -> str:
     if folded.isascii():
         return _COMBINED[-1][0].sub("", folded)
     # Folding takes syllables of Hangul and voiced kana apart.
-    text = unicodedata.normalize("NFC", folded).replace("γγ", "νγ")
+    text = _GREEK_RE.sub(lambda pair: _GREEK[pair[0]], unicodedata.normalize("NFC", folded))
     text = anyascii(text.translate(_SMALL)).lower()
     for pattern, into in _COMBINED:
         text = pattern.sub(into, text)

@@ -35,7 +35,7 @@ _COSMETIC = {
 
 _KINDS = {
     "remix": "remix | rmx | remixed | rework | reworked | bootleg | flip | refix | re fix | remake | reboot | reconstruction | retouch | re touch | re work"
-    " | remix version | remixed version | remix edit | remode | redux | reinterpretation | re mix | re mixed | re mixed version | remezcla | remiks | rerub | re rub"
+    " | remix version | remixed version | remix edit | remode | redux | rethink | reinterpretation | re mix | re mixed | re mixed version | remezcla | remiks | rerub | re rub"
     " | recut | overhaul | edit remix | ремикс | リミックス | 리믹스 | רמיקס | ريمكس | 混音 | 混音版",
     "mix": "mix | мікс | микс | ミックス | 믹스",
     "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | tv size | tv size version | tvサイズ | cut | versao editada | version editada | эдит"

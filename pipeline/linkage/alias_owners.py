@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.linkage.credits import derive_name_forms
 from pipeline.linkage.sound_edges import SOUND_SIMILARITY
-from pipeline.linkage.writing_systems import mark_alike_sounds, mark_unlike_scripts
+from pipeline.linkage.writing_systems import mark_alike_sounds, mark_unlike_scripts, split_scripts
 
 LISTED_SCHEMA = pl.Schema({"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "alias": pl.String()})
 OWNER_SCHEMA = pl.Schema({"alias_key": pl.String(), "owner_key": pl.String()})
@@ -20,8 +20,6 @@ MOST_OWNERS = 8
 LEAST_CHARACTERS = 2
 """Characters of the key of an alias: a single letter is an abbreviation."""
 _TURNED = r"^([^,]+), ([^,]+)$"
-_IN_TWO_SCRIPTS = r"^([^()\[\]（）=]*[^()\[\]（）= ]) *(?:[(\[（] *([^()\[\]（）=]+?) *[)\]）]| = ([^()\[\]（）=]+)) *$"
-"""`周杰倫 (Jay Chou)`, `Кино = Kino`."""
 _TRANSLATED = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
 """Artists of these scripts often have a Latin name of another sound: `아이유 (IU)`."""
 
@@ -90,8 +88,7 @@ def find_alias_owners(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.Dat
 
 def find_bilingual_names(names: pl.DataFrame) -> pl.DataFrame:
     """Return OWNER_SCHEMA of the names that hold one name in two scripts: each half owns the whole. `names` as for `add_owner_keys`."""
-    halves = names.select("name", alias_key="name_key", found=pl.col("name").str.extract_groups(_IN_TWO_SCRIPTS)).unnest("found")
-    halves = halves.drop_nulls("1").select("alias_key", one="1", other=pl.coalesce("2", "3"))
+    halves = names.select("name", alias_key="name_key").join(split_scripts(names["name"]), left_on="name", right_on="text")
     if halves.is_empty():
         return OWNER_SCHEMA.to_frame()
     texts = pl.concat([halves["one"], halves["other"].rename("one")]).unique()

@@ -67,9 +67,8 @@ OTHER_SCRIPT_BITS, ALIKE_SOUND_BITS, OTHER_SOUND_BITS = -2.0, 8.0, -5.0
 names are spelled by their sound."""
 SHARED_NAME_BITS = 11.0
 """A credited name in common, although the lead artists differ."""
-READING_BITS = 5.3
-"""A record with forty readings has forty chances to agree: log2(40)."""
-
+READING_BITS, HALF_BITS = 5.3, 1.0
+"""A record with forty readings has forty chances to agree: log2(40). A title in two scripts has two halves."""
 OTHER_VARIANT_BITS = 4.0
 DURATION_BITS = ((1_000, 6.0), (2_000, 5.0), (4_000, 3.5), (8_000, -1.0), (15_000, -4.0))
 OTHER_DURATION_BITS = -9.0

@@ -2,8 +2,8 @@
 """Records whose title holds more than the title: the artist, a track number, the artist twice, or a shop's price, rights and length.
 
 A record with one likely reading gets it: `Artist - Title` without an artist, `03. Title`, `Title $ 1.29 (C) 2015 Label 4:15`. A text
-without separators (`Gone The Weeknd Trilogy`) has many readings. They are kept as numbers, and linkage looks for a record that has one of
-them as its title and artist (weak_blocks.py). The shown title never
+without separators (`Gone The Weeknd Trilogy`) has many readings, and a title in two scripts (`アイドル = Idol`) is either half. They are
+kept as numbers, and linkage looks for a record that has one of them as its title and artist (weak_blocks.py). The shown title never
 changes. What must not live here: how sure a reading is (match_weights.py).
 """
 
@@ -17,6 +17,7 @@ from catalog_store.name_keys import build_title_keys_frame, compact_expr
 from catalog_store.name_keys.spellings import unify_spellings_series
 from catalog_store.record_keys.numbers import hash_columns
 from pipeline.linkage.credits import derive_name_forms
+from pipeline.linkage.writing_systems import split_scripts
 
 LONGEST_TITLE, LONGEST_ARTIST = 12, 5
 """Words of a title and of an artist that are looked for in a text without separators."""
@@ -83,7 +84,12 @@ def read_mixed_fields(rows: pl.DataFrame) -> pl.DataFrame:
     marked = marked.with_columns(
         is_listed=number.fill_null(value=False),
         is_named=repeats & (pl.col("title_key") != pl.col("credit_key")) & pl.col("shown").str.contains(f"{_SEPARATOR}|{_FILE_NAME}"),
-    ).filter(pl.any_horizontal("is_bare", "is_sold", "is_listed", "is_named") | pl.col("shown").str.contains(_FILE))
+    )
+    marked = marked.with_columns(halves=_find_halves(marked)).filter(
+        pl.any_horizontal("is_bare", "is_sold", "is_listed", "is_named")
+        | pl.col("shown").str.contains(_FILE)
+        | pl.col("halves").is_not_null()
+    )
     if marked.is_empty():
         return marked.select(
             "row", "shown", "duration_ms", title_names=pl.lit(None, pl.List(pl.String)), readings=pl.lit(None, pl.List(pl.UInt64))
@@ -165,13 +171,31 @@ def _split_at_dash(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(shown=pl.coalesce("behind", "shown"))
 
 
+def _find_halves(rows: pl.DataFrame) -> pl.Series:
+    """Return both halves of the titles that say the same in two scripts, and null for the others: a version is no half."""
+    halves = split_scripts(rows["shown"])
+    keys = [_build_title_keys(halves[name])["title_key"] for name in halves.columns]
+    halves = halves.filter(keys[0] == keys[1] + keys[2]).select(shown="text", halves=pl.concat_list("one", "other"))
+    return rows.select("shown").join(halves, on="shown", how="left", maintain_order="left")["halves"]
+
+
+def _build_title_keys(titles: pl.Series) -> pl.DataFrame:
+    """Return title_key and variant of each title."""
+    keys = build_title_keys_frame(titles)
+    keys = keys.with_columns(unify_spellings_series(keys["core"]))
+    return keys.select("variant", title_key=compact_expr(pl.col("core")))
+
+
 def _list_readings(rows: pl.DataFrame) -> pl.Series:
     """Return the numbers of the readings of each row, in the order of the rows; null where the title is read in one way."""
     found: list[tuple[int, str, str | None, str]] = []
-    for place, (shown, artist, is_bare, is_sold) in enumerate(rows.select("shown", "credit_key", "is_bare", "is_sold").iter_rows()):
+    columns = rows.select("shown", "credit_key", "halves", "is_bare", "is_sold").iter_rows()
+    for place, (shown, artist, halves, is_bare, is_sold) in enumerate(columns):
         # The text before its dash is cut: `Artist - Title` is also `Title - Artist`.
         if is_bare:
             found += [(place, title, name, "") for title, name in _split_text(shown, is_sold=is_sold)]
+        elif halves:
+            found += [(place, half, None, artist) for half in halves]
         elif is_sold:
             found += [(place, title, None, artist) for title in _list_beginnings(shown.split())]
         elif perhaps := re.match(_PERHAPS_NUMBERED, shown):
@@ -181,9 +205,7 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
     if listed.is_empty():
         return pl.repeat(None, rows.height, dtype=pl.List(pl.UInt64), eager=True)
     titles = listed["title"].unique(maintain_order=True)
-    keys = build_title_keys_frame(titles)
-    keys = keys.with_columns(unify_spellings_series(keys["core"]), title=titles)
-    keys = keys.select("title", "variant", title_key=compact_expr(pl.col("core")))
+    keys = _build_title_keys(titles).with_columns(title=titles)
     names = derive_name_forms(listed["name"].drop_nulls().unique()).select("name", "name_key")
     listed = listed.join(keys, on="title").join(names, on="name", how="left")
     listed = listed.with_columns(artist_key=pl.coalesce("name_key", "artist_key")).filter(pl.col("artist_key") != "")

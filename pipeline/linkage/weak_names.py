@@ -264,13 +264,27 @@ def _weigh_readings(pairs: pl.DataFrame) -> pl.DataFrame:
     is_one_text = is_whole & match_weights.has_same_versions("a_title_key", "b_title_key")
     title = pl.when(~pl.col("is_text") | is_one_text).then(pl.max_horizontal("title", title))
     # The words after a title may be an album's: `Song Artist Live in Paris`.
-    doubt = match_weights.READING_BITS + pl.when("fits").then(0.0).otherwise(match_weights.OTHER_VARIANT_BITS)
+    is_half = (pl.col("a_artist_key") == pl.col("b_artist_key")) & _is_other_script_beside()
+    doubt = pl.when(is_half).then(match_weights.HALF_BITS).otherwise(match_weights.READING_BITS)
+    doubt += pl.when("fits").then(0.0).otherwise(match_weights.OTHER_VARIANT_BITS)
     bits = [match_weights.weigh_letters(pl.col(f"{side}_artist_key")) for side in ("a", "b")]
     artist = pl.min_horizontal(pl.max_horizontal(bits), pl.lit(match_weights.MOST_NAME_BITS)) - doubt
     # Two texts that name no artist: a work has many performers.
     artist += pl.when(pl.col("is_text") & are_works).then(match_weights.MISSING_PERFORMER_BITS).otherwise(0.0)
     return pairs.with_columns(
         title=pl.when("shares_reading").then(title).otherwise("title"), artist=pl.when("shares_reading").then(artist).otherwise("artist")
+    )
+
+
+def _is_other_script_beside() -> pl.Expr:
+    """Return whether one title holds the other and the same in another script: `アイドル = Idol`, `Idol`."""
+    one, other = pl.col("a_title_key"), pl.col("b_title_key")
+    is_longer = one.str.len_chars() > other.str.len_chars()
+    longer, shorter = pl.when(is_longer).then(one).otherwise(other), pl.when(is_longer).then(other).otherwise(one)
+    rest = pl.when(longer.str.starts_with(shorter)).then(longer.str.strip_prefix(shorter)).otherwise(longer.str.strip_suffix(shorter))
+    texts = pl.struct(rest.alias("rest"), shorter.alias("shorter"))
+    return texts.map_batches(
+        lambda both: mark_unlike_scripts(both.struct.field("rest"), both.struct.field("shorter")), return_dtype=pl.Boolean
     )
 
 

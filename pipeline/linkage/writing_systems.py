@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from catalog_store.name_keys import fold_series
 from catalog_store.name_keys.romanisation import compare_sounds
 
 SCRIPTS = (
@@ -28,6 +29,19 @@ SCRIPTS = (
 
 CHINESE_AND_KOREAN = r"[\p{Han}\p{Hangul}]"
 """Letters of names that are translated rather than spelled in another script: `五月天` is `Mayday`."""
+
+
+_PART = r"[^()\[\]\u{FF08}\u{FF09}=]"
+_TWO_PARTS = rf"^({_PART}*[^()\[\]\u{{FF08}}\u{{FF09}}= ]) *(?:[(\[\u{{FF08}}] *({_PART}+?) *[)\]\u{{FF09}}]| = ({_PART}+)) *$"
+
+
+def split_scripts(texts: pl.Series) -> pl.DataFrame:
+    """Return text, one, other of the distinct texts that say the same in two scripts: `周杰倫 (Jay Chou)`, `Кино = Kino`."""
+    parts = pl.DataFrame({"text": texts.filter(texts.str.len_bytes() > texts.str.len_chars()).unique().sort()})
+    parts = parts.with_columns(found=pl.col("text").str.extract_groups(_TWO_PARTS)).unnest("found").drop_nulls("1")
+    parts = parts.select("text", one="1", other=pl.coalesce("2", "3"))
+    one, other = (fold_series(parts[name]) for name in ("one", "other"))
+    return parts.filter(mark_unlike_scripts(one, other))
 
 
 def compare_scripts(pairs: pl.DataFrame, least: float) -> dict[str, pl.Series]:

@@ -23,7 +23,12 @@ def find_works(situation: Situation, folder: Path) -> dict[str, list[str]]:
     numbers = {letter: number for number, letter in enumerate(recordings, start=1)}
     for letter, entry in recordings.items():
         works.add_recording(
-            numbers[letter], entry["title"], ", ".join(entry["artists"]), entry["seconds"], artist_id=numbers[letter], isrcs=[isrc(numbers[letter])]
+            numbers[letter],
+            entry["title"],
+            ", ".join(entry["artists"]),
+            entry["seconds"],
+            artist_id=numbers[letter],
+            isrcs=[isrc(numbers[letter])],
         )
     names = sorted({row["work"] for row in situation.row["rows"]})
     for number, name in enumerate(names, start=1):

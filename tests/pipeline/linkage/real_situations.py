@@ -15,6 +15,7 @@ import polars as pl
 from catalog_store.name_keys.version_comments import select_version_comments
 from pipeline.dumps.fields.dates import parse_date
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
+from pipeline.dumps.fields.texts import clean_texts
 from pipeline.linkage import link
 from pipeline.linkage.golden_pairs import LINE, add_lines, build_frame, read_record
 from tests.pipeline.linkage.staged_audio import StagedAudio, mbid, performance
@@ -67,12 +68,14 @@ def build_records(situations: Iterable[Situation], order: tuple[int, ...] = (0, 
     rows = []
     for situation in situations:
         for place, (letter, entry) in enumerate(situation.records.items()):
-            record = read_record(situation.theme, {key: value for key, value in entry.items() if key not in ("length", "released", "comment")})
+            record = read_record(
+                situation.theme, {key: value for key, value in entry.items() if key not in ("length", "released", "comment")}
+            )
             key = f"{situation.name}/{order[place]}{letter}"
             named = entry.get("release", letter if entry.get("album") else None)
             release = f"{situation.name}/{named}" if named else None
             rows.append({**record, **_read_texts(entry), "external_id": key, "link_id": key, "release_id": release})
-    return build_frame("source_recording", rows)
+    return clean_texts(build_frame("source_recording", rows))
 
 
 def _read_texts(entry: Mapping[str, Any]) -> dict[str, Any]:

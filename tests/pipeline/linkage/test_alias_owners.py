@@ -77,7 +77,7 @@ def test_name_is_another_name_of_the_one_artist_that_lists_it(listings: list[Lis
         ("周杰倫 (Jay Chou)", ["jaychou", "周杰伦"]),
         ("五月天(Mayday)", ["mayday", "五月天"]),
         ("Кино = Kino", ["kino", "кино"]),
-        ("さユり（Sayuri）", ["sayuri", "さユり"]),
+        ("さユり\uff08Sayuri\uff09", ["sayuri", "さユり"]),
         # Another sound in an alphabet, the same script, a singer, a number, a letter.
         ("Сплин (band)", None),
         ("Bush (UK)", None),

@@ -148,6 +148,28 @@ def test_text_that_names_a_remix_is_not_found_under_the_original() -> None:
     assert len(records.linked()) == 2
 
 
+@pytest.mark.parametrize(
+    ("both", "half", "is_one"),
+    [
+        ("アイドル = Idol", "Idol", True),
+        ("アイドル = Idol", "アイドル", True),
+        ("Группа крови (Gruppa Krovi)", "Gruppa Krovi", True),
+        ("좋은 날 (Good Day)", "Good Day", True),
+        # The other half is a version, or of the same script.
+        ("夜に駆ける (Live)", "Live", False),
+        ("Good Day (Bad Night)", "Bad Night", False),
+    ],
+)
+def test_title_in_two_scripts_is_found_under_either_half(both: str, half: str, *, is_one: bool) -> None:
+    records = Records().add("a", both, "YOASOBI").add("b", half, "YOASOBI", platform="store_a", seconds=200.5)
+    assert (len(records.linked()) == 1) == is_one
+
+
+def test_half_of_another_artist_is_another_song() -> None:
+    records = Records().add("a", "좋은 날 (Good Day)", "IU").add("b", "Good Day", "Nappy Roots", platform="store_a")
+    assert len(records.linked()) == 2
+
+
 @given(st.lists(st.text(st.sampled_from("ab([)]-"), min_size=1, max_size=4), max_size=8))
 def test_title_never_ends_inside_a_bracket_or_before_one(words: list[str]) -> None:
     for cut in _list_cuts(words):
