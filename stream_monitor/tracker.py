@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, ITEMS_PER_SECOND
-from audio_recognition.matching import FEWEST_ITEMS, Match, Reason
+from audio_recognition.matching import SURE_ITEMS, Match, Reason
 from stream_monitor.fingerprint_buffer import find_middle
 from stream_monitor.play import LONGEST_FADE_MS, Play
 from stream_monitor.trace import Trace
@@ -219,7 +219,7 @@ class Tracker:
     def _find_again(self, play: Play, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Search a new connection for the last play: first at its expected place, then in the whole recording."""
         window = buffer.read_since(buffer.end - WINDOW_ITEMS)
-        if window[1].shape[1] < FEWEST_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
+        if window[1].shape[1] < SURE_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
             return False
         expected = round((clock.convert_sample(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in play.references:
@@ -239,7 +239,7 @@ class Tracker:
         assert play.place is not None  # noqa: S101 -- it was followed
         assert play.reference is not None  # noqa: S101 -- likewise
         # Fewest items: a longer window would still hold sound from before the loss.
-        again = play.reference.find_place(buffer.read_since(buffer.end - FEWEST_ITEMS), _build_range(play.place.shift))
+        again = play.reference.find_place(buffer.read_since(buffer.end - SURE_ITEMS), _build_range(play.place.shift))
         if again is None or again.bit_error_rate > CONFIRMED:
             return False
         play.place = again
@@ -263,7 +263,7 @@ class Tracker:
         if self._confirm(buffer, clock):
             return
         window = buffer.read_since(max(buffer.end - WINDOW_ITEMS, self._fresh_from))
-        if window[1].shape[1] < FEWEST_ITEMS:
+        if window[1].shape[1] < SURE_ITEMS:
             return
         answer = self._match(list(window[1]))
         # Silence is a positive finding: a play that was only presumed to go on has stopped.

@@ -8,6 +8,6 @@ here.
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.matcher import Matcher
 from audio_recognition.matching.pair_comparison import PairComparison, compare_pair
-from audio_recognition.matching.query import FEWEST_ITEMS
+from audio_recognition.matching.query import FEWEST_ITEMS, SURE_ITEMS
 
-__all__ = ["FEWEST_ITEMS", "Answer", "Match", "Matcher", "PairComparison", "Reason", "compare_pair"]
+__all__ = ["FEWEST_ITEMS", "SURE_ITEMS", "Answer", "Match", "Matcher", "PairComparison", "Reason", "compare_pair"]

@@ -10,7 +10,7 @@ class Reason(StrEnum):
     """Why there is no match."""
 
     TOO_SHORT = "too_short"
-    """Fewer than FEWEST_ITEMS items: about eight seconds of audio."""
+    """Fewer than FEWEST_ITEMS items, or fewer than SURE_ITEMS (about eight seconds) and no recording is close enough to be sure."""
     SILENCE = "silence"
     """Too large a share is digital silence."""
     LOW_DIVERSITY = "low_diversity"

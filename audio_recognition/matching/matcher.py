@@ -15,7 +15,7 @@ from audio_recognition.matching.alignment import compare, estimate_chance
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes, find_candidates
 from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, compute_confidence, compute_distance, find_gate
-from audio_recognition.matching.query import FEWEST_ITEMS, find_refusal
+from audio_recognition.matching.query import SURE_ITEMS, find_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ class Matcher:
             found = [match for match in judged if match is not None]
             if found:
                 return Answer(matches=_select_near_ties(found, limit, self._near_tie))
-        return Answer(reason=Reason.NOT_FOUND)
+        return Answer(reason=Reason.TOO_SHORT if items < SURE_ITEMS else Reason.NOT_FOUND)
 
 
 def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
@@ -91,7 +91,8 @@ def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) ->
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
     # A void fingerprint keeps its postings, because only the ids of a segment ever change.
-    rates[(overlaps < FEWEST_ITEMS) | (segment.ids[seen.ordinals] == VOID)] = 1.0
+    fewest = min(SURE_ITEMS, query.shape[1])
+    rates[(overlaps < fewest) | (segment.ids[seen.ordinals] == VOID)] = 1.0
     best = np.argsort(rates, kind="stable")[:_THOROUGH]
     best = best[rates[best] <= _QUICK_GATE]
     # The quick comparison used one phase and offset; neighbours may fit better.
@@ -101,7 +102,7 @@ def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) ->
     offsets = np.repeat(seen.offsets[best], len(phases)) + np.tile(steps, len(best))
     every = max(1, query.shape[1] // (2 * _THOROUGH_ITEMS))
     rates, overlaps = compare(segment, query, rows, ordinals, offsets, every=every)
-    rates[overlaps < FEWEST_ITEMS] = 1.0
+    rates[overlaps < fewest] = 1.0
     nearest = np.arange(len(best)) * len(phases) + rates.reshape(len(best), len(phases)).argmin(axis=1)
     columns = (column[nearest].tolist() for column in (ordinals, offsets, rows, rates, overlaps))
     return [_Place(*values) for values in zip(*columns, strict=True)]
@@ -114,6 +115,7 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
         return None
     is_whole = (
         duration_seconds is not None
+        and place.overlap >= SURE_ITEMS
         and abs(int(segment.seconds[place.ordinal]) - duration_seconds) <= _SAME_DURATION_SECONDS
         and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
     )

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FEWEST_ITEMS = 40
-"""With fewer items, unrelated recordings are too often alike: 40 items are 7.5 s of audio."""
+FEWEST_ITEMS = 6
+"""About 3.4 s of audio. The store holds every other item, so fewer items leave only one or two to compare."""
+SURE_ITEMS = 40
+"""About 7.5 s of audio. A shorter query must lie in the recording as a whole, and a miss decides nothing."""
 _MOST_SILENCE = 0.3
 _LEAST_DIVERSITY = 0.1
 """The least share of distinct upper halves of items. Loops and drones above it are distinguished by their distance (confidence.py)."""

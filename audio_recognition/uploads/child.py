@@ -10,13 +10,12 @@ import socket
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
 from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudioError
 from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.uploads.confinement import confine
-from audio_recognition.uploads.limits import WINDOW_SECONDS
+from audio_recognition.uploads.limits import MOST_READ_SECONDS
 from audio_recognition.uploads.messages import (
     LONGEST_MESSAGE,
     LONGEST_TEXT,
@@ -27,6 +26,7 @@ from audio_recognition.uploads.messages import (
     WindowRequest,
     pack_message,
 )
+from audio_recognition.uploads.sound_choice import choose_sound
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -56,7 +56,7 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
 
 def fingerprint_window(audio: AudioFile, ask: WindowRequest) -> WindowItems:
     """Decode one window and return its items. UndecodableAudioError."""
-    pieces = list(audio.iterate_samples(ask.start_seconds, WINDOW_SECONDS))
-    samples = np.concatenate(pieces) if pieces else np.empty(0, np.int16)
-    items = tuple(one.astype("<u4").tobytes() for one in fingerprint_phases(samples))
-    return WindowItems(len(samples) / SAMPLE_RATE, items)
+    sound = choose_sound(audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
+    items = tuple(one.astype("<u4").tobytes() for one in fingerprint_phases(sound.samples))
+    start_seconds = ask.start_seconds + sound.start / SAMPLE_RATE
+    return WindowItems(start_seconds, sound.read / SAMPLE_RATE, len(sound.samples) / SAMPLE_RATE, items)

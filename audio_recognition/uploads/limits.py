@@ -8,6 +8,9 @@ import msgspec
 
 WINDOW_SECONDS: Final = 30.0
 """Audio decoded per window (contract E4)."""
+MOST_SKIPPED_SECONDS: Final = 120.0
+"""Digital silence skipped before the sound of one window."""
+MOST_READ_SECONDS: Final = WINDOW_SECONDS + MOST_SKIPPED_SECONDS
 MEGABYTE: Final = 2**20
 
 

@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, count_items
 from audio_recognition.decoding.formats import DEMUXERS
-from audio_recognition.uploads.limits import WINDOW_SECONDS
+from audio_recognition.uploads.limits import MOST_READ_SECONDS, WINDOW_SECONDS
 
 LONGEST_MESSAGE: Final = 65_536
 """Bytes; longer messages are truncated, and then refused."""
@@ -54,14 +54,19 @@ class Refusal(msgspec.Struct, tag="refused", array_like=True, frozen=True):
 
 
 class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
-    """A request for up to `WINDOW_SECONDS` of sound from that second on."""
+    """A request for up to `WINDOW_SECONDS` of sound from that second on (`choose_sound`)."""
 
     start_seconds: float
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
-    """The seconds of sound (less than requested at the end of the file, 0 after it) and its items, one per phase."""
+    """The window's sound: where it begins, its seconds (0 after the end of the file) and its items, one per phase.
 
+    `read_seconds` were decoded for it from the requested second on; less than `WINDOW_SECONDS` at the end of the file alone.
+    """
+
+    start_seconds: Annotated[float, Meta(ge=0)]
+    read_seconds: Annotated[float, Meta(ge=0, le=MOST_READ_SECONDS)]
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
     fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
 
@@ -81,6 +86,8 @@ def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
         # Bounds of types cannot express these: a set of names, a finite number, a multiple of four.
         case FileFacts() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
             raise ValueError("the message names an unknown format or an infinite duration")
+        case WindowItems() if math.isinf(message.start_seconds):
+            raise ValueError("the message names an infinite place")
         case WindowItems() if any(len(items) % 4 for items in message.fingerprints):
             raise ValueError("the message holds items of a number of bytes that is not a multiple of 4")
     return message

@@ -34,6 +34,8 @@ MOST_WAITING: Final = 16
 """Uploads that wait for their turn; one takes tenths of a second."""
 _TRIES: Final = 3
 """Attempts to fork: a fork server that has just died may show it only when it is used."""
+_COST_OF_SILENCE: Final = 0.25
+"""Silence is decoded, but neither fingerprinted nor matched."""
 _SHORT_BY: Final = 0.5
 """Seconds that a window may lack before the end of the file: seeking is not exact in every format."""
 
@@ -131,21 +133,30 @@ class Upload:
     async def iterate_windows(self) -> AsyncGenerator[Window, None]:
         """Yield the windows with sound, each decoded on demand: the beginning, the middle, the quarters, then the rest in order.
 
-        At most `Limits.most_windows`; the first is yielded even if it is too short for an item. UndecodableAudioError.
+        Silence costs a quarter of sound; the cost of `Limits.most_windows` ends the search. The first window is yielded even if it is
+        silent or too short for an item. UndecodableAudioError.
         """
         end = self.duration_seconds or math.inf
-        asked: set[float] = set()
-        while len(asked) < self._most_windows:
+        read: dict[float, float] = {}
+        cost = 0.0
+        while cost < self._most_windows:
             # The order is computed again for each window, because decoding may have moved the end.
-            start = next((start for start in iterate_window_starts(end) if start not in asked), None)
+            start = next((start for start in iterate_window_starts(end) if not _is_read(start, end, read)), None)
             if start is None:
                 return
-            asked.add(start)
             heard = await self._process.request_window(WindowRequest(start))
-            reached = start + heard.seconds
-            if heard.seconds < WINDOW_SECONDS - _SHORT_BY:
+            reached = read[start] = start + heard.read_seconds
+            if heard.read_seconds < WINDOW_SECONDS - _SHORT_BY:
                 end = min(end, reached)
             elif reached > end + _SHORT_BY:
                 end = math.inf  # the file is longer than it claims
+            cost += 1 + max(0.0, heard.read_seconds / WINDOW_SECONDS - 1) * _COST_OF_SILENCE
             if heard.seconds > 0:
-                yield Window(start, heard.seconds, tuple(np.frombuffer(items, "<u4").astype(np.uint32) for items in heard.fingerprints))
+                yield Window(
+                    heard.start_seconds, heard.seconds, tuple(np.frombuffer(items, "<u4").astype(np.uint32) for items in heard.fingerprints)
+                )
+
+
+def _is_read(start: float, end: float, read: dict[float, float]) -> bool:
+    """Return whether the window at `start` was read, alone or with the silence before another window; `read`: start -> end."""
+    return start in read or any(first <= start and min(start + WINDOW_SECONDS, end) <= last for first, last in read.items())

@@ -250,7 +250,7 @@ def test_e3_a_free_plan_is_refused_before_the_body_is_looked_at(server: Api) -> 
 def test_e4_missing_match_is_200_with_the_reason(api: Api) -> None:
     cases = {
         "not_found": {"fingerprint": items_of(UNKNOWN).tolist()},
-        "too_short": {"fingerprint": items_of(1)[:20].tolist()},
+        "too_short": {"fingerprint": items_of(UNKNOWN)[:20].tolist()},
         "silence": {"fingerprint": [627964279] * 100},
         "low_diversity": {"fingerprint": [7, 8] * 50},
     }
@@ -271,6 +271,33 @@ def test_e4_deeper_windows_are_tried_and_the_first_that_is_recognised_ends_the_s
     assert ([result["id"] for result in both["results"]], both["window_offset_seconds"]) == (["2"], 0.0)
     neither = identified(upload(api, wav(np.concatenate([silence, unknown]))))
     assert (neither["matched"], neither["reason"]) == (False, "not_found")
+
+
+@pytest.mark.parametrize("form", ["wav", "mp3", "ogg"])
+def test_e4_silence_before_or_between_music_does_not_hide_it(on_sqlite: Api, form: str) -> None:
+    silence, piece = np.zeros(35 * RATE, np.int16), clip(2, 10)
+    sounds = {
+        "before": (np.concatenate([silence, piece]), 35),
+        "between": (np.concatenate([piece[: 5 * RATE // 2], silence, piece]), 37.5),
+        "long before": (np.concatenate([np.tile(silence, 5), piece]), 175),
+    }
+    for name, (samples, place) in sounds.items():
+        file = np.repeat(samples, 4)
+        answer = identified(upload(on_sqlite, encoded(np.stack([file, file], axis=1) if form == "ogg" else file, form)))
+        assert [result["id"] for result in answer["results"]] == ["2"], name
+        # The window may begin with less than a pause of silence.
+        assert place - 3.1 <= answer["window_offset_seconds"] <= place + 0.1, name
+        assert answer["results"][0]["offset_seconds"] == pytest.approx(5 - (place - answer["window_offset_seconds"]), abs=0.5), name
+
+
+def test_e3_short_clip_is_named_or_undecided_at_the_price_of_any_answer(api: Api) -> None:
+    before = used(api)
+    named = identified(upload(api, wav(clip(2, 5))))
+    assert [result["id"] for result in named["results"]] == ["2"]
+    undecided = identified(upload(api, wav(melody(5, seed=UNKNOWN))))
+    assert (undecided["matched"], undecided["reason"]) == (False, "too_short")
+    assert named["credits_charged"] == undecided["credits_charged"] == 11
+    assert used(api) - before == 22
 
 
 def test_e4_offset_is_where_the_query_begins_in_the_recording(api: Api) -> None:

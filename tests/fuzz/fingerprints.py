@@ -112,7 +112,7 @@ def _frames() -> list[bytes]:
 
 def _packets() -> list[bytes]:
     said = [
-        messages.WindowItems(30.0, (b"", b"abcd", b"", b"")),
+        messages.WindowItems(0.0, 30.0, 30.0, (b"", b"abcd", b"", b"")),
         messages.FileFacts("mp3", "mp3float", 12.5),
         messages.FileFacts("opus", "opus", None),
         messages.Refusal(is_unsupported=True, message="no"),

@@ -98,7 +98,7 @@ def test_matcher_names_a_recording_or_the_reason_for_none(shared: Shared) -> Non
     assert answer.matches[0].confidence == 1.0
     assert answer.matches[0].offset_seconds == pytest.approx(100 * 1365 / 11025)
     assert shared.client.match_now([recording(999)[:200]]).reason is Reason.NOT_FOUND
-    assert shared.client.match_now([CATALOG[7][:10]]).reason is Reason.TOO_SHORT
+    assert shared.client.match_now([CATALOG[7][:4]]).reason is Reason.TOO_SHORT
     assert ids(shared.client.match_now([CATALOG[8][:200]], duration_seconds=180)) == [8]
     assert oct(shared.path.stat().st_mode)[-3:] == "700"
 

@@ -13,7 +13,7 @@ def test_confidence_is_one_without_a_difference_and_one_half_at_the_gate() -> No
 
 
 def test_gate_widens_with_the_items_up_to_that_of_whole_files() -> None:
-    gates = [find_gate(items) for items in (40, 59, 100, 223, 500, 900, 5000)]
+    gates = [find_gate(items) for items in (1, 6, 12, 18, 30, 40, 59, 100, 223, 500, 900, 5000)]
     assert gates == sorted(gates)
     assert gates[0] < gates[-1] == WHOLE_FILE_GATE
 

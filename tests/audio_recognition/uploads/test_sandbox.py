@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pytest
 
-from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
+from audio_recognition.chromaprint import SAMPLE_RATE, SILENCE_ITEM, fingerprint_phases
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.uploads import Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
@@ -175,6 +175,32 @@ def test_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: In
         (window,) = await windows_of(sandbox, wav(melody(1).tobytes(), rate=SAMPLE_RATE))
         assert window.seconds == 1
         assert [len(one) for one in window.fingerprints] == [0, 0, 0, 0]
+
+    in_sandbox(what)
+
+
+SILENCE = np.zeros(35 * SAMPLE_RATE, np.int16)
+
+
+@pytest.mark.parametrize("form", ["wav", "mp3", "m4a", "opus"])
+def test_silence_before_and_between_sound_is_skipped(in_sandbox: InSandbox, form: str) -> None:
+    sound = np.concatenate([SILENCE, melody(10), SILENCE, melody(12, seed=2)])
+
+    async def what(sandbox: UploadSandbox) -> None:
+        windows = await windows_of(sandbox, encoded(np.repeat(sound, 4), form))
+        # The window at 60 s was read with the silence before the second sound or gives the same sound again.
+        heard = {(round(window.start_seconds / 5) * 5, round(window.seconds)) for window in windows if window.seconds >= 9}
+        assert any(33 <= start <= 35 and seconds <= 13 for start, seconds in heard), windows
+        assert any(75 <= start <= 80 for start, _ in heard), windows
+
+    in_sandbox(what)
+
+
+def test_silent_file_gives_silent_windows_within_the_budget(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        windows = await windows_of(sandbox, wav(np.zeros(3600 * SAMPLE_RATE, np.int16).tobytes(), rate=SAMPLE_RATE))
+        assert 8 <= len(windows) <= 20
+        assert all((window.fingerprints[0] == SILENCE_ITEM).all() for window in windows)
 
     in_sandbox(what)
 
