@@ -72,7 +72,7 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class KeySummary:
-    """A key in its owner's view. `revoked_at` lies ahead while a rotated key is still valid."""
+    """A key in its owner's view. `revoked_at` is in the future while a rotated key is still valid."""
 
     key_id: int
     label: str

@@ -41,7 +41,7 @@ NEWEST = "0007"
 TURN_SUFFIX = "-turn"
 """Suffix of the file by which processes take turns (ledger/sqlite_ledger.py)."""
 BESIDE = ("-wal", "-shm", "-journal", TURN_SUFFIX)
-"""Suffixes of files that may lie beside a SQLite file."""
+"""Suffixes of files that may be beside a SQLite file."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_SECONDS = 3600.0
 """Limit of each statement that changes tables, and of the wait for another process that does."""
@@ -78,7 +78,7 @@ def open_engine(url: URL) -> Engine:
         event.listen(engine, "do_connect", lambda _dialect, _record, _address, options: connect_existing(path, **options))
         # The order matters: the file is recorded before any statement could make a log.
         event.listen(engine, "connect", lambda _connection, record: record.info.update(file=OpenFile(path)))
-        # At each checkout, because the file may vanish while connections lie in the pool. It costs one `os.stat`.
+        # At each checkout, because the file may vanish while connections are in the pool. It costs one `os.stat`.
         event.listen(engine, "checkout", _check_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

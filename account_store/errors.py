@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class AccountError(Exception):
-    """A request that the account store refuses; the message tells why."""
+    """A request that the account store refuses; the message gives the reason."""
 
     code = "refused"
 

@@ -25,7 +25,7 @@ _OTHERS: Final = 0o077
 def make_private_file(file: Path) -> None:
     """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible."""
     try:
-        # O_EXCL tells a new file from an existing one, whose rights are narrowed and logged.
+        # O_EXCL distinguishes a new file from an existing one, whose rights are narrowed and logged.
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
         narrow(file)

@@ -1,7 +1,7 @@
 """Detects a SQLite file that was deleted or replaced under open connections.
 
 After that, connections go on in a file without a name, and their writes are lost with the process. A connection records the files that it
-opened; one `os.stat` (a microsecond) tells whether they are still at their path. A connection never makes a missing file: with an empty
+opened; one `os.stat` (a microsecond) shows whether they are still at their path. A connection never makes a missing file: with an empty
 database every key would be answered 401. What must not live here: SQL.
 """
 

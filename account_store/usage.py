@@ -90,7 +90,7 @@ class Usage:
         with connect_for_reads(self._engine) as connection:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
-            # Days compare as text, and `-99` lies after every day of the month.
+            # Days compare as text, and `-99` sorts after every day of the month.
             days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
             stream_months = self._count_stream_months(connection, account_id, month)
         used = row.used if row else 0

@@ -53,7 +53,7 @@ class InvalidSignUpError(InvalidValueError):
 
 
 class WrongPasswordError(AccountError):
-    """E-mail and password do not belong together. The error never tells which one is wrong."""
+    """E-mail and password do not belong together. The error does not say which one is wrong."""
 
     code = "wrong_password"
 

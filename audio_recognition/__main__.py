@@ -39,8 +39,10 @@ def build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("matcher", help="answer questions of clients on a Unix socket until stopped")
     command.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
     command.add_argument("--socket", metavar="FILE", type=Path, required=True, help="Unix socket to listen on")
-    told = os.environ.get(METRICS_VARIABLE)
-    command.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="file into which metrics are written every second")
+    metrics_file = os.environ.get(METRICS_VARIABLE)
+    command.add_argument(
+        "--metrics-file", metavar="FILE", type=Path, default=metrics_file, help="file into which metrics are written every second"
+    )
     command.add_argument("--look-seconds", type=float, default=1.0, help="seconds between checks whether another snapshot is live")
     command.add_argument(
         "--no-verify-contents", dest="verify_contents", action="store_false", help="check only the sizes of a new index, not its contents"

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         differing += compare_short_sounds(reference)
     if "cost" in options.sections:
         measure_cost(reference, files, options.seconds)
-    print(f"\nbits that differ, all told: {differing}")
+    print(f"\nbits that differ in total: {differing}")
     return 1 if differing else 0
 
 

@@ -224,18 +224,18 @@ def measure(served: Served, mode: Mode, clients: int, seconds: int) -> str:
         before = sum(map(_measure_cpu, served.workers)), _measure_cpu(served.matcher)
         command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script)]
         done = subprocess.run([*command, f"http://127.0.0.1:{served.port}"], check=True, capture_output=True, text=True)
-    told = json.loads(done.stdout.splitlines()[-1])
-    if told["errors"]:
-        raise SystemExit(f"error: {mode.name}: {told['errors']} of {told['requests']} answers were errors")
-    count = told["requests"]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    if answer["errors"]:
+        raise SystemExit(f"error: {mode.name}: {answer['errors']} of {answer['requests']} answers were errors")
+    count = answer["requests"]
     workers, matcher = (
         (after - then) / count
         for after, then in zip((sum(map(_measure_cpu, served.workers)), _measure_cpu(served.matcher)), before, strict=True)
     )
     whole = workers + matcher + mode.decoding
     costs = " | ".join(f"{1000 * part:.2f}" for part in (workers, matcher, mode.decoding, whole))
-    rate = count / told["microseconds"] * 1e6
-    return f"| {mode.name} | {costs} | {1 / whole:,.0f} | {rate:,.0f} | {told['p50'] / 1000:.1f} | {told['p99'] / 1000:.1f} |"
+    rate = count / answer["microseconds"] * 1e6
+    return f"| {mode.name} | {costs} | {1 / whole:,.0f} | {rate:,.0f} | {answer['p50'] / 1000:.1f} | {answer['p99'] / 1000:.1f} |"
 
 
 def main() -> None:

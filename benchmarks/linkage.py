@@ -126,8 +126,8 @@ def _print_verdicts(found: dict[str, Contestant], normalised: Run) -> None:
         )
     least_memory = min(trained.run.memory, pretrained.run.memory)
     shares = from_keys.run.memory / least_memory, ours.run.memory / least_memory
-    told = f"{shares[0]:.2f}x from the same keys ({shares[1]:.2f}x tables)"
-    _print_line("peak memory, ours / Splink's smaller", told, MEMORY_GOAL, holds=max(shares) <= MEMORY_GOAL, at_most=True)
+    shown = f"{shares[0]:.2f}x from the same keys ({shares[1]:.2f}x tables)"
+    _print_line("peak memory, ours / Splink's smaller", shown, MEMORY_GOAL, holds=max(shares) <= MEMORY_GOAL, at_most=True)
     best = max(trained.figures["f1"], pretrained.figures["f1"])
     least = min(from_keys.figures["f1"], ours.figures["f1"])
     _print_line("F1, ours, the lesser", f"{least:.5f}", round(best, 5), holds=least >= best)

@@ -37,7 +37,7 @@ SETTINGS = {
     "effective_cache_size": "8GB",
     "work_mem": "64MB",
     "maintenance_work_mem": "1GB",
-    "random_page_cost": "1.1",  # everything that is measured lies in memory
+    "random_page_cost": "1.1",  # everything that is measured is in memory
     "jit": "off",  # compiles queries that take less time than compiling
     "max_parallel_workers_per_gather": "0",  # figures are per core
     "max_parallel_maintenance_workers": "0",

@@ -231,7 +231,7 @@ class PrepareWork(Protocol):
 class ReservedQuestion(Question):
     """Work whose credits are reserved first, and charged only with a 200. Everything else is free.
 
-    When the head tells the price, the reservation precedes the body; else it follows. A repeat under the same Idempotency-Key gets the
+    When the head determines the price, the reservation precedes the body; else it follows. A repeat under the same Idempotency-Key gets the
     first answer and is not charged again.
     """
 
@@ -311,7 +311,7 @@ async def _reserve_credits(service: Service, caller: Caller, price: int, key: st
     """Reserve credits; ApiError `quota_exceeded`."""
     held = await service.accounts.ledger.reserve(caller, price, idempotency_key=key, request_hash=digest if key else "")
     if held is None:
-        # A charge of 0 changes nothing and tells what is left.
+        # A charge of 0 changes nothing and shows what is left.
         raise _build_quota_error(await service.accounts.ledger.charge(caller, 0), price)
     return held
 

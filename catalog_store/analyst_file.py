@@ -2,7 +2,7 @@
 
 Each table is a view over the Parquet parts of the snapshot, because a second copy of all rows cost as many bytes and as much processor time
 as the rest of the snapshot (docs/design/decisions/0026-analysts-read-the-parquet-parts.md). DuckDB resolves relative paths against the
-caller's working folder. The macro `catalog_folder()` therefore finds the snapshot: the folder that the variable of that name tells, else
+caller's working folder. The macro `catalog_folder()` therefore finds the snapshot: the folder that the variable of that name has, else
 the folder of the opened file, else the place of the publish. The name of a part holds a hash of its bytes, so a view that looks into
 another snapshot's folder finds its own rows or none.
 
@@ -64,7 +64,7 @@ def is_in_file(name: str) -> bool:
 
 
 def _render_folder_macro(file_name: str, home: Path) -> str:
-    # No function of DuckDB tells where a view's file lies. By default it spills beside the opened file, so that setting tells.
+    # No function of DuckDB returns the place of a view's file. By default DuckDB spills beside the opened file, so that setting shows it.
     opened, spill = "current_setting('temp_directory')", f"{file_name}.tmp"
     beside = f"CASE WHEN parse_filename({opened}) = {_quote_text(spill)} THEN left({opened}, {-len(spill)}) END"
     return f"CREATE MACRO {FOLDER_MACRO}() AS coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {_quote_text(f'{home}/')})"

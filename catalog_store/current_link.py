@@ -149,7 +149,7 @@ def retire(root: Path, folder: Path) -> None:
     if is_live(root, folder):
         return
     retired = folder.with_name(REMOVING + folder.name)
-    # A rename is atomic, the removal of a tree is not. The dotted name tells the next publish to finish it.
+    # A rename is atomic, the removal of a tree is not. The dotted name makes the next publish finish it.
     folder.rename(retired)
     # Without the flush, a power failure could restore the name of a snapshot whose files are gone.
     flush_folder(folder.parent)

@@ -1,7 +1,7 @@
 """Transfer of one file from another machine: by one HTTP request, or by the file system of fsspec.
 
 A transfer that broke off is continued only if the first part is provably of the same file: HTTP requests carry `If-Range`, or a checksum
-proves the whole file afterwards. Addresses come from the operator, so they may lie inside the network; those of callers go through
+proves the whole file afterwards. Addresses come from the operator, so they may be inside the network; those of callers go through
 outbound_http. What must not live here: which files, how often to try, and whether the content is right.
 """
 
@@ -59,7 +59,7 @@ class OfferedFile:
 
 
 def download(file_system: Any, file: OfferedFile, partial: Path) -> int:  # noqa: ANN401 - fsspec has no types
-    """Fetch `file` into `partial` durably, continuing what lies there. Return the bytes that were transferred.
+    """Fetch `file` into `partial` durably, continuing a partial file. Return the bytes that were transferred.
 
     Raises TooLongError when the server sends more than it announced, other TransferErrors for answers that make no sense,
     FileNotFoundError when the file is gone, and the errors of file systems. Whether all came is for the caller to check.
@@ -128,7 +128,7 @@ async def _stream(file_system: Any, file: OfferedFile, start: int, local: Binary
     async with request as answer:
         if answer.status in _NOT_FOUND:
             raise FileNotFoundError(file.path)
-        # The file has become shorter, so what lies here is of an older one. The next attempt begins again.
+        # The file has become shorter, so the partial file is of an older one. The next attempt begins again.
         if answer.status == _RANGE_REFUSED:
             local.truncate(0)
             raise TransferError(f"{file.name}: the server has no bytes from {start:,} on; the next attempt starts from the beginning")

@@ -31,7 +31,7 @@ manifest.json is UTF-8 JSON, one object:
                    clock; absent in snapshots older than this member
   seal             {members, sha256}: SHA-256 over the values of the named members (see `compute_seal`); absent where `sequence` is
 
-The member that lists a file tells its role (ROLES). A folder may lack all files of a role: it is then whole for the other one.
+The member that lists a file determines its role (ROLES). A folder may lack all files of a role: it is then whole for the other one.
 
 `sha256` is lower-case hex. Additional members may appear; readers ignore them. Add a member here, in the class and in
 docs/reference/snapshot_format.md together. publisher.py writes snapshots, reader.py opens them for queries.
@@ -181,7 +181,7 @@ def decode_manifest(content: bytes, path: Path | str) -> Manifest:
     """Decode a manifest that was read from `path`; SnapshotInvalidError for an unusable one."""
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
-        # Decoding by type does not look into the names of members that it ignores; a damaged byte may lie there.
+        # Decoding by type does not look into the names of members that it ignores; a damaged byte may be there.
         values: dict[str, object] = msgspec.json.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SnapshotInvalidError(f"{path}: not a manifest: {error}") from error

@@ -2,7 +2,7 @@
 
 A mark is `<root>/.verified/<id>.json`, mode 0600, beside the snapshots and part of none. It holds the SHA-256 of the manifest, and for each
 file that was read its size, time of change and inode. A file that differs from its entry is read again. A file that is damaged on the disk
-later keeps all three: the scrub (scrub.py) finds that. Where the catalog cannot be written, the mark lies in a folder that the processes of
+later keeps all three: the scrub (scrub.py) finds that. Where the catalog cannot be written, the mark is in a folder that the processes of
 one server share. A mark also holds a refusal, so that a damaged snapshot is read once and not by every process.
 
 The lock makes the processes wait for the one that reads; the kernel releases the lock of a process that dies. What must not live here: what
@@ -118,7 +118,7 @@ def remove_stale_marks(root: Path) -> None:
 
 def _list_places(folder: Path, shared_folder: Path | None) -> list[Path]:
     """Return the folders that may hold the mark, the best first."""
-    # A snapshot's folder may also be served alone, from anywhere. What lies above it then is not ours to write into.
+    # A snapshot's folder may also be served alone, from anywhere. The folder above it then belongs to somebody else.
     beside = [folder.parent.parent / MARKS_FOLDER] if folder.parent.name == SNAPSHOTS else []
     return [*beside, *([shared_folder / MARKS_FOLDER] if shared_folder is not None else [])]
 

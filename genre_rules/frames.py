@@ -1,6 +1,6 @@
 """Frames: forms of words around a genre that add a language, a place or a people and say nothing else (`rock music of chile`).
 
-A frame is data (words.yaml). It fits the whole normal form, and what it holds as `genre` must be a genre's whole name. `means` tells
+A frame is data (words.yaml). It fits the whole normal form, and what it holds as `genre` must be a genre's whole name. `means` says
 which names are asked, the first known one decides: `rap in spanish` is asked as `latin rap`, then as `rap`.
 """
 

@@ -15,7 +15,7 @@ _REFUSED_4 = {
     IPv4Network("10.0.0.0/8"): "private",
     IPv4Network("100.64.0.0/10"): "shared by a provider's customers (CGNAT)",
     IPv4Network("127.0.0.0/8"): "loopback",
-    # Azure's platform service. It lies in a public range, so no registry lists it.
+    # Azure's platform service. It is in a public range, so no registry of special addresses lists it.
     IPv4Network("168.63.129.16/32"): "a cloud provider's internal service",
     IPv4Network("169.254.0.0/16"): "link-local",
     IPv4Network("172.16.0.0/12"): "private",
@@ -31,7 +31,7 @@ _REFUSED_4 = {
 }
 # An allow list, unlike IPv4: ranges that are assigned later stay refused until they are listed here.
 _PUBLIC_6 = IPv6Network("2000::/3")
-"""Global unicast. Addresses that carry an IPv4 address (mapped, compatible, NAT64) lie outside, as do loopback, unique local, link-local,
+"""Global unicast. Addresses that carry an IPv4 address (mapped, compatible, NAT64) are outside, as are loopback, unique local, link-local,
 site-local and multicast."""
 _REFUSED_6 = {
     IPv6Network("2001::/23"): "reserved (Teredo and other protocols)",

@@ -22,7 +22,7 @@ class InvalidAllowListError(OutboundError):
 
 
 class RefusedAddressError(OutboundError):
-    """The address lies in a network that callers may not reach through us, or names a port that they may not."""
+    """The address is in a network that callers may not reach through us, or names a port that they may not."""
 
     code = "address_refused"
 

@@ -325,7 +325,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="folder of the catalog; made when missing")
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
-    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
+    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml, which names the place of each platform's dump")
     command.add_argument(
         "--relink", action="store_true", help="link every record again, not only those that changed since the live snapshot"
     )
@@ -336,7 +336,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--rules", type=Path, metavar="DIR", help="folder of genre rules (default: the shipped ones)")
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with a sub-folder `suggestions`")
-    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where the suggestions lie")
+    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml, which names the place of the suggestions")
     command.set_defaults(run=reclassify)
 
     command = commands.add_parser("simulate", help="write a simulated world as dumps", description=simulate.__doc__)

@@ -93,9 +93,9 @@ def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequ
 
 def _find_report(result: dg.ExecuteInProcessResult, settings: Settings) -> list[str]:
     """Return the line that names the report, if the build reached the gate."""
-    # A report of an earlier build may lie there; it would explain nothing about this one.
+    # A report of an earlier build may be there; it would explain nothing about this one.
     has_report = any(event.materialization.asset_key == FIGURES_KEY for event in result.get_asset_materialization_events())
-    return [f"The report tells more: {BuildPaths(settings.root).report}"] if has_report else []
+    return [f"Read the report: {BuildPaths(settings.root).report}"] if has_report else []
 
 
 def _list_costs(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:

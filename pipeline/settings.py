@@ -55,7 +55,7 @@ class Settings:
     root: Path = Path("catalog")
     """Folder of the catalog: landing zone, work files, snapshots."""
     sources: Path = Path("sources.yaml")
-    """Which dump of which platform lies where."""
+    """The file that names the place of each platform's dump."""
     dumps: Path | None = None
     """A folder with one sub-folder per platform; replaces `sources` when set."""
     overrides: Path | None = None
@@ -77,7 +77,7 @@ class Settings:
     lowest_recall: Share = 0.93
     """The same for recall."""
     lowest_golden_precision: Share = 0.93
-    """Precision over the golden pairs. They are hard cases by choice, so the limit lies just below the measured rate."""
+    """Precision over the golden pairs. They are hard cases by choice, so the limit is just below the measured rate."""
     lowest_golden_recall: Share = 0.77
     """The same for recall."""
     largest_fall: Share = 0.002

@@ -1,6 +1,6 @@
 """Artists and labels of a world, held in memory as columns (about 150 bytes an artist).
 
-All blocks share them. An artist's own recordings lie in one block; guests and remixers come from all blocks.
+All blocks share them. An artist's own recordings are in one block; guests and remixers come from all blocks.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         label_name=number_label_names(settings).gather(releases["label"].to_numpy()),
         video=make_base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
-    # Ids of broken records lie above those of good ones, so none is the id of a good record.
+    # Ids of broken records are above those of good ones, so none is the id of a good record.
     broken = _break_records(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _build_files(settings, block, rows, releases, broken, old=False)
     artists = pl.Series(list_artists(settings, CATALOG_A, block))

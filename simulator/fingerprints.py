@@ -1,6 +1,6 @@
 """The public fingerprint database, day by day: tracks, fingerprints, users' links to catalog_b recordings, typed titles.
 
-The first days lie around the day on which files lost their second escaping. Tracks come, are merged (also in chains and, wrongly, in a
+The first days surround the day on which files lost their second escaping. Tracks come, are merged (also in chains and, wrongly, in a
 circle), get votes and lose links on later days: a world with more days is the same world, some nights later. Every true recording has its
 own items; all its fingerprints are copies of them. Add a kind of dirt here when the join learns to withstand it.
 """

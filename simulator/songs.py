@@ -226,7 +226,7 @@ def _build_recording_columns(
     median, spread = np.where(is_dance, DANCE_MS[0], OTHER_MS[0]), np.where(is_dance, DANCE_MS[1], OTHER_MS[1])
     song_ms = median * np.exp(rng.normal(0, 1, len(songs)) * spread)
     twins = songs["twin"].to_numpy()
-    # Twins may lie in different blocks, so their common length comes from a stream without a block.
+    # Twins may be in different blocks, so their common length comes from a stream without a block.
     alike = make_generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
     song_ms = np.where(twins == NOBODY, song_ms, alike + make_generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
     if settings.is_harsh:

@@ -34,7 +34,7 @@ ORIGINALS = ("Original Mix", None, "Original", "Original mix", "")
 ORIGINAL_SHARES = (0.82, 0.93, 0.97, 0.99, 1.0)
 """Cumulated shares of what an original's mix name says."""
 NO_REMIXERS = 0.1
-"""Share of remixes whose `remixers` is empty although the mix name tells one."""
+"""Share of remixes whose `remixers` is empty although the mix name has one."""
 RELEASE_TYPES = {
     "album": "Album",
     "ep": "EP",

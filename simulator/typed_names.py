@@ -19,7 +19,7 @@ _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _EDITS = ("substitute", "delete", "insert", "transpose")
 _BY_NEIGHBOUR = 0.7
-"""Share of wrong letters that lie beside the right one; the rest may be any."""
+"""Share of wrong letters that are beside the right one; the rest may be any."""
 _ATTEMPTS = 20
 
 EDIT_TAGS = (

@@ -34,7 +34,7 @@ class AirClock:
         self._earliest.append((span, origin))
 
     def convert_sample(self, sample: float) -> int:
-        """Return when a sample was on the air. The sample may lie before the first one."""
+        """Return when a sample was on the air. The sample may be before the first one."""
         return round(min(origin for _, origin in self._earliest) + sample * 1000 / SAMPLE_RATE)
 
 

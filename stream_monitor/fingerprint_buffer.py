@@ -75,5 +75,5 @@ class FingerprintBuffer:
 
 
 def find_middle(item: float, phase: int) -> float:
-    """Return the sample in the middle of an item's sound. An item whose middle lies at a change of sound is half of each."""
+    """Return the sample in the middle of an item's sound. An item whose middle is at a change of sound is half of each."""
     return PHASES[phase] + item * HOP_SAMPLES + HALF_ITEM_SAMPLES

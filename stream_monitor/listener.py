@@ -51,7 +51,7 @@ log = structlog.get_logger("stream_monitor")
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 """Waits before the next connection: doubled from the first to the longest, each shortened by up to a half at random."""
 LASTING_WAIT_SECONDS = 300.0
-"""Wait after an error that time alone does not mend."""
+"""Wait after an error that time alone does not fix."""
 STEADY_SECONDS = 30.0
 """Length of a connection after which waits start from the first again."""
 FAILED_AFTER_SECONDS = 300.0
@@ -240,7 +240,7 @@ class Listener:
         return answer
 
     def _end_gap(self, before_ms: int, first_ms: int) -> None:
-        """End the gap that lies before new sound; drop it when it is short."""
+        """End the gap that is before new sound; drop it when it is short."""
         was_listened_to = self._lease.listened_ms is not None
         started, ended = _convert_time(before_ms), _convert_time(max(before_ms, first_ms))
         is_long = first_ms - before_ms > SHORTEST_GAP_MS

@@ -71,7 +71,7 @@ class Play:
         return recording_id == self.track.recording_id and (is_near or anchor_ms < self.heard_ms - LONGEST_FADE_MS)
 
     def take(self, reference: Reference, place: Place, anchor_ms: int) -> None:
-        """Note that it was found at that place. The first anchor stays, unless the new one lies far from it."""
+        """Note that it was found at that place. The first anchor stays, unless the new one is far from it."""
         self.reference, self.place = reference, place
         # The anchor of each find differs a little. Following them would let the anchor drift away from the written row.
         if abs(anchor_ms - self.anchor_ms) > SAME_AIRING_MS:

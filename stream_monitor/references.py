@@ -1,6 +1,6 @@
 """Comparison of a recording's own fingerprint with a stream: whether it still plays, where it began, where it stopped.
 
-The matcher names a recording in a window of audio. The recording's fingerprint then tells item by item whether the sound is this recording.
+The matcher names a recording in a window of audio. The recording's fingerprint then shows item by item whether the sound is this recording.
 That needs no search, finds ends to within a second, and follows a track through passages that no search would find (a voice over it).
 What must not live here: the meaning of an airing (tracker.py).
 """
@@ -62,7 +62,7 @@ class Reference:
         return max(0, self.items - 1) * HOP_SAMPLES / SAMPLE_RATE + FIRST_ITEM_SECONDS
 
     def find_place(self, window: tuple[int, NDArray[np.uint32]], shifts: NDArray[np.int64]) -> Place | None:
-        """Return the best of `shifts` (int64 [k]) for the items of the window; None when too few lie within the recording at all of them.
+        """Return the best of `shifts` (int64 [k]) for the items of the window; None when too few are within the recording at all of them.
 
         `window`: number of its first item and the items, as `FingerprintBuffer.read_since` returns them.
         """
@@ -87,7 +87,7 @@ class Reference:
         return Place(int(phase), int(shifts[best]), float(rates[phase, best]))
 
     def list_shifts(self, window: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
-        """Return all shifts at which enough of the items of the window lie within the recording."""
+        """Return all shifts at which enough of the items of the window are within the recording."""
         first, items = window
         enough = min(items.shape[1], FEWEST_ITEMS)
         return np.arange(enough - items.shape[1] - first, self.items - enough - first + 1)

@@ -48,7 +48,7 @@ class _Balance:
 
 
 class InDoubtError(Exception):
-    """The database did not answer a commit. `LedgerDatabase.has_committed` tells later whether it holds."""
+    """The database did not answer a commit. `LedgerDatabase.has_committed` reports later whether the commit holds."""
 
     def __init__(self, transaction: str) -> None:
         """Keep the name that the database gave to the transaction."""

@@ -1,6 +1,6 @@
 """The ledger on PostgreSQL: a batch of plain charges is one statement and a commit, two round trips.
 
-A commit without an answer is in doubt. The transaction's number tells later whether it holds; `writer` gives back its credits then.
+A commit without an answer is in doubt. The number of the transaction shows later whether it holds; `writer` gives back its credits then.
 """
 
 from __future__ import annotations

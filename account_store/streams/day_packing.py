@@ -69,7 +69,7 @@ def _read_rows(connection: Connection, stream_id: str, first: int, end: int) -> 
 
 def _read_columns(connection: Connection, stream_ids: Sequence[str], first: int, end: int) -> dict[str, Columns]:
     """Return the same for several streams; streams without airings are absent."""
-    # Rows of one time lie together in the table, whatever their stream. An index scan would look each up by itself: three times the work.
+    # Rows of one time are together in the table, whatever their stream. An index scan would look each up by itself: three times the work.
     connection.execute(text("SET LOCAL enable_indexscan = off"))
     sent = [func.int8send(column) for column in (airing.c.recording_id, _STARTED, airing.c.duration_seconds, airing.c.airing_id)]
     query = select(airing.c.stream_id, *(func.string_agg(column, literal(b"", LargeBinary)) for column in sent))

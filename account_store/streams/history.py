@@ -90,7 +90,7 @@ class History:
         query = select(*_COLUMNS).where(airing.c.stream_id == stream_id)
         query = query.order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(limit)
         if behind is not None:
-            # One comparison of both columns: the index `airing_by_time` goes straight to the place, however deep the page lies.
+            # One comparison of both columns: the index `airing_by_time` goes straight to the place, however deep the page is.
             query = query.where(tuple_(airing.c.started_at, airing.c.airing_id) < tuple_(*_bind_place(behind)))
         if since is not None:
             query = query.where(airing.c.started_at >= since)

@@ -104,7 +104,7 @@ class Airplay:
 
     def iterate_airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
         """Yield the airings of each stream that began from `since` to before `until`. No connection is open between two streams."""
-        # `until` lies outside: at midnight, its day must not be read.
+        # `until` is exclusive: at midnight, its day must not be read.
         first, last = _count_days(since), _count_days(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
@@ -182,7 +182,7 @@ class Airplay:
                 (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, open_days.get(name, last + 1)))
             }
             missing: dict[str, list[int]] = {}
-            # Oldest days of all streams first: airings of one time lie together in the table, whatever their stream.
+            # Oldest days of all streams first: airings of one time are together in the table, whatever their stream.
             chosen = sorted(one for one in days if one[::-1] not in packed)[:most_days]
             for day, name in chosen:
                 missing.setdefault(name, []).append(day)
@@ -196,7 +196,7 @@ class Airplay:
 
 _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.stopped_at)
 _TOGETHER = 16
-"""Streams read together: airings of one time lie together in the table. Some 10 MB for three months of unpacked days."""
+"""Streams read together: airings of one time are together in the table. Some 10 MB for three months of unpacked days."""
 _ONE_SECOND = timedelta(seconds=1)
 _EPOCH = date(1970, 1, 1)
 

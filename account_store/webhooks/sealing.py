@@ -24,7 +24,7 @@ class Seal:
     """Encrypts and decrypts secrets."""
 
     def __init__(self, keys: str = "", *, refusal: str = "no key is named") -> None:
-        """Use `keys` in the form of KEYS_VARIABLE; without any, `refusal` tells why. InvalidValueError: one is not a key (never quoted)."""
+        """Use `keys` in the form of KEYS_VARIABLE; `refusal` says why there is none. InvalidValueError: one is not a key (never quoted)."""
         parts = split_keys(keys)
         self._refusal = refusal
         try:

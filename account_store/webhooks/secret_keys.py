@@ -4,7 +4,7 @@
     ACCOUNT_SECRET_KEY_FILE    the file; by default `<database>-key` beside a SQLite file, else below XDG_STATE_HOME (~/.local/state)
 
 The database records the key's fingerprint, so that a lost key, or one of another machine, is noticed before a second one seals anything.
-Opening the accounts seals secrets that lie in the clear. What must not live here: encryption (sealing.py).
+Opening the accounts seals secrets that are stored unencrypted. What must not live here: encryption (sealing.py).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def find_key_file(url: URL, environment: Mapping[str, str]) -> Path:
 def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: Clock) -> Seal:
     """Return the seal of a migrated database. InvalidValueError: the environment or the file holds no valid key.
 
-    Without any key the seal refuses to encrypt, and the log tells the remedy.
+    Without any key the seal refuses to encrypt, and the log has the remedy.
     """
     file = find_key_file(url, environment)
     named = environment.get(KEYS_VARIABLE, "").strip()

@@ -1,4 +1,4 @@
-"""The detection of the seven formats from a file's first bytes alone: names, extensions and media types lie.
+"""The detection of the seven formats from a file's first bytes alone: names, extensions and media types may be wrong.
 
 To add a format, add its mark and its demuxer here, its codecs to `CODECS` (decoder.py), and its name to the messages for callers
 (catalog_api/problems.py, catalog_api/uploads.py). Only that demuxer is ever tried, so no file can select a reader that follows playlists or

@@ -92,7 +92,7 @@ class Segment:
         at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
         words = self._words[at]
         tags = addresses & np.uint32((1 << tag_bits) - 1)
-        # A bucket mixes several codes; the tag, the rest of the address, tells them apart.
+        # A bucket mixes several codes; the tag, the rest of the address, distinguishes them.
         fits = (words >> np.uint32(self.facts.ordinal_bits)) == tags[probes] if tag_bits else np.ones(len(at), np.bool_)
         words, probes, at = words[fits], probes[fits], at[fits]
         ordinals = (words & np.uint32((1 << self.facts.ordinal_bits) - 1)).astype(np.int64)

@@ -199,7 +199,7 @@ def _read_answer(reply: MatcherReply) -> Answer:
         raise MatcherBusyError("the matcher's queue is full", reply.retry_after)
     if reply.trouble is Trouble.NO_INDEX:
         raise MatcherDownError("the matcher has no index open", reply.retry_after)
-    raise MatcherFailedError("the matcher could not match this fingerprint; its log tells why")
+    raise MatcherFailedError("the matcher could not match this fingerprint; its log has the reason")
 
 
 def _build_timeout_error(seconds: float) -> MatcherBusyError:

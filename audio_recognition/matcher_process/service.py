@@ -140,7 +140,7 @@ class MatcherService:
             log.exception("a question could not be matched")  # an error in one question must not end the others
             return MatcherReply(question.number, trouble=Trouble.FAILED)
         seconds = loop.time() - began
-        # The mean tells refused clients when to come again.
+        # Refused clients learn from the mean when to come again.
         self._mean_seconds += _WEIGHT_OF_LAST * (seconds - self._mean_seconds)
         self._meters.match_seconds.observe(seconds)
         if answer.matches:

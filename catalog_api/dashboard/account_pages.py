@@ -81,7 +81,7 @@ async def sign_up(visit: CurrentVisit) -> Response[Any]:
             problems["email"] = "Not an e-mail address."
         return _render_sign_up_page(visit, 400, email=email, problems=problems)
     except TakenError:
-        # This tells a stranger that the e-mail has an account. Only e-mails could avoid that, and the server sends none. An
+        # This reveals to a stranger that the e-mail has an account. Only e-mails could avoid that, and the server sends none. An
         # address may sign up only a few times.
         return _render_sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
     except TooManyAttemptsError as error:

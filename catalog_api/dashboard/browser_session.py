@@ -192,7 +192,7 @@ def _derive_form_token(token: str) -> str:
 
 
 def _is_secure(request: Request[Any, Any, State], origin: str) -> bool:
-    """Return whether the browser uses HTTPS, by the setting, else by the request. A browser that lies harms only its own cookie."""
+    """Return whether the browser uses HTTPS, by the setting, else by the request. A wrong scheme harms only the browser's own cookie."""
     if origin:
         return origin.startswith("https://")
     # The load balancer ends TLS, so the connection itself is plain.

@@ -225,7 +225,7 @@ def _translate_errors() -> Iterator[None]:
     except TooManyEndpointsError as error:
         raise ApiError("too_many_webhooks", f"{str(error).capitalize()}.") from None
     except SealedError:
-        # The log tells the operator the remedy.
+        # The log names the remedy for the operator.
         raise ApiError("secrets_unavailable", "The server cannot seal webhook secrets at the moment.", headers=RETRY_SOON) from None
     except InvalidValueError as error:
         raise ApiError("invalid_parameter", f"{error}.", (ParameterProblem("body", "url", str(error)),)) from None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 REPORTS_FOLDER = "CATALOG_REPORTS_FOLDER"
 """Environment variable: the folder for the reports of the workers. The supervisor sets it."""
 BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""Upper bounds of the latency histogram, in seconds; one more bucket lies above them."""
+"""Upper bounds of the latency histogram, in seconds; one more bucket is above them."""
 LINE_BATCH_SIZE = 16
 """Encoding takes 1.5 us a line, and waiting requests wait for a whole batch: 0.3 ms for 200 lines."""
 UNKNOWN_ROUTE = "-"

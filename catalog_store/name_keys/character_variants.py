@@ -66,7 +66,7 @@ def load_character_variants() -> dict[str, str]:
 
 
 def _merge_forms(forms: _Forms, characters: list[str]) -> None:
-    """Make the characters equal, unless simplified Chinese tells them apart, as it does `沪` and `濾`."""
+    """Make the characters equal, unless simplified Chinese distinguishes them, as it does `沪` and `濾`."""
     known = {forms.find(character) for character in characters if forms.is_known(character)}
     if len(known) > 1 or characters[0] in _WORDS_OF_THEIR_OWN:
         return

@@ -18,7 +18,7 @@ from catalog_store.name_keys.version_notes import YEAR, Tags, read_version
 from catalog_store.name_keys.version_words import COSMETIC, FUNCTION_WORDS
 
 BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
-"""The first character of a segment. It tells how the segment was set off from the song."""
+"""The first character of a segment. It shows how the segment was set off from the song."""
 
 # Titles repeat their segments: 26,000 real titles hold 4,000 distinct ones. The bound keeps a long-lived server's memory constant.
 CACHED_SEGMENTS = 65_536

@@ -46,7 +46,7 @@ _WORDS = {
     "cause": "because",
     "em": "them",
 }
-"""One spelling for each word: the longer one, because a longer name is told from others although it has an error."""
+"""One spelling for each word: the longer one, because a longer name is distinct from others in spite of an error."""
 _SOUNDS = {"2": "to", "4": "for"}
 _OBJECTS = frozenset({"you", "me", "the", "be", "my", "your", "us", "love", "life", "real", "sure", "ever", "always"})
 """Words after a number that stands for `to` or `for`: `Nothing Compares 2 U`, `4 Ever`. `2 Hearts` keeps its number."""

@@ -32,7 +32,7 @@ from catalog_store.name_keys.variants import join_tags
 
 # Folding turns control characters into spaces, so a marker is never part of a title.
 _MARKER = "\x1f"
-# How a segment begins: an opening bracket, a closing one, a dash after a space, a credit. The character after the marker tells which one.
+# How a segment begins: an opening bracket, a closing one, a dash after a space, a credit. The character after the marker shows which one.
 # Python and Rust read the patterns alike.
 _SET_OFF = (
     (f"[{OPENING}]+", "\x1f("),
@@ -169,7 +169,7 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     cut = folded.str.replace(_FIRST_SET_OFF, f"{_CUT}${{0}}").str.splitn(_CUT, 2).struct.unnest()
     frame = pl.DataFrame({"shown": shown, "folded": folded, "base": cut["field_0"].str.strip_chars(" "), "tail": cut["field_1"]})
     frame = frame.with_row_index("row").with_columns(is_whole=pl.col("tail").is_not_null() & (pl.col("base") == ""))
-    # A title that begins with a segment has no base. Its song lies in the first segment, so the tail is the whole title.
+    # A title that begins with a segment has no base. Its song is in the first segment, so the tail is the whole title.
     frame = frame.with_columns(tail=pl.when("is_whole").then("folded").otherwise("tail"))
     tails = frame.drop_nulls("tail").select("tail", "is_whole").unique()
     read = [_read_tails(tails.filter(pl.col("is_whole") == whole)["tail"], is_whole=whole) for whole in (False, True)]

@@ -67,7 +67,7 @@ def _are_names_compatible(one: str, other: str, *, is_place: bool) -> bool:
 
 
 def _is_contained(inner: str, outer: str) -> bool:
-    """Return whether a name lies in another one, and no number is cut: take 1 is not take 12."""
+    """Return whether one name contains the other, and no number is cut: take 1 is not take 12."""
     place = outer.find(inner)
     if place < 0:
         return False

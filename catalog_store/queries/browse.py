@@ -104,7 +104,7 @@ def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
     order = lists.tracks
     if place is not None:
         choice.start = max(choice.start, order.find_behind(int(place.score), 0, place.id))
-    # One more than the page: it tells whether a next page exists.
+    # One more than the page: it shows whether a next page exists.
     ranks = choice.find_first(limit + 1)
     ids: list[int] = order.ids[ranks[:limit]].tolist()
     return ids, Place(order.read_stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None

@@ -60,7 +60,7 @@ def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit
         f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
         (first, *behind, limit + 1),
     )
-    # One row more was read: it tells whether a next page exists.
+    # One row more was read: it shows whether a next page exists.
     page = rows[:limit]
     found = [Change(builds[build], REDIRECT_KINDS[kind], CHANGES[change], old, new or None) for build, kind, change, old, new in page]
     rest = None

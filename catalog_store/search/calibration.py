@@ -21,7 +21,7 @@ _LIKENESSES = [likeness for likeness, _ in KNOTS]
 
 def calibrate(likeness: float) -> float:
     """Return the score of a likeness between the first knot and 1."""
-    # A likeness of 1 lies after the last knot. The clamp takes the last line for it.
+    # A likeness of 1 is after the last knot. The clamp takes the last line for it.
     place = min(max(1, bisect_right(_LIKENESSES, likeness)), len(KNOTS) - 1)
     (low, low_score), (high, high_score) = KNOTS[place - 1], KNOTS[place]
     return round(low_score + (likeness - low) / (high - low) * (high_score - low_score), DECIMALS)

@@ -45,7 +45,7 @@ _READINGS_PER_SIDE = 48
 class Lookup(NamedTuple):
     """The result of the first lookup.
 
-    `counts` tells how many documents hold each pair, row by row: a row per artist word, a column per title word.
+    `counts` is how many documents hold each pair, row by row: a row per artist word, a column per title word.
     """
 
     artist_words: Sequence[str]

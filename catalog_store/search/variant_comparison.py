@@ -26,7 +26,7 @@ _WORDINGS = {
     "short": ("shortedit", "shortversion"),
 }
 _UNKNOWN = "version"
-"""The kind of a version that only its name tells."""
+"""The kind of a version that only its name shows."""
 _SHORTEST_NOTE, _SHORTEST_PART, _PART_OF_NAME = 3, 4, 0.9
 
 

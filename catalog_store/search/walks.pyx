@@ -102,7 +102,7 @@ cdef class Postings:
                     pair = word ^ others[at]
                     bucket = pair >> self._bucket_shift
                     tag = <uint16_t> (pair >> (self._bucket_shift - _TAG_BITS))
-                    # Damaged starts may lie behind the end of the file. Every place that a file tells is clamped before it is used.
+                    # Damaged starts may be behind the end of the file. Every place that a file names is clamped before it is used.
                     end = min(_at(self._starts, bucket + 1), self._documents.length)
                     first = _at(self._starts, bucket)
                     while first < end and self._tags[first] < tag:
@@ -279,7 +279,7 @@ cdef class SortedWords:
         self._starts = _numbers(starts)
         self._count = self._starts.length - 1
         if self._count < 0:
-            raise ValueError("not even the end of the words is told")
+            raise ValueError("the end of the words is not stored")
 
     cdef const uint8_t* _head(self, Py_ssize_t stride) noexcept nogil:
         return &self._texts[0] + min(_at(self._starts, stride), <uint64_t> self._texts.shape[0])

@@ -58,7 +58,7 @@ class BodyFile:
             return b""
         after = identifier + 1
         begin = self._anchors[identifier >> _ANCHOR_BITS] + self._offsets[identifier]
-        # An id without a body begins where the next one does, so the next id tells the end of every frame.
+        # An id without a body begins where the next one does, so the next id gives the end of every frame.
         end = self._anchors[after >> _ANCHOR_BITS] + self._offsets[after]
         if begin == end:
             return b""

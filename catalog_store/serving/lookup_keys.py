@@ -1,6 +1,6 @@
 """Lookup keys as 64-bit hashes: ISRCs, the ids of every platform and name keys; ISWCs as integers.
 
-A hash only tells where to look: the reader compares the text itself. catalog_store/identifiers.py normalises and checks values before they
+A hash only shows where to look: the reader compares the text itself. catalog_store/identifiers.py normalises and checks values before they
 reach these functions.
 """
 

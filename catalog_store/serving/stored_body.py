@@ -105,7 +105,7 @@ def _has_text(text: bytes, stored: StoredBody) -> bool:
     """
     lines = stored.text
     at = lines.find(text, lines.find(b"\n") + _DISPLAYED)
-    # A backslash before the first quote: the match lies inside a longer text that contains a quote.
+    # A backslash before the first quote: the match is inside a longer text that contains a quote.
     while at > 0 and lines[at - 1] == _BACKSLASH:
         at = lines.find(text, at + 1)
     return at > 0
@@ -122,7 +122,7 @@ def has_isrc(stored: StoredBody, isrc: str) -> bool:
 def is_linked(stored: StoredBody, source: int, external_id: str) -> bool:
     """Return whether a track has that link; `source` is an index in LINK_SOURCES."""
     link = f"{source}{external_id}"
-    # A link of ten digits looks like an ISWC, so only decoding tells them apart.
+    # A link of ten digits looks like an ISWC, so only decoding distinguishes them.
     if len(link) != _ISWC_DIGITS and _has_text(_ENCODED(link), stored):
         return True
     return link in _COMPANION.decode(stored.rest)[1]

@@ -1,7 +1,7 @@
 """Rows of the live snapshot that a stage of recordings takes over instead of making them again.
 
 A stage digests its inputs by recording (catalog_store/record_keys/row_digests.py). Where a recording has the digest that it had when the
-live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range lie below `<root>/work/carried/<stage>/` in a
+live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range are below `<root>/work/carried/<stage>/` in a
 folder that is named after the contents of the parts that the range made. So digests never count for other parts than those: after a
 rollback, a failed night or a damaged part the range is rebuilt. The program and its libraries are part of each digest. What must not
 live here: which inputs a stage has.
@@ -103,7 +103,7 @@ class RangeCarrier:
         live = [[part for found in self.parts.values() for part in found.get(number, ())] for number in ranges]
         kept = {*written, *(self._name_folder([_read_name_digits(part) for part in parts]) for parts in live)}
         for stale in {*list_folder(self.folder, "*")} - kept:
-            # A program of an earlier day laid files here, and nothing that lies here may stop a build.
+            # An earlier version of the program left files here, and no leftover may stop a build.
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
 
     def _name_folder(self, checksums: Iterable[str]) -> Path:

@@ -1,6 +1,6 @@
 """The claim on a catalog: one run writes to it at a time, from its first step to its last, whoever started it.
 
-A run may live in several processes, whose steps run side by side (Dagster's multiprocess executor). These files lie in the catalog's root:
+A run may live in several processes, whose steps run side by side (Dagster's multiprocess executor). These files are in the catalog's root:
 
     .build.lock    each process of the run holds a shared lock on it, which the kernel frees when the process dies
     .claim.json    the run that holds the claim: `ClaimRecord`

@@ -61,7 +61,7 @@ class GenreBuckets(NamedTuple):
     """Platforms and kinds of entities that have a genre string at all."""
 
     def fill(self, paths: BuildPaths, pool: Pool) -> None:
-        """Send all strings. The steps `string` and `string_tag` lie in the folder (see `write_step`)."""
+        """Send all strings. The steps `string` and `string_tag` are in the folder (see `write_step`)."""
         map_slices(pool, self._send_strings, _list_parts(paths, "source_genre"))
         map_slices(pool, self._send_records, list_record_parts(paths))
         map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))

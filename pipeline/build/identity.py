@@ -5,7 +5,7 @@ The functions are pure functions over frames and know nothing about artists. The
 1. *Ties* (common work, links) join entities. A join must not put two entities of one platform together. Where ties compete, the strongest
    wins.
 2. `weigh_likeness` compares clusters that still bear one name: common facts, differing facts, and works that never meet. A name alone
-   joins clusters that no platform tells apart and no fact parts.
+   joins clusters that no platform distinguishes and no fact separates.
 3. Placeholders of one key are one entity and join no others. An entity known by its name alone, or without works, joins no two others.
    It is *attached* to the only bearer of the name, or to the bearer with which it has most in common.
 
@@ -30,8 +30,9 @@ LINKED_NAMES = -1.0
 OWNED_NAMES = 0.0
 """The same if nobody else lists or bears that name: a single fact in common then joins the two."""
 UNDISPUTED = 0.25
-"""Least odds of a name that no platform tells apart, if no fact speaks against the pair. Works that never meet are then no evidence of two
-persons: the platforms may carry different parts of one artist's works."""
+"""Least odds of a name whose bearers no platform distinguishes, if no fact speaks against the pair.
+
+Works that never meet are then no evidence of two persons: the platforms may carry different parts of one artist's works."""
 FULL_NAME = 10
 """Characters from which two rarely bear a name. One kind of fact alone does not count against such a name: artists change labels."""
 IN_COMMON = {"collaborator": 4.0, "release": 4.0, "label": 3.0, "title": 1.5, "registrant": 1.5, "genre": 1.0, "work": 1.5}
@@ -206,7 +207,7 @@ def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame
         .agg(found=rarity.sum().clip(upper_bound=2.0), bits=pl.col("kind").first().replace_strict(IN_COMMON, return_dtype=pl.Float64))
     )
     plus = common.group_by("node_a", "node_b").agg(plus=(pl.col("found") * pl.col("bits")).sum())
-    # A kind speaks against a pair only if both have facts of it: a platform that tells no labels must not part an artist from itself.
+    # A kind speaks against a pair only if both have facts of it: a platform without labels must not split one artist into two.
     kinds = facts.filter(pl.col("kind").is_in(list(NOTHING_IN_COMMON))).select("node", "kind").unique()
     minus = (
         pairs.select("node_a", "node_b")

@@ -35,7 +35,7 @@ LEFT JOIN representative i USING (recording_id) LEFT JOIN duration l USING (reco
 """
 
 
-# A median may lie between two records, so the record nearest to it stands for the duration. 29 bits hold distances of six days.
+# A median may be between two records, so the record nearest to it stands for the duration. 29 bits hold distances of six days.
 _DISTANCE = f"min({render_packed_sql(('round(abs(duration_ms - ms))', 29))}) FILTER (WHERE duration_ms IS NOT NULL)"
 _NEAREST = f"""
 SELECT recording_id, min(record) FILTER (WHERE list_contains(isrcs, isrc)) AS isrc_record, {render_record_sql(_DISTANCE)} AS duration_record

@@ -105,7 +105,7 @@ def plan_segments(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.in
     in_deltas = np.zeros(len(keys), dtype=np.bool_)
     for name in deltas:
         in_deltas |= find_known(keys, segments[name])
-    # Dead keys of the base cost time in every search, keys outside it lie in segments that are searched one by one.
+    # Dead keys of the base cost time in every search, keys outside it are in segments that are searched one by one.
     outside = int((~in_base).sum())
     dead = len(segments[BASE]) - int(in_base.sum())
     if max(outside, dead) > LARGEST_DELTA_SHARE * len(keys):

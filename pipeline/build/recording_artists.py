@@ -39,7 +39,7 @@ SELECT platform, external_id,
     bool_or(role = 'remixer' AND NOT is_named_by_title) AS knows_remixers
 FROM source_credit SEMI JOIN doubted USING (recording_id) GROUP BY ALL HAVING knows_guests OR knows_remixers
 """
-"""Records with a list that tells guests or remixers from main artists; kept as `role_knowledge`."""
+"""Records with a list that separates guests or remixers from main artists; kept as `role_knowledge`."""
 
 # Without these corrections 54 % of guests were listed as main artists, of recordings on several platforms; with them 5 %, and no true main
 # artist is lost (docs/benchmarks/log/decisions.md).
@@ -82,6 +82,6 @@ FROM ordered c JOIN artist a USING (artist_id) LEFT JOIN {OTHER_NAME} o ON o.nam
 """
 """Artists of each recording: the list of the chosen record, then guests named by a title only, then remixers named by others only.
 
-`primary` is a claim only for the first artist of a list, and for others in a list that tells the role apart. Without a claim, titles and
+`primary` is a claim only for the first artist of a list, and for others in a list that separates that role. Without a claim, titles and
 other platforms correct the role. For the first artist of the chosen list only a title can do so. Reads `credit_record` (recording_id,
 platform, external_id) and OTHER_NAME."""

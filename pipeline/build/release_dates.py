@@ -122,7 +122,7 @@ FROM chosen JOIN dated d USING (recording_id, stamp)
 def render_earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
     """Return an SQL aggregate for dates of one release: a struct with the chosen date `d` and its precision `p`.
 
-    It covers the rows for which `where` holds. Editions of one release lie a year apart at most, so no older year competes with a full
+    It covers the rows for which `where` holds. Editions of one release are a year apart at most, so no older year competes with a full
     date. Null when they have no date.
     """
     is_disguised = f"({precision} <> 'day' OR {date} LIKE '%-01-01')"

@@ -21,7 +21,7 @@ def render_representative_sql(last_day: str) -> str:
         last_day: `YYYY-MM-DD`; a code that claims a later year is mistyped and comes after all others of its support.
     """
     # `is_new` comes before the year: between codes with equally many platforms the one shown last night stays. Otherwise a code that gains
-    # or loses one platform would make the track flip to and fro. `without_memory` tells whether this rule changed the choice.
+    # or loses one platform would make the track switch back and forth. `without_memory` shows whether this rule changed the choice.
     return f"""
 WITH code AS (
     SELECT o.recording_id, o.isrc, o.platform_count, b.isrc IS NULL AS is_new,

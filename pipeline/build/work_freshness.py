@@ -26,7 +26,7 @@ class StaleWorkError(Exception):
 
 
 def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
-    """Raise StaleWorkError unless each of `tables` lies in the work folder as it was published, in the columns of this program.
+    """Raise StaleWorkError unless each of `tables` is in the work folder as it was published, in the columns of this program.
 
     NoSnapshotError before the first publish.
     """

@@ -6,7 +6,7 @@ filled after its checks have passed. So a killed or failed step leaves a table t
 steps that it finds finished.
 
 A snapshot carries the versions of its tables as `work_state.json`, by which tables of a rolled-back snapshot are recognised. The staging
-tables of a platform count as one table, whose version lies in their folder. A catalog built before these records existed has none. When all
+tables of a platform count as one table, whose version is in their folder. A catalog built before these records existed has none. When all
 its tables are those of the live snapshot, they are adopted.
 
 This module knows neither Dagster nor the claim on the catalog (catalog_claim.py).
@@ -193,7 +193,7 @@ class WorkState:
         return not state.parts or self._measure_parts(table) == state.parts
 
     def _measure_parts(self, table: str) -> dict[str, int]:
-        """Return the sizes of a table's parts; empty for staging tables, because a version lies beside their parts."""
+        """Return the sizes of a table's parts; empty for staging tables, because a version is beside their parts."""
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}

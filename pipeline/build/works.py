@@ -120,7 +120,7 @@ SELECT DISTINCT a.atom_id, w.voice, w.platform, w.work_id, w.is_generic, w.varia
     a.variant AS b_variant, a.duration_ms AS b_duration_ms
 FROM named a JOIN wanted w USING (title_key, artist_key)
 """
-# Several recordings under one name are told apart by length (4 s, as in atoms); then all are performances, if one artist made them.
+# Several recordings under one name are distinguished by length (4 s, as in atoms); then all are performances, if one artist made them.
 _NAMED = """
 WITH found AS (
     SELECT n.voice, n.platform, n.work_id, m.recording_id,

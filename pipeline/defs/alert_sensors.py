@@ -39,7 +39,7 @@ def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
     steps = context.get_step_failure_events()
     for event in steps:
         error = event.step_failure_data.error
-        # The message of an error that a step raised lies in its cause.
+        # The message of an error that a step raised is in its cause.
         cause = error.cause if error and error.cause else error
         yield f"{event.step_key}: {cause.message.strip() if cause else 'failed'}"
     if not steps:

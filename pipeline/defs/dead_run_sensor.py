@@ -58,7 +58,7 @@ def find_dead_process(run_id: str, instance: dg.DagsterInstance) -> int | None:
 def is_alive(pid: int, since: float) -> bool:
     """Return whether the process with this number has lived since that time (seconds since the epoch)."""
     # After a reboot another process may have the number; then it started later. The kernel counts from the boot and the event log from the
-    # epoch, so corrections of the clock lie between the two.
+    # epoch, so corrections of the clock are between the two.
     found = Process.find(pid)
     if found is None:
         return False

@@ -105,7 +105,7 @@ def check_age(landing: Landing, source: Source | None) -> dg.AssetCheckResult:
 
 def fetch(catalog: CatalogResource, source: Source) -> Landing:
     """Fetch the dump that the source shows, in the way in which its platform delivers."""
-    # Three ways of delivery: a dump a day that adds to those before, files that are read where they lie, and whole dumps.
+    # Three ways of delivery: a dump a day that adds to those before, files that are read in place, and whole dumps.
     zone = catalog.paths.landing(source.platform)
     if source.platform in DAILY:
         return land_days(source, zone, catalog.paths.staging(source.platform), catalog.fingerprint_days, catalog.report)

@@ -48,7 +48,7 @@ class StepProgress:
         if rest is None or (not rest and self._expected is None):
             return f"{self._name}: {counted}running for {_format_seconds(elapsed)}"
         share = elapsed / (elapsed + rest) if elapsed else 0.0
-        # More than the estimate has passed: nothing tells how much is left.
+        # More than the estimate has passed: how much is left is unknown.
         left = f"about {_format_seconds(rest)} left" if rest else f"longer than in the last build, after {_format_seconds(elapsed)}"
         whole = "" if self._later is None else f"; about {_format_seconds(rest + self._later)} until the end of the build"
         return f"{self._name}: {counted}{min(share, 0.99):.0%} done, {left}{whole}"

@@ -50,7 +50,7 @@ class Usage:
     worker_peak_bytes: int = 0
     """Peak memory of the largest pool worker."""
     spill_bytes: int = 0
-    """Largest size of the spill folders. It is sampled, so the peak of a short block can lie between two samples."""
+    """Largest size of the spill folders. It is sampled, so the peak of a short block can be between two samples."""
     written_bytes: int = 0
     """Bytes that the process and its workers gave to disks: tables, spilled data and everything else. Memory file systems do not count."""
 

@@ -2,10 +2,10 @@
 
 A pure function of one bucket of normalised records; a known artist never straddles buckets.
 
-- Durations are cut where neighbours lie further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
+- Durations are cut where neighbours are further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
 - A record without duration joins if its key leaves no choice: one atom, or one that shares its ISRC, or one that outweighs the others by
   DOMINANCE. Otherwise it waits in its own atom for an edge.
-- Live takes of several lengths or codes under one key are those of several shows. Only a code or a release tells these apart.
+- Live takes of several lengths or codes under one key are those of several shows. Only a code or a release distinguishes them.
 - Namesakes whom a platform keeps apart are separated (namesakes.py).
 
 The id of an atom consists of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its content: the values of its
@@ -111,7 +111,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     # A label such as `Artist` in the field of artists is that of many.
     is_generic = is_generic_title(pl.col("title_key")) | is_live | pl.col("artist_key").is_in(NAMELESS_ARTISTS)
     is_lone = (pl.col("artist_key") == "") | (is_generic & pl.col("duration_ms").is_null())
-    # A movement without its work is any of many, of one length or not: only its code or its release tells which.
+    # A movement without its work is any of many, of one length or not: only its code or its release shows which.
     is_movement = is_movement_title(pl.col("title_key"))
     standing = pl.coalesce(pl.col("isrcs").list.first(), pl.concat_str("platform", pl.lit(":release:"), "release_id"), build_source_key())
     salt = pl.when(is_lone).then(choose_stand_in_artist()).when(is_movement).then(standing).otherwise(pl.lit(""))
@@ -135,7 +135,7 @@ def _place_records(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     is_timed = pl.col("duration_ms") != NO_DURATION
     timed = numbers.filter(is_timed)
     keys, durations = timed["key"].to_numpy(), timed["duration_ms"].to_numpy()
-    # Sorted by key and duration, the rows of an atom lie side by side. So atoms are found without a group-by.
+    # Sorted by key and duration, the rows of an atom are side by side. So atoms are found without a group-by.
     timed = _cut_by_duration(timed[sort_places(pack_with_duration(keys, durations), keys, durations)])
     return pl.concat([timed, _place_untimed(numbers.filter(~is_timed), timed, isrcs)])
 

@@ -34,7 +34,7 @@ def find_same_name_pairs(prints: pl.DataFrame, blocks: pl.DataFrame) -> pl.DataF
     found = [NO_PAIRS]
     for name in NAME_BLOCKS:
         rows = lengths.join(blocks.select("atom_id", block=name), on="atom_id")
-        # Slots wider than the gap: two lengths of one recording lie in one slot or in neighbours.
+        # Slots wider than the gap: two lengths of one recording are in one slot or in neighbours.
         rows = rows.with_columns(slot=pl.col("seconds") // (SAME_LENGTH_SECONDS + 1))
         rows = rows.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
         near = pl.concat([rows, rows.with_columns(pl.col("slot") + 1)])

@@ -43,7 +43,7 @@ MEASURED_SCHEMA = pl.Schema({"one": pl.Int64(), "other": pl.Int64(), "distance":
 def measure_pairs(paths: BuildPaths, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return rows of MEASURED_SCHEMA for distinct pairs one, other.
 
-    A pair costs a millisecond. The items lie in a mapped file meanwhile, so memory does not depend on the number of pairs.
+    A pair costs a millisecond. The items are in a mapped file meanwhile, so memory does not depend on the number of pairs.
     """
     if pairs.is_empty():
         return MEASURED_SCHEMA.to_frame()

@@ -55,7 +55,7 @@ def build_clusters(
         edges: rows of `edge` between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
-        find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that lie in one.
+        find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that are in one.
         parted: atom_id_a, atom_id_b; pairs that only a reviewed decision joins.
 
     Raises:

@@ -144,7 +144,7 @@ def _find_known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drop_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows (by name and place) that do not lie inside the run before them."""
+    """Return the rows (by name and place) that are not inside the run before them."""
     is_free, name_before, end = [], None, 0
     for name, place, span in taken.select("name", "place", "span").iter_rows():
         is_free.append(name != name_before or place >= end)

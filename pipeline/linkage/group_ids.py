@@ -5,7 +5,7 @@ of id_rules.py settle nearly all of them there. Two kinds of groups concern othe
 one process settles them together; they are few. A group without an id gets a new one by its place among all such groups, and a set of bits
 counts the places. Everyone who asked then reads the ids of his groups.
 
-The files lie in one folder, which the caller makes and removes:
+The files are in one folder, which the caller makes and removes:
 
     vote        group, home, held, rank (a row's place in its range), receiver (the range), by bucket of groups
     question    group, receiver, by bucket of groups: who besides the ranges wants to know an id

@@ -233,7 +233,7 @@ def is_title_close() -> pl.Expr:
     close |= pl.col("titles_sound_alike") | translated | _is_transposed(one, other)
     same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
     is_near = (compute_duration_gap() <= PART_DURATION_MS).fill_null(value=False)
-    # `Track 03` tells nothing, so the artist must be the same.
+    # `Track 03` says nothing, so the artist must be the same.
     is_nameless = (is_stand_in(one) | is_stand_in(other)) & _do_names_overlap()
     # Without a length, a movement or a title behind a track number needs its artist.
     is_untimed = compute_duration_gap().is_null() & (is_movement_of() | is_numbered_title()) & _do_names_overlap()
@@ -271,7 +271,7 @@ def _share_latin_part(one: pl.Expr, other: pl.Expr) -> pl.Expr:
 
 
 def _is_turned(one: pl.Expr, other: pl.Expr) -> pl.Expr:
-    # Every rotation of a text lies in that text written twice.
+    # Every rotation of a text is in that text written twice.
     return (one.str.len_chars() == other.str.len_chars()) & _is_contained(one, pl.concat_str(other, other), TURNED_CHARACTERS)
 
 

@@ -5,7 +5,7 @@ after a rollback the live snapshot does not know the ids that a later one gave o
 as `id:<old id>`, the links of id_rules.py. The home of a record is its id in `recording_member` of the same snapshot, unless `id_registry`
 has a row for it: records that are absent, or whose home was merged into the id that they carry.
 
-Between the stages of one build it lies in `<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
+Between the stages of one build it is in `<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
 
 Ids never start at 1 again while there is a snapshot. A lost or damaged registry stops the build until `rebuild_registry` derives it from
 the snapshot's other tables, into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/`; a snapshot itself is never changed. A rebuilt

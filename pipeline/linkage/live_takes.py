@@ -1,7 +1,7 @@
-"""Live takes that say `Live` and no more: an artist has one of each show, so artist and title do not tell which it is.
+"""Live takes that say `Live` and no more: an artist has one of each show, so artist and title do not identify it.
 
-A code tells it, or an album. Without these, such a take joins another only if the song has no further live take. What must not live here:
-the reading of `Live at Wembley` (catalog_store/name_keys/variants.py).
+A code or an album identifies it. Without these, such a take joins another only if the song has no further live take. What must not live
+here: the reading of `Live at Wembley` (catalog_store/name_keys/variants.py).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes th
   content, wherever the part is linked to: a snapshot and tonight's build share it, whichever build wrote it.
 - `atom_member` also has the normal forms of the records (`normal_forms.NORMAL_SCHEMA`), which would otherwise be made from staging again.
 - All files have numbers for texts (NUMBERS), so that a search for atoms touches no text.
-- Release positions lie here too (`place-<hash>`, `place_sum-`, `place_pair-`), and the pairs for weak signals (`weak_pair-`, `weak_free-`),
+- Release positions are here too (`place-<hash>`, `place_sum-`, `place_pair-`), and the pairs for weak signals (`weak_pair-`, `weak_free-`),
   named by the atoms of their build. Without them a night searches all of them.
 
 Nothing here is published. A night without usable files links everything again (incremental/night.py).
@@ -95,13 +95,13 @@ def _write(file: Path, rows: pl.DataFrame) -> None:
 
 
 def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:
-    """Write the positions of the build whose tables of atoms lie at `place`."""
+    """Write the positions of the build whose tables of atoms are at `place`."""
     sums = pl.DataFrame({"sum": positions.sums.ravel()})
     _write_build_files(files, place, {"place": positions.contested, "place_sum": sums, "place_pair": positions.judged})
 
 
 def read_mapped_positions(files: Path, place: Place) -> Positions | None:
-    """Return the positions of the build whose tables of atoms lie at `place`; None when they are not known."""
+    """Return the positions of the build whose tables of atoms are at `place`; None when they are not known."""
     if (found := _read_build_files(files, place, ("place", "place_sum", "place_pair"))) is None:
         return None
     contested, sums, judged = found
@@ -109,12 +109,12 @@ def read_mapped_positions(files: Path, place: Place) -> Positions | None:
 
 
 def write_mapped_weak_pairs(files: Path, place: Place, weak: WeakPairs) -> None:
-    """Write the pairs for weak signals of the build whose tables of atoms lie at `place`."""
+    """Write the pairs for weak signals of the build whose tables of atoms are at `place`."""
     _write_build_files(files, place, {"weak_pair": weak.pairs, "weak_free": weak.free.to_frame("atom_id")})
 
 
 def read_mapped_weak_pairs(files: Path, place: Place) -> WeakPairs | None:
-    """Return the pairs for weak signals of the build whose tables of atoms lie at `place`; None when they are not known."""
+    """Return the pairs for weak signals of the build whose tables of atoms are at `place`; None when they are not known."""
     if (found := _read_build_files(files, place, ("weak_pair", "weak_free"))) is None:
         return None
     return WeakPairs(found[0], found[1]["atom_id"])

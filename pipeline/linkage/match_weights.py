@@ -61,7 +61,7 @@ OTHER_ARTIST_BITS = ((0.6, 0.0), (0.45, -3.0), (0.0, -100.0))
 """For artists that differ by more than typing errors, by their similarity: a name of a few letters is soon damaged beyond them. Nothing
 makes up for another name: two ensembles play the movements of one mass on albums of one title."""
 MISSING_ARTIST_BITS, MISSING_PERFORMER_BITS = -1.5, -5.0
-"""Equal titles are songs of several artists more often than the count of a title in a table tells, and works of more performers."""
+"""Equal titles are songs of several artists more often than the count of a title in a table suggests, and works of more performers."""
 OTHER_SCRIPT_BITS, ALIKE_SOUND_BITS, OTHER_SOUND_BITS = -2.0, 8.0, -5.0
 """Artists without a common script may be one: Chinese and Korean names are translated. As many covers of a song are sung abroad. Other
 names are spelled by their sound."""
@@ -95,7 +95,7 @@ def is_near(one: str, other: str, edits: str) -> pl.Expr:
     """Return whether two names differ by so few letters that these may be typing errors."""
     lengths = [pl.col(name).str.len_chars() for name in (one, other)]
     longer, shorter = pl.max_horizontal(lengths), pl.min_horizontal(lengths)
-    # A sign tells as much as some letters do, so fewer signs make a name.
+    # A sign is as distinctive as some letters, so fewer signs make a name.
     wide = pl.min_horizontal(pl.col(name).str.count_matches(_WIDE) for name in (one, other))
     return (pl.col(edits) * LETTERS_PER_EDIT <= longer + 2 * wide) & (shorter + wide > LETTERS_PER_EDIT)
 
@@ -113,14 +113,14 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float |
     """
     a, b = pl.col(one), pl.col(other)
     shorter, longer = pl.min_horizontal(a.str.len_chars(), b.str.len_chars()), pl.max_horizontal(a.str.len_chars(), b.str.len_chars())
-    told = pl.min_horizontal(weigh_letters(a), weigh_letters(b))
+    letter_bits = pl.min_horizontal(weigh_letters(a), weigh_letters(b))
     # The pair itself has the name twice.
     rarity = (pl.col("universe") / pl.max_horizontal(pl.col(count) // 2, 1)).log(2)
-    # Two titles without an artist field hold the artist, or nothing tells: their texts may tell as much as two names.
+    # Two titles without an artist field contain the artist, or nothing identifies it: their texts may be as distinctive as two names.
     most = pl.when("is_text").then(MOST_TEXT_BITS).otherwise(pl.min_horizontal(rarity, pl.lit(MOST_NAME_BITS)))
-    full = pl.min_horizontal(told, most)
+    full = pl.min_horizontal(letter_bits, most)
     edit = pl.when(shorter >= SHORT_NAME).then(EDIT_BITS).otherwise(SHORT_EDIT_BITS)
-    near = pl.min_horizontal(told - edit * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
+    near = pl.min_horizontal(letter_bits - edit * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
     is_transposed = (shorter == longer) & (shorter >= TRANSPOSED_FROM) & (sort_letters(a) == sort_letters(b))
     found: pl.Expr = (
         pl.when(a == b)
@@ -138,10 +138,10 @@ def weigh_names(one: str, other: str, edits: str, count: str, contained: float |
 
 def weigh_longer_title(edits: str, count: str) -> pl.Expr:
     """Return the bits of two titles of which one holds more words than the other. `edits`: typing errors in the words of both."""
-    told = pl.min_horizontal(weigh_letters(pl.col(f"{side}_title_key")) for side in ("a", "b"))
+    letter_bits = pl.min_horizontal(weigh_letters(pl.col(f"{side}_title_key")) for side in ("a", "b"))
     rarity = (pl.col("universe") / pl.max_horizontal(pl.col(count) // 2, 1)).log(2)
     most = pl.when("is_text").then(MOST_TEXT_BITS).otherwise(pl.min_horizontal(rarity, pl.lit(MOST_NAME_BITS)))
-    return pl.min_horizontal(told - EDIT_BITS * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
+    return pl.min_horizontal(letter_bits - EDIT_BITS * pl.col(edits), most) - SLIP_BITS * pl.col(edits)
 
 
 def is_contained(one: str, other: str) -> pl.Expr:

@@ -216,7 +216,7 @@ def _list_readings(rows: pl.DataFrame) -> pl.Series:
 
 def _split_text(shown: str, *, is_sold: bool) -> list[tuple[str, str]]:
     """Return title and artist of the readings of a text: `title artist ...`, `artist title`."""
-    # A separator tells where one name ends, but not which one is the artist. A version after both belongs to the title.
+    # A separator shows where one name ends, but not which one is the artist. A version after both belongs to the title.
     if not is_sold and (joints := list(_JOINT.finditer(shown))[:MOST_JOINTS]):
         version = end[1] if (end := _VERSION_AT_END.search(shown)) and end.start() > joints[0].end() else ""
         names = shown.removesuffix(version)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PARTED = 1 << 41
-"""Numbers of new parts start here, below zero; those of reviewed decisions lie above."""
+"""Numbers of new parts start here, below zero; those of reviewed decisions are above."""
 
 
 def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:

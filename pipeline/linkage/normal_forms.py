@@ -54,7 +54,7 @@ NORMAL_SCHEMA = pl.Schema(
     }
 )
 
-# Numbers of parts and volumes, and what else tells two pieces of one name apart by a letter: `Side A`, `in D minor`. A single `i`, `v` or
+# Numbers of parts and volumes, and other letters that distinguish two pieces of one name: `Side A`, `in D minor`. A single `i`, `v` or
 # `x` counts only after a label: alone it is a word more often.
 _NUMBERS = (
     r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b"
@@ -103,7 +103,7 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
     first, inverse = _find_distinct(shown)
     keys = build_title_keys_frame(shown.gather(first))
     keys = keys.with_columns(unify_spellings_series(keys[name]) for name in ("core", "stem"))
-    # A stem is what a title may leave out: `The Model` itself must not lie in `Das Model`.
+    # A stem is what a title may leave out: `The Model` itself must not be in `Das Model`.
     keys = keys.with_columns(drop_article_expr(pl.col("stem"))).with_columns(
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
         title_key=compact_expr(pl.col("core")),
@@ -175,7 +175,7 @@ def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr, duration_ms:
     """Return the variant with the remixer of the platform's own field after a bare `Remix`, and with flags that tell recordings apart.
 
     These are karaoke and, without a length, live. With a length `live` does not count: platforms flag live albums whose titles no other
-    platform marks, and the length tells their tracks from the studio's.
+    platform marks, and the length distinguishes their tracks from studio takes.
     """
     # `${1}` and `${2}` put the neighbouring flags back: `live+remix` becomes `live+remix:<name>`.
     named = pl.when((remixer != "") & variant.str.contains(r"(?:^|\+)remix(?:$|\+)")).then(

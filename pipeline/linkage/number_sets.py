@@ -52,7 +52,7 @@ class NumberSet:
 
 
 class NumberOrder:
-    """A set on disk that tells how many of its numbers are smaller than a given one. The file is mapped, so processes share it."""
+    """A set on disk that counts how many of its numbers are smaller than a given one. The file is mapped, so processes share it."""
 
     def __init__(self, file: Path) -> None:
         """Map a file of `NumberSet.write_order`."""

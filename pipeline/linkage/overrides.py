@@ -203,7 +203,7 @@ def _find_contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
             yield entry, f"repeats entry {first.number} (line {first.line}): remove one of them"
         for one, other in entry.pairs if entry.sense == CANNOT else ():
             if overrides.bodies[one] == overrides.bodies[other]:
-                # A contradiction may lie several must-links away; the chain names every entry that a person can change.
+                # A contradiction may be several must-links away; the chain names every entry that a person can change.
                 chain = " and ".join(f"entry {link.number} (line {link.line})" for link in _find_chain(overrides.entries, one, other))
                 yield entry, f"{CANNOT} of {one} and {other} contradicts {MUST} in {chain}: remove one of them"
 
@@ -248,7 +248,7 @@ def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     cannot = overrides.cannot_bodies
     named = members.select("platform", "external_id", "atom_id").join(overrides.records, on=["platform", "external_id"])
     places = named.group_by("body", "atom_id").agg(first=pl.concat_str("platform", pl.lit(":"), "external_id").min())
-    # Bodies without a cannot-link bind atoms in any case. They come first, so that a conflict is found wherever it lies.
+    # Bodies without a cannot-link bind atoms in any case. They come first, so that a conflict is found wherever it is.
     places = places.with_columns(has_cannot_links=pl.col("body").is_in(list(cannot))).sort("has_cannot_links", "body", "first")
     groups, bodies = _Groups(), defaultdict[object, set[int]](set)
     leaving = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PARTED = 1 << 43
-"""Numbers of new parts start here, below zero; those of other reasons lie above."""
+"""Numbers of new parts start here, below zero; those of other reasons are above."""
 PERFORMER_COLUMNS = ("artist_key", "title_key", "names")
 """Columns of either side of a pair that tell performers apart."""
 

@@ -85,7 +85,7 @@ def cut_ranges(paths: BuildPaths) -> list[KeyRange]:
 
 
 def find_groups(cluster: Path, atom_ids: pl.Series) -> pl.Series:
-    """Return the group of each of these atoms, which lie close together: table `cluster` is in order of atoms."""
+    """Return the group of each of these atoms, which are close together: table `cluster` is in order of atoms."""
     # Their part of the table alone is read, and searched: a join would hash it.
     within = pl.col("atom_id").is_between(atom_ids.min(), atom_ids.max())
     rows = scan_table(TABLES["cluster"], cluster).filter(within).collect()
@@ -155,9 +155,9 @@ def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.drop("prefix").with_row_index("_place")
     if tied.any():
         # Rows with equal first bytes come together: sorted among themselves they fill the same places.
-        mended = rows.filter(tied)
-        mended = mended.drop("_place").sort("external_id").with_columns(mended["_place"])
-        rows = pl.concat([rows.filter(~tied), mended.select(rows.columns)]).sort("_place")
+        reordered = rows.filter(tied)
+        reordered = reordered.drop("_place").sort("external_id").with_columns(reordered["_place"])
+        rows = pl.concat([rows.filter(~tied), reordered.select(rows.columns)]).sort("_place")
     return rows.drop("_place")
 
 

@@ -27,7 +27,7 @@ MOST_COMPARED = 2_000
 """Tracks of one key that leave their releases and are compared with each other, each with each: at most some seconds. Of more, each stays
 alone."""
 PARTED = 1 << 42
-"""Numbers of new parts start here, below zero; those of namesakes and of reviewed decisions lie above."""
+"""Numbers of new parts start here, below zero; those of namesakes and of reviewed decisions are above."""
 
 
 class _Record(NamedTuple):

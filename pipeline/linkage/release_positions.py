@@ -30,7 +30,7 @@ MOST_FEW = 0.05
 """Share of members below which a lookup beats a join."""
 PLATFORM = pl.Enum(CATALOG_PLATFORMS)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""Odd: barcodes of one publisher lie side by side."""
+"""Odd: barcodes of one publisher are side by side."""
 _HALF = np.uint64(32)
 
 

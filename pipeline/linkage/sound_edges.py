@@ -36,7 +36,7 @@ _IS_OTHER_SCRIPT = 1
 def _number_sounds(names: pl.Series) -> pl.Series:
     artists, titles = (build_sound_key_series(names.struct.field(field)) for field in ("artist_key", "title_key"))
     sounds = pl.DataFrame({"artist": artists, "title": titles})
-    # The last bit tells names that are not all Latin, so that a search need not read the names.
+    # The last bit marks names that are not all Latin, so that a search need not read the names.
     is_other = names.struct.field("artist_key").str.len_bytes() + names.struct.field("title_key").str.len_bytes() > (
         names.struct.field("artist_key").str.len_chars() + names.struct.field("title_key").str.len_chars()
     )
@@ -61,7 +61,7 @@ def find_sound_pairs(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
     numbers = numbers.filter(pl.len().over("block") <= LARGEST_BLOCK)
     slots = numbers.with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
     others = numbers.filter("is_other").with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
-    # Atoms at one length lie in one slot or in neighbours.
+    # Atoms at one length are in one slot or in neighbours.
     found = pl.concat(others.with_columns(pl.col("slot") + step).join(slots, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1))
     found = found.filter(
         pl.col("atom_id") != pl.col("atom_id_b"), (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= OTHER_SCRIPT_DURATION_MS

@@ -125,11 +125,11 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
     so_far = _find_components(found)
-    # A night has added parts, so the atoms of one key no longer lie in one part. Then the few untimed keys are read
+    # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read
     # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
     found = pl.concat([found, *(find_key_edges(rows, so_far) for rows in chunks)])
-    # Last: audio can part only atoms that something has joined. Edges of equal audio found here lie inside components.
+    # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.
     found = pl.concat([found, audio.examine_joined(found)])
     write_table(TABLES["edge"], paths.table("edge"), found)
     write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), audio.comparisons)

@@ -169,7 +169,7 @@ def block_untimed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _add_slots(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
-    """Return block number, duration slot and place among the atoms; neighbours in duration lie in one slot or the next."""
+    """Return block number, duration slot and place among the atoms; neighbours in duration are in one slot or the next."""
     timed = atoms.with_row_index("place").filter(pl.col("duration_ms").is_not_null())
     return timed.select("place", "atom_id", "duration_ms", block=block, slot=DURATION_SLOT)
 
@@ -179,7 +179,7 @@ def _build_blocks(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
 
 
 def _find_close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> pl.DataFrame:
-    """Return all pairs of atoms in one block with close durations: sorted by duration they lie side by side.
+    """Return all pairs of atoms in one block with close durations: sorted by duration they are side by side.
 
     Pairs that `titles` (by `place`) rule out are dropped as they are found: nearly all of two and a half million in a typical bucket.
     """
@@ -281,7 +281,7 @@ def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     # `Radio Edit` beside nothing at one length: one side has left the words out.
     is_one_length = (pl.col("a_title_key") == pl.col("b_title_key")) & mark_length_differences(pairs)
     pairs = pairs.filter(pl.lit(has_compatible_variants(pairs)) | is_one_length)
-    # An artist has a `Live` of each show, often of one length. Only a code or an album tells which it is.
+    # An artist has a `Live` of each show, often of one length. Only a code or an album shows which it is.
     is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
     # A movement without its work is one of many: `I. Allegro`, `V. Allegro`.
     is_movement = pl.any_horizontal(is_movement_title(pl.col(f"{side}_title_key")) for side in ("a", "b"))

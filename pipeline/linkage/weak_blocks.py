@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TITLE_END, ARTIST_END = 4, 3
 """Characters at either end of a name."""
 SLOT_MS = 4_000
-"""Two lengths within half of it share a slot: each lies in one of the slots and in one of those that begin half a slot later."""
+"""Two lengths within half of it share a slot: each is in one of the slots and in one of those that begin half a slot later."""
 LARGEST_BLOCK = 24
 """In atoms. A larger block holds names too common to tell anything without the signals of a smaller one."""
 

@@ -89,13 +89,13 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     found = filter_reachable(found, universe)
     found = _weigh_releases(found, read_releases)
     # Atoms of one key differ in length, or one of them waits for it. Only a common album says more than atoms.py and key_edges.py know.
-    # An artist has a `Live` of each show, and so many a title that begins alike: there, too, only the album tells.
+    # An artist has a `Live` of each show, and so many a title that begins alike: there, too, only the album distinguishes them.
     is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
     is_on_album = pl.col("album") == match_weights.ALBUM_BITS
     found = found.with_columns(is_cut=is_cut_title() & is_on_album)
     is_same = found.select(has_same_key() & (pl.col("a_artist_key") != "")).to_series()
     found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | is_on_album)
-    # Several works on an album have an `Allegro`: its length or its place tells whose it is.
+    # Several works on an album have an `Allegro`: its length or its place shows to which it belongs.
     found = found.filter(~pl.col("is_movement") | ((pl.col("artist") > 0) & pl.any_horizontal(pl.col("length", "place") > 0)))
     # Equal names make two records one song. Which recording of the song it is, other signals must tell, or the lack of a choice.
     song = match_weights.compute_threshold(universe) - match_weights.SURE_BITS

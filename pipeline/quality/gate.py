@@ -148,7 +148,7 @@ def _judge_truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
 
 def _iterate_falls(topic: str, now: Figures, before: Figures, limits: Limits, floors: tuple[float, float]) -> Iterator[str]:
     """Yield a message for each rate that fell; `floors` of precision and recall."""
-    # Another night of a small world may lie three standard errors lower by chance. The golden pairs are fixed, so they get no such slack.
+    # Another night of a small world may be three standard errors lower by chance. The golden pairs are fixed, so they get no such slack.
     for name, floor in zip(("precision", "recall"), floors, strict=True):
         value, was = now[topic, name], before.get((topic, name), 0.0)
         # Three standard errors of a share `was` over this many pairs (binomial distribution).

@@ -26,7 +26,7 @@ def _note_call(frame: FrameType, event: str, _argument: object) -> None:
 
 
 def _toggle(_signal: int, _frame: FrameType | None) -> None:
-    """Start to note calls, or write down what was noted. The new file tells the caller that it happened."""
+    """Start to note calls, or write down what was noted. The new file shows the caller that it happened."""
     global _calls  # noqa: PLW0603 - a profile function has no other place to look at
     if _calls is None:
         (_FOLDER / f"{os.getpid()}.started").touch()

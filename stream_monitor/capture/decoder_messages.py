@@ -49,7 +49,7 @@ class Samples(msgspec.Struct, tag="heard", array_like=True, frozen=True):
 
 
 class Ended(msgspec.Struct, tag="ended", array_like=True, frozen=True):
-    """The end of decoding. `message` is empty when the stream ended; else it tells the fault."""
+    """The end of decoding. `message` is empty when the stream ended; else it names the fault."""
 
     message: Annotated[str, Meta(max_length=LONGEST_TEXT, pattern=_PRINTABLE)] = ""
     is_lasting: bool = False

@@ -135,7 +135,7 @@ class Response:
 
 
 def request_stream(outbound: Outbound, url: str) -> Response:
-    """Request `url`, follow redirects, and return the answer 200. Each address is checked first. CaptureError tells why there is none."""
+    """Request `url`, follow redirects, and return the answer 200. Each address is checked first. CaptureError says why there is none."""
     for _hop in range(MOST_REDIRECTS + 1):
         response = _request(outbound, url)
         head, target = response.head, response.target

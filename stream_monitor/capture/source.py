@@ -45,7 +45,7 @@ class Source:
 
 
 def open_source(outbound: Outbound, url: str) -> Source:
-    """Open the first stream behind an address that answers. The message of a CaptureError tells the remedy."""
+    """Open the first stream behind an address that answers. The message of a CaptureError names the remedy."""
     return _open(outbound, url, MOST_PLAYLISTS)
 
 

@@ -24,10 +24,10 @@ def test_no_locked_version_has_a_known_vulnerability(capsys: pytest.CaptureFixtu
 
 def test_affected_version_is_found_with_its_lock_file_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     assert audit(PINNED, [("aiohttp", "3.7.3", "some.lock"), ("aiohttp", "99.0", "some.lock")]) == 1
-    told = capsys.readouterr().out
-    assert "some.lock: aiohttp 3.7.3: PYSEC-2021-76 (CVE-2021-21330" in told
-    assert "fixed in 3.7.4" in told
-    assert "aiohttp 99.0" not in told
+    output = capsys.readouterr().out
+    assert "some.lock: aiohttp 3.7.3: PYSEC-2021-76 (CVE-2021-21330" in output
+    assert "fixed in 3.7.4" in output
+    assert "aiohttp 99.0" not in output
 
 
 def test_audit_without_advisories_is_skipped_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

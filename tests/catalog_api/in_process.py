@@ -44,10 +44,10 @@ async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any
     settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
     app: Any = build_app(ApiSettings(**settings), RequestStatistics())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-    told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-    lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, told.put))
+    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, messages.put))
     await events.put({"type": "lifespan.startup"})
-    assert (await told.get())["type"] == "lifespan.startup.complete"
+    assert (await messages.get())["type"] == "lifespan.startup.complete"
 
     async def is_ready() -> bool:
         return bool((await asked(app, "GET", "/readyz", key))[0]["status"] == 200)

@@ -26,8 +26,8 @@ LOOK_SECONDS = 0.02
 
 def builds(accounts: Accounts, endpoint: Endpoint) -> list[str]:
     """Return the builds that the endpoint's events name, oldest first."""
-    told = accounts.deliveries.read_page(endpoint.account_id, endpoint.endpoint_id)[::-1]
-    details = [accounts.deliveries.get(endpoint.account_id, endpoint.endpoint_id, one.delivery_id) for one in told]
+    announced = accounts.deliveries.read_page(endpoint.account_id, endpoint.endpoint_id)[::-1]
+    details = [accounts.deliveries.get(endpoint.account_id, endpoint.endpoint_id, one.delivery_id) for one in announced]
     return [detail.body.partition('"build":"')[2].partition('"')[0] for detail in details]
 
 

@@ -21,7 +21,7 @@ SEARCH = "/v1/tracks/search?artist=a&title=b"
 def test_request_is_answered_503_when_the_credit_writer_ends_and_200_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = published(tmp_path)
     apply = SqliteLedger.apply
-    ends = [SystemExit("the thread is told to end")]
+    ends = [SystemExit("the thread is asked to end")]
 
     def end_once(ledger: SqliteLedger, *batch: Any) -> Any:  # noqa: ANN401 -- passed on
         if ends:

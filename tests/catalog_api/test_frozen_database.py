@@ -37,8 +37,8 @@ def answer(served: Served, path: str, key: str | None = None) -> tuple[int, str 
     """Return the status, Retry-After and body."""
     request = urllib.request.Request(f"http://127.0.0.1:{served.port}{path}", headers={"x-api-key": key} if key else {})
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as told:  # noqa: S310 - loopback
-            return told.status, told.headers["retry-after"], told.read().decode()
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:  # noqa: S310 - loopback
+            return response.status, response.headers["retry-after"], response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.headers["retry-after"], error.read().decode()
@@ -67,10 +67,10 @@ def test_requests_are_refused_with_503_while_the_database_is_frozen_and_nothing_
             assert granted == ASKED_AT_ONCE
             with frozen_server.frozen():
                 for _ in range(2):  # first cached keys, then keys that need the database
-                    told = list(threads.map(lambda path: answer(served, path, key), paths))
-                    assert {status for status, _, _ in told} == {503}
-                    assert {retry for _, retry, _ in told} == {"5"}
-                    assert {json.loads(body)["code"] for _, _, body in told} == {"accounts_unavailable"}
+                    answers = list(threads.map(lambda path: answer(served, path, key), paths))
+                    assert {status for status, _, _ in answers} == {503}
+                    assert {retry for _, retry, _ in answers} == {"5"}
+                    assert {json.loads(body)["code"] for _, _, body in answers} == {"accounts_unavailable"}
                 assert answer(served, "/readyz")[0] == 503
                 assert answer(served, "/healthz")[0] == 200
                 assert answer(served, "/dashboard/sign-in")[0] in {200, 503}

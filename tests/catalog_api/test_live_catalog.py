@@ -123,12 +123,12 @@ def test_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, live
     shutil.rmtree(root / "current", ignore_errors=True)
     (root / ".next").symlink_to("snapshots/second")
     (root / ".next").rename(root / "current")
-    with structlog.testing.capture_logs() as told:
+    with structlog.testing.capture_logs() as logged:
         for _ in range(3):
             live.look()
     with live.hold() as catalog:
         assert catalog.snapshot_id == "first"
-    [refusal] = told
+    [refusal] = logged
     assert refusal["log_level"] == "error"
     assert Path(broken).name in refusal["reason"]
     assert live.refused == refusal["reason"]

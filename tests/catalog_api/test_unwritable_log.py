@@ -134,9 +134,9 @@ def test_snapshot_that_is_refused_leaves_a_worker_ready_and_stale(place: Path) -
         until(lambda: served.metrics()["catalog_api_workers_refusing_snapshot",] == 2)
         until(lambda: json.loads(served.get("/readyz")[1])["is_stale"])
         status, body = served.get("/readyz")
-        told = json.loads(body)
+        readiness = json.loads(body)
         assert status == 200
-        assert (told["snapshot"], told["current"], told["is_refused"]) == ("first", "second", True)
+        assert (readiness["snapshot"], readiness["current"], readiness["is_refused"]) == ("first", "second", True)
         until(lambda: served.metrics()["catalog_api_snapshot_behind_seconds",] > 0.3)
         assert served.get(FOUND, served.key)[0] == 200
         workers = served.workers()

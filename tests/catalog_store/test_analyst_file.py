@@ -24,7 +24,7 @@ QUERIES = re.findall(r"```sql (duckdb|parquet)\n(.*?)```", PAGE, flags=re.DOTALL
 
 @pytest.fixture(scope="module")
 def file(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield the file of a snapshot that lies elsewhere than where it was published."""
+    """Yield the file of a snapshot that is elsewhere than where it was published."""
     moved = shutil.copytree(published / "snapshots" / "first", tmp_path_factory.mktemp("elsewhere") / "mine")
     with duckdb.connect(moved / "catalog.duckdb", read_only=True) as connection:
         yield connection

@@ -34,11 +34,11 @@ def signals() -> object:
 def test_pull_prints_bytes_and_seconds_as_one_line(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.main(["pull", str(published), str(tmp_path / "node")]) == 0
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert told["snapshot"] == "first"
-    assert told["previous"] is None
-    assert told["fetched_bytes"] > 0
-    assert told["seconds"] > 0
+    printed = json.loads(out)
+    assert printed["snapshot"] == "first"
+    assert printed["previous"] is None
+    assert printed["fetched_bytes"] > 0
+    assert printed["seconds"] > 0
     assert "pulling snapshot first: " in err
     assert "switching to snapshot first" in err
     assert [snapshot.id for snapshot in list_snapshots(tmp_path / "node")] == ["first"]

@@ -306,11 +306,11 @@ def test_leftovers_that_cannot_be_removed_are_reported_and_stop_no_publish(
     monkeypatch.setattr(publisher, "_build", build_next_to_nothing)
     monkeypatch.setattr(publisher, "require_invariants", lambda *_: None)  # next to nothing keeps none
     (root / "snapshots" / ".removing-x").mkdir()
-    told: list[str] = []
+    reported: list[str] = []
     with monkeypatch.context() as patched:
         fail_once(patched, shutil, "rmtree", lambda folder: folder.name == ".removing-x")
-        publish(small, root, snapshot_id="next", next_ids={}, report=told.append)
-    assert any(line.startswith("warning: ") and ".removing-x" in line and "remove it by hand" in line for line in told)
+        publish(small, root, snapshot_id="next", next_ids={}, report=reported.append)
+    assert any(line.startswith("warning: ") and ".removing-x" in line and "remove it by hand" in line for line in reported)
     assert (root / "current").readlink() == Path("snapshots/next")
     prune(root, 4)
     assert ".removing-x" not in folders(root)

@@ -128,11 +128,11 @@ write_to_log(line)
         process.stdout.close()
         os.close(reading)
     lines = [json.loads(line) for line in (first + then).splitlines() if line.endswith(b"}")]
-    told = [line for line in lines if line["event"] == "lines of the log are lost"]
-    assert len(told) == 1
+    losses = [line for line in lines if line["event"] == "lines of the log are lost"]
+    assert len(losses) == 1
     line_bytes = len(b'{"event":"' + b"x" * 85 + b'"}\n')
     written = sum(line["event"].startswith("xxx") for line in lines)
-    assert told[0]["lines"] + written == 3 * size // line_bytes + 1
+    assert losses[0]["lines"] + written == 3 * size // line_bytes + 1
     assert lines[-1]["event"].startswith("xxx")
 
 

@@ -28,8 +28,8 @@ from tests.unreadable_folders import refuse_listing
 
 
 def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path], tmp_path: Path) -> None:
-    told: list[str] = []
-    snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={"recording": 21}, report=told.append)
+    reported: list[str] = []
+    snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={"recording": 21}, report=reported.append)
     assert snapshot.is_current
     assert live(tmp_path) == "a"
     assert find_current_folder(tmp_path) == snapshot.folder
@@ -37,7 +37,7 @@ def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path
     assert set(snapshot.manifest.tables) == set(small)
     assert snapshot.manifest.tables["recording"].rows == 20
     assert snapshot.manifest.next_ids == {"recording": 21}
-    assert "building the search index" in told
+    assert "building the search index" in reported
     assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", "current", "snapshots"]
     assert (tmp_path / "current").readlink() == Path("snapshots/a")
 
@@ -206,9 +206,9 @@ def test_tables_without_rows_can_be_published(tmp_path: Path) -> None:
 
 
 def test_publish_reports_each_step_in_order(small: dict[str, Path], tmp_path: Path) -> None:
-    told: list[str] = []
-    publish(small, tmp_path, snapshot_id="a", next_ids={}, report=told.append)
-    assert told == [
+    reported: list[str] = []
+    publish(small, tmp_path, snapshot_id="a", next_ids={}, report=reported.append)
+    assert reported == [
         "taking over the tables",
         "building the analysts' file",
         "building the serving file",

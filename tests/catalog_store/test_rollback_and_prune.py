@@ -66,9 +66,9 @@ def test_prune_keeps_the_newest_and_the_live_one(tmp_path: Path) -> None:
 def test_rollback_reads_the_files_through_unless_told_not_to(small: dict[str, Path], tmp_path: Path) -> None:
     for name in ("a", "b"):
         publish(copied(small, tmp_path / f"tables-{name}"), tmp_path, snapshot_id=name, next_ids={})
-    told: list[str] = []
-    rollback(tmp_path, "a", report=told.append)
-    assert told == ["verifying snapshot a: 0.0 of 0.0 GB read"]
+    reported: list[str] = []
+    rollback(tmp_path, "a", report=reported.append)
+    assert reported == ["verifying snapshot a: 0.0 of 0.0 GB read"]
     rollback(tmp_path, "b")
     damaged = tmp_path / "snapshots" / "a" / "serving" / "bodies" / "track.bin"
     content = damaged.read_bytes()

@@ -61,15 +61,15 @@ def test_damage_is_reported_until_the_file_is_repaired(root: Path, scrubber: Scr
     [file] = (root / "snapshots" / "first").glob(path)
     damaged = file.relative_to(root / "snapshots" / "first").as_posix()
     good = file.read_bytes()
-    with structlog.testing.capture_logs() as told:
+    with structlog.testing.capture_logs() as logged:
         DAMAGES[path](file)
         until(lambda: list(scrubber.state.damaged) == [damaged])
         next_round(scrubber)
         file.write_bytes(good)
         until(lambda: not scrubber.state.damaged)
-    levels = [line["log_level"] for line in told if line.get("file") == damaged]  # a file that is being written is damaged in another way
+    levels = [line["log_level"] for line in logged if line.get("file") == damaged]  # a file that is being written is damaged in another way
     assert (levels[0], levels[-1], levels.count("info")) == ("error", "info", 1)
-    assert "rollback" in told[0]["remedy"]
+    assert "rollback" in logged[0]["remedy"]
 
 
 def test_rollback_ends_the_alarm(root: Path, scrubber: Scrubber) -> None:

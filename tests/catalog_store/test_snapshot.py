@@ -148,13 +148,13 @@ def test_a_manifest_that_lost_its_seal_is_refused_and_one_from_before_seals_is_r
 
 def test_progress_is_reported_at_the_fixed_number_of_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "REPORTED_BYTES", 10_000)
-    told: list[str] = []
-    verify(folder, report=told.append)
-    assert len(told) > 3
-    assert told[0].startswith("verifying snapshot first: 0.0 of ")
-    told.clear()
-    verify(folder, contents=False, report=told.append)
-    assert told == []
+    reported: list[str] = []
+    verify(folder, report=reported.append)
+    assert len(reported) > 3
+    assert reported[0].startswith("verifying snapshot first: 0.0 of ")
+    reported.clear()
+    verify(folder, contents=False, report=reported.append)
+    assert reported == []
 
 
 def test_another_format_version_is_refused(folder: Path) -> None:
@@ -196,7 +196,7 @@ def lay_files(folder: Path, **sizes: int) -> Manifest:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({}, ["0.0 of 30.0", "11.0 of 30.0", "21.0 of 30.0"]),
         ({"unread_folder": "b"}, ["0.0 of 20.0", "11.0 of 20.0"]),
@@ -205,14 +205,14 @@ def lay_files(folder: Path, **sizes: int) -> Manifest:
     ],
 )
 def test_progress_counts_only_bytes_that_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], reported: list[str]
 ) -> None:
     monkeypatch.setattr(snapshot, "REPORTED_BYTES", 10)
     monkeypatch.setattr(snapshot, "_GB", 1)
     lay_files(tmp_path, one=2, b__two=0, three=9, b__four=10, five=9)
     lines: list[str] = []
     verify(tmp_path, report=lines.append, **options)  # type: ignore[arg-type]
-    assert lines == [f"verifying snapshot plain: {line} GB read" for line in told]
+    assert lines == [f"verifying snapshot plain: {line} GB read" for line in reported]
 
 
 @pytest.mark.parametrize("size", [4, 6])
@@ -253,8 +253,8 @@ def test_manifest_of_another_format_is_refused_with_both_formats(tmp_path: Path,
     lay_files(tmp_path, one=1)
     content = json.loads((tmp_path / MANIFEST).read_text()) | {member: value}
     (tmp_path / MANIFEST).write_text(json.dumps(content))
-    told = rf"format '{content['format']}' version {content['format_version']}, this program reads 'music-catalog-snapshot' 1"
-    with pytest.raises(SnapshotInvalidError, match=told):
+    reported = rf"format '{content['format']}' version {content['format_version']}, this program reads 'music-catalog-snapshot' 1"
+    with pytest.raises(SnapshotInvalidError, match=reported):
         read_manifest(tmp_path)
 
 

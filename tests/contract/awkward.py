@@ -321,8 +321,8 @@ def _recording(frames: Frames, spec: Spec, genre_ids: dict[str, int]) -> None:
     for release_id in releases:
         frames.add("recording_release", recording_id=spec.id, release_id=release_id, disc_number=1, track_number=None)
     for position, name in enumerate((*spec.genres, *spec.subgenres)):
-        told = {"platform": "store_a", "entity_kind": "recording", "genre": name, "parent": "", "rule_id": "test"}
-        frames.add("recording_genre", recording_id=spec.id, genre_id=genre_ids[name], position=position, platform_count=1, **told)
+        columns = {"platform": "store_a", "entity_kind": "recording", "genre": name, "parent": "", "rule_id": "test"}
+        frames.add("recording_genre", recording_id=spec.id, genre_id=genre_ids[name], position=position, platform_count=1, **columns)
     _track(frames, spec, releases, shared | dates)
     default = (("streamsvc_a", streamsvc_a_id(spec.id)), ("store_a", str(5_000_000 + spec.id)))
     for source, external_id in default if spec.links is None else spec.links:

@@ -73,10 +73,10 @@ def test_b2_the_representative_isrc_has_most_sources_then_the_earliest_year(
     carried = table(built_world, "recording_isrc")
     several = carried.filter(pl.len().over("recording_id") > 1)["recording_id"].unique().sort().head(15)
     assert len(several) > 5
-    told = members.explode("isrcs").group_by("recording_id", "isrcs").agg(pl.col("platform").n_unique().alias("platforms"))
+    delivered = members.explode("isrcs").group_by("recording_id", "isrcs").agg(pl.col("platform").n_unique().alias("platforms"))
     for number in several:
         codes = carried.filter(pl.col("recording_id") == number)["isrc"].to_list()
-        platforms = dict(told.filter(pl.col("recording_id") == number).select("isrcs", "platforms").iter_rows())
+        platforms = dict(delivered.filter(pl.col("recording_id") == number).select("isrcs", "platforms").iter_rows())
         expected = min(codes, key=lambda code: (-platforms.get(code, 0), (int(code[5:7]) + 60) % 100, code))
         assert built.ask(f"/v1/tracks/{number}")["isrc"] == expected, (codes, platforms)
 
@@ -87,14 +87,14 @@ def test_b2_a_track_without_a_code_has_null(api: Api) -> None:
 
 def test_b3_a_duration_is_the_median_in_whole_seconds_half_up(built: Api, built_world: BuiltWorld, members: pl.DataFrame) -> None:
     timed = members.filter(~pl.col("is_video")).drop_nulls("duration_ms")
-    told = timed.group_by("recording_id").agg(
+    delivered = timed.group_by("recording_id").agg(
         pl.col("duration_ms").median(),
         records=pl.len(),
         platforms=pl.col("platform").n_unique(),
         spread=pl.col("duration_ms").max() - pl.col("duration_ms").min(),
     )
     # The build first takes the median of a platform's several records, and leaves out platforms far from the others: docs/design/build.md.
-    plain = told.filter(pl.col("records") == pl.col("platforms"), pl.col("spread") <= AGREEING_MS, pl.col("platforms") > 1)
+    plain = delivered.filter(pl.col("records") == pl.col("platforms"), pl.col("spread") <= AGREEING_MS, pl.col("platforms") > 1)
     assert plain.height > 25
     for number, median in plain.sort("recording_id").select("recording_id", "duration_ms").head(25).iter_rows():
         assert built.ask(f"/v1/tracks/{number}")["duration"] == math.floor(median / 1000 + 0.5)
@@ -112,10 +112,10 @@ def test_b4_genres_are_names_of_the_tree_or_absent(api: Api, built: Api, built_w
     assert nodes["House"], nodes["Deep House"] == ("main", "subgenre")
     assert [api.ask("/v1/tracks/19")[name] for name in ("genre", "subgenre")] == [[], []]
     numbers = table(built_world, "track")["recording_id"].sort().head(60)
-    told = [built.ask(f"/v1/tracks/{number}") for number in numbers]
-    assert all(nodes[name] == "main" for track in told for name in track["genre"])
-    assert all(nodes[name] == "subgenre" for track in told for name in track["subgenre"])
-    assert any(track["genre"] for track in told)
+    delivered = [built.ask(f"/v1/tracks/{number}") for number in numbers]
+    assert all(nodes[name] == "main" for track in delivered for name in track["genre"])
+    assert all(nodes[name] == "subgenre" for track in delivered for name in track["subgenre"])
+    assert any(track["genre"] for track in delivered)
 
 
 def test_b5_a_release_names_artist_label_and_date(api: Api) -> None:
@@ -317,16 +317,16 @@ def test_b16_merged_ids_answer_with_the_survivor_and_split_ids_live_on(api: Api)
 
 
 def test_b16_changes_list_merges_splits_and_removals_since_a_build(api: Api) -> None:
-    told = api.ask("/v1/changes", since="first")
-    found = {(one["kind"], one["change"], one["id"], one["new_id"]) for one in told["results"]}
+    delivered = api.ask("/v1/changes", since="first")
+    found = {(one["kind"], one["change"], one["id"], one["new_id"]) for one in delivered["results"]}
     assert ("track", "merged", MERGED, 1) in found
     assert ("track", "removed", RETIRED, None) in found
     assert ("track", "split", SPLIT, SPLIT_OFF) in found
-    assert (told["since"], told["build"], told["next_cursor"]) == ("first", "second", None)
+    assert (delivered["since"], delivered["build"], delivered["next_cursor"]) == ("first", "second", None)
     assert api.ask("/v1/changes", since="second")["results"] == []
     assert api.ask("/v1/changes")["build"] == "second"
     page = api.ask("/v1/changes", since="first", limit=1)
     assert len(page["results"]) == 1
     rest = api.ask("/v1/changes", since="first", cursor=page["next_cursor"])
-    assert [*page["results"], *rest["results"]] == told["results"]
+    assert [*page["results"], *rest["results"]] == delivered["results"]
     assert problem(api.get("/v1/changes", since="never")) == (404, "not_found", [])

@@ -1,8 +1,8 @@
 """Tests of the running server against its OpenAPI document, by valid and invalid requests that schemathesis generates.
 
 No 5xx, no answer that breaks its schema, no status that is not described, nothing invalid accepted, nothing valid refused. Its phase
-"coverage" goes through what the description tells, bound by bound, some 1,700 requests. Random ones find something by the hundred of
-each operation only: that longer run, with another seed each time, is told in docs/reference/api.md.
+"coverage" goes through the description, bound by bound, some 1,700 requests. Random ones find something by the hundred of
+each operation only: that longer run, with another seed each time, is listed in docs/reference/api.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_generated_requests_get_described_answers(on_sqlite: Api, program: str, 
         "all",
     ]
     limits = ["--seed", "1", "--max-examples", str(EXAMPLES), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
-    # Links that it infers by names would ask for an ISRC of 71; those that the description tells are followed.
+    # Links that it infers by names would ask for an ISRC of 71; those that the description names are followed.
     (tmp_path / "schemathesis.toml").write_text("[phases.stateful.inference]\nalgorithms = []\n")
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -75,9 +75,9 @@ def test_patterns_mean_the_same_to_callers_as_here() -> None:
     The server once refused U+001C, which was a valid title by the description.
     """
     document = build_description(list_declared_routes(ROUTES), load_current_plans())
-    told = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]
-    assert len(told) > 20
-    assert [pattern for pattern in told if re.search(r"\\[sSwWdDbB]", pattern)] == []
+    listed = [pattern for operations in document["paths"].values() for pattern in patterns(operations)]
+    assert len(listed) > 20
+    assert [pattern for pattern in listed if re.search(r"\\[sSwWdDbB]", pattern)] == []
 
 
 def patterns(part: object) -> Iterator[str]:

@@ -30,9 +30,9 @@ def test_f1_the_genre_tree_is_whole_and_flat(api: Api) -> None:
 
 
 def test_f1_genre_is_answered_with_its_rule(api: Api) -> None:
-    told = api.ask("/v1/tracks/1", include="provenance")["provenance"]["genres"]
-    assert [genre["name"] for genre in told] == ["House", "Deep House"]
-    assert told[0] == {"name": "House", "source": "store_a", "entity_kind": "recording", "said": "House", "rule": "test"}
+    found = api.ask("/v1/tracks/1", include="provenance")["provenance"]["genres"]
+    assert [genre["name"] for genre in found] == ["House", "Deep House"]
+    assert found[0] == {"name": "House", "source": "store_a", "entity_kind": "recording", "said": "House", "rule": "test"}
     assert api.ask("/v1/tracks/19", include="provenance")["provenance"]["genres"] == []
 
 

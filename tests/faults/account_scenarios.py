@@ -106,6 +106,6 @@ class Charging(Scenario):
         require_exact(folder, json.loads((folder / "answered.json").read_text()))
 
     def next_operations(self, folder: Path, outcome: Outcome) -> Iterator[tuple[str, Callable[[Path], None]]]:
-        told = folder / "answered.json"
-        answered = json.loads(outcome.answer or (told.read_text() if told.exists() else "[]"))
+        answers_file = folder / "answered.json"
+        answered = json.loads(outcome.answer or (answers_file.read_text() if answers_file.exists() else "[]"))
         yield "ask all again", lambda copy: require_exact(copy, answered)

@@ -156,8 +156,8 @@ class Findings:
     def require_none(self) -> None:
         """Raise FaultFoundError when an invariant is broken. It names the runs."""
         if self.faults:
-            told = "\n".join(f"{fault}\n    {wrong}" for fault, wrong in self.faults.items())
-            raise FaultFoundError(f"{len(self.faults)} of {self.runs} runs over {self.operations} operations:\n{told}")
+            describe_fault = "\n".join(f"{fault}\n    {wrong}" for fault, wrong in self.faults.items())
+            raise FaultFoundError(f"{len(self.faults)} of {self.runs} runs over {self.operations} operations:\n{describe_fault}")
 
 
 class Followed:
@@ -247,7 +247,7 @@ class Harness:
             try:
                 self._run(fault, place, follow_ups, only)
             except Exception as error:  # noqa: BLE001 - whatever the checks stumble over is a finding
-                self.findings.faults[str(fault)] = told(error)
+                self.findings.faults[str(fault)] = describe_fault(error)
             finally:
                 for made in self.folder.glob("run*"):
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
@@ -273,7 +273,7 @@ class Harness:
             try:
                 next_operation(copy)
             except Exception as error:  # noqa: BLE001 - the next operation must not fail either
-                wrong.append(f"then {name}: {told(error)}")
+                wrong.append(f"then {name}: {describe_fault(error)}")
             shutil.rmtree(copy)
         assert not wrong, "; ".join(wrong)
 
@@ -303,7 +303,7 @@ class Harness:
 def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log: Path, answer: Path) -> None:
     """Write the outcome to `answer`. When the process went on, `run-after` holds the resulting state."""
     outcome = Outcome()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what is logged of faults is as long as what pytest tells
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what is logged of faults is as long as the output of pytest
     open_before = _open_files(place)
     system_calls.watch()
     if fault is None:
@@ -318,7 +318,7 @@ def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log:
         outcome.answer = scenario.operate(place)
         system_calls.mark(outcome.answer)
     except Exception as error:  # noqa: BLE001 - the scenario judges it
-        outcome.error = told(error)
+        outcome.error = describe_fault(error)
     system_calls.disarm()
     gc.collect()  # an error keeps alive what its traceback names
     if left := _open_files(place) - open_before:
@@ -328,12 +328,12 @@ def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log:
         try:
             scenario.operate_next(place)
         except Exception as error:  # noqa: BLE001 - as above
-            outcome.faults.append(f"the next operation of the same process fails: {told(error)}")
+            outcome.faults.append(f"the next operation of the same process fails: {describe_fault(error)}")
     answer.write_text(json.dumps(outcome.__dict__))
     os._exit(0)
 
 
-def told(error: Exception) -> str:
+def describe_fault(error: Exception) -> str:
     """Return an error in one line, with the place that raised it."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
@@ -358,7 +358,7 @@ def _children() -> multiprocessing.context.ForkServerContext:
 
 
 def _name(fault: Fault) -> str:
-    """Return a name that is the same in every run, wherever the folder lies."""
+    """Return a name that is the same in every run, wherever the folder is."""
     return f"{fault.kind.name} {fault.call.operation.name} {Path(fault.call.path).name} {fault.call.number}"
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.injection import Findings, Harness, Scenario, told
+from tests.faults.injection import Findings, Harness, Scenario, describe_fault
 from tests.faults.system_calls import Call, Operation
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class PowerLoss:
         return sorted({*by_place.values(), *by_choice.values()}, key=lambda cut: (cut[0], cut[1].seed))
 
     def sample(self, count: int) -> list[tuple[int, Choice]]:
-        """Return some cuts, chosen by a hash. Some always lie behind the last calls, which switch things."""
+        """Return some cuts, chosen by a hash. Some are always behind the last calls, which switch things."""
         cuts = self.cuts()
         ranked = sorted(cuts, key=_rank)
         late = [cut for cut in ranked if cut[0] >= len(self.harness.log) - 12]
@@ -338,7 +338,7 @@ class PowerLoss:
             try:
                 self._try(disk, choice, image, marks, follow_ups)
             except Exception as error:  # noqa: BLE001 - whatever the checks stumble over is a finding
-                self.findings.faults[f"{choice.seed} behind {self.harness.log[place]}"] = told(error)
+                self.findings.faults[f"{choice.seed} behind {self.harness.log[place]}"] = describe_fault(error)
             finally:
                 for made in self.folder.glob("image*"):
                     shutil.rmtree(made)
@@ -366,7 +366,7 @@ class PowerLoss:
             try:
                 next_operation(copy)
             except Exception as error:
-                raise AssertionError(f"then {name}: {told(error)}") from error
+                raise AssertionError(f"then {name}: {describe_fault(error)}") from error
             shutil.rmtree(copy)
 
 

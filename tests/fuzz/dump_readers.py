@@ -1,7 +1,7 @@
 """Fuzz targets of the dump readers: one file of a dump holds the bytes, the others are good, and the dump is staged.
 
 A staging must balance its books, or raise a DumpError that blames the dump. Anything else is a fault: an error of our own code
-(which staging tells as an UnblamedError), a crash of the process, more memory or time than the fuzzer allows.
+(which staging reports as an UnblamedError), a crash of the process, more memory or time than the fuzzer allows.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def match(content: bytes) -> None:
     answer = _matcher().match(asked, duration_seconds=seconds)
     assert bool(answer.matches) == (answer.reason is None)
     assert all(0.5 <= one.confidence <= 1 and one.recording_id in _SONGS for one in answer.matches), answer
-    told = frames.MatcherReply(1, answer)
-    assert frames.decode_reply(frames.frame_message(told)[frames.LENGTH_BYTES :]) == told
+    reply = frames.MatcherReply(1, answer)
+    assert frames.decode_reply(frames.frame_message(reply)[frames.LENGTH_BYTES :]) == reply
 
 
 @cache
@@ -102,12 +102,12 @@ def _texts() -> list[bytes]:
 def _frames() -> list[bytes]:
     question = frames.Question(7, frames.pack_fingerprints([_SONGS[1][:50]] * 2), 180, 5, 5.0)
     answer = Answer((Match(1, 0.9, 0.05, 12.5, 50),))
-    told = [
+    reply = [
         frames.MatcherReply(7, answer),
         frames.MatcherReply(7, Answer(reason=Reason.TOO_SHORT)),
         frames.MatcherReply(7, trouble=frames.Trouble.BUSY, retry_after=1),
     ]
-    return [frames.frame_message(message)[frames.LENGTH_BYTES :] for message in (question, *told)]
+    return [frames.frame_message(message)[frames.LENGTH_BYTES :] for message in (question, *reply)]
 
 
 def _packets() -> list[bytes]:

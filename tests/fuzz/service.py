@@ -134,7 +134,7 @@ def _shape(path: str) -> str:
 
 def judge(answer: Answer, operation: Route | None, *also: int) -> None:
     """Raise FaultError unless the description of the operation (None: no such path) allows the answer. `also` are further statuses."""
-    told = {404, 405} if operation is None else {int(one) for one in described(operation)["responses"]}
+    documented = {404, 405} if operation is None else {int(one) for one in described(operation)["responses"]}
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     if answer.status >= 400:
         if media_type != PROBLEM_TYPE:
@@ -142,7 +142,7 @@ def judge(answer: Answer, operation: Route | None, *also: int) -> None:
         problem = msgspec.json.decode(answer.body, type=Problem)
         if answer.status >= 500 and problem.code not in _TIMELY:
             raise FaultError(f"the service failed: {answer}")
-    if answer.status not in told.union(also):
+    if answer.status not in documented.union(also):
         raise FaultError(f"{answer.status} is not described: {answer}")
     if answer.status == 200 and operation is not None:
         if media_type not in described(operation)["responses"]["200"]["content"]:
@@ -153,8 +153,8 @@ def judge(answer: Answer, operation: Route | None, *also: int) -> None:
 
 def described(operation: Route) -> dict[str, Any]:
     """Return the description of the operation."""
-    told: dict[str, Any] = _DOCUMENT["paths"][build_path_template(operation.path)][operation.method.lower()]
-    return told
+    documented: dict[str, Any] = _DOCUMENT["paths"][build_path_template(operation.path)][operation.method.lower()]
+    return documented
 
 
 _running: list[tuple[asyncio.AbstractEventLoop, AsyncExitStack, Service]] = []

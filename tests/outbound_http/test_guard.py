@@ -220,8 +220,8 @@ def test_redirect_is_checked_like_an_address() -> None:
             url = f"http://127.0.0.1:{here.server_port}/to/{location}"
             vetted = outbound.check(url)
             with closing(outbound.connect(vetted, 5)) as connection:
-                told = asked(connection, vetted.target.path)
-            assert f"Location: {location}".encode() in told
+                received = asked(connection, vetted.target.path)
+            assert f"Location: {location}".encode() in received
             with pytest.raises((RefusedAddressError, InvalidAddressError)):
                 outbound.check(vetted.target.follow(location))
         seen = len(here.seen)  # type: ignore[attr-defined]

@@ -40,8 +40,8 @@ def refused(*arguments: object, **environment: str) -> str:
 def test_unwritable_catalog_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
-    told = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
-    assert told.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is not a folder): name another")
+    refusal = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
+    assert refusal.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is not a folder): name another")
     assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
 
 
@@ -76,8 +76,8 @@ def test_golden_prints_rates_and_wrong_pairs_by_part() -> None:
 def test_missing_only_source_is_reported_as_no_dump(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "sources.yaml").write_text(f"sources: {{store_a: {{location: {place}, files: ['*.csv']}}}}")
-    told = refused("build", "--sources", tmp_path / "sources.yaml", "--catalog", tmp_path / "catalog")
-    assert f"no dump: there is nothing to build from. store_a: looked for *.csv in {tmp_path / place}: nothing there" in told
+    refusal = refused("build", "--sources", tmp_path / "sources.yaml", "--catalog", tmp_path / "catalog")
+    assert f"no dump: there is nothing to build from. store_a: looked for *.csv in {tmp_path / place}: nothing there" in refusal
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_missing_only_source_is_reported_as_no_dump(tmp_path: Path, place: str) 
 )
 def test_missing_named_file_is_reported_before_anything_is_read(tmp_path: Path, variable: str, named: str) -> None:
     (tmp_path / "store_a").mkdir()
-    told = refused("build", "--dumps", tmp_path, "--catalog", tmp_path / "catalog", **{variable: str(tmp_path / "nowhere")})
-    assert f"{tmp_path}/{named}" in told
+    refusal = refused("build", "--dumps", tmp_path, "--catalog", tmp_path / "catalog", **{variable: str(tmp_path / "nowhere")})
+    assert f"{tmp_path}/{named}" in refusal
     assert not (tmp_path / "catalog").exists()
 
 

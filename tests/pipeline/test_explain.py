@@ -43,15 +43,15 @@ def test_every_recording_can_be_explained_and_every_value_has_a_source(built_wor
     recordings = published(built_world, "recording")
     members = published(built_world, "recording_member")
     for recording_id in recordings["recording_id"].gather_every(40):
-        told = explain(BuildPaths(built_world.catalog), str(recording_id))
+        explanation = explain(BuildPaths(built_world.catalog), str(recording_id))
         mine = members.filter(pl.col("recording_id") == recording_id).select("platform", "external_id").rows()
-        assert [(member.platform, member.external_id) for member in told.evidence.members] == mine
-        assert set(told.staged) == set(mine)
-        for field in told.evidence.fields:
+        assert [(member.platform, member.external_id) for member in explanation.evidence.members] == mine
+        assert set(explanation.staged) == set(mine)
+        for field in explanation.evidence.fields:
             if field.value is not None and field.reason != "breadth":
                 assert field.entity == "release" or (field.platform, field.external_id) in mine, field
-        assert json.loads(format_json(told))["members"][0]["said"]["title"]
-        assert str(recording_id) in format_text(told)
+        assert json.loads(format_json(explanation))["members"][0]["said"]["title"]
+        assert str(recording_id) in format_text(explanation)
 
 
 def test_provenance_repeats_the_values_of_its_sources(built_world: BuiltWorld) -> None:
@@ -83,9 +83,9 @@ def test_an_unknown_key_is_a_clear_error(built_world: BuiltWorld, key: str) -> N
 def test_without_staging_the_keys_of_the_records_remain(built_world: BuiltWorld, tmp_path: Path) -> None:
     (tmp_path / "snapshots").symlink_to(built_world.catalog / "snapshots")
     (tmp_path / "current").symlink_to((built_world.catalog / "current").readlink())
-    told = explain(BuildPaths(tmp_path), "1")
-    assert told.staged == {}
-    assert "(no longer staged)" in format_text(told)
+    explanation = explain(BuildPaths(tmp_path), "1")
+    assert explanation.staged == {}
+    assert "(no longer staged)" in format_text(explanation)
 
 
 def test_reviewed_decisions_about_its_records_are_listed(built_world: BuiltWorld, tmp_path: Path) -> None:
@@ -96,10 +96,10 @@ def test_reviewed_decisions_about_its_records_are_listed(built_world: BuiltWorld
     file.write_text(
         entry.format("cannot_link", mine, "store_a:1", "two takes") + entry.format("must_link", "store_a:2", "store_a:3", "one take")
     )
-    told = explain(BuildPaths(built_world.catalog, file), mine)
-    assert told.decisions == (f"cannot_link: {mine}, store_a:1: two takes (m.keller, 2026-03-01)",)
-    assert told.decisions[0] in format_text(told)
-    assert json.loads(format_json(told))["decisions"] == list(told.decisions)
+    explanation = explain(BuildPaths(built_world.catalog, file), mine)
+    assert explanation.decisions == (f"cannot_link: {mine}, store_a:1: two takes (m.keller, 2026-03-01)",)
+    assert explanation.decisions[0] in format_text(explanation)
+    assert json.loads(format_json(explanation))["decisions"] == list(explanation.decisions)
 
 
 def test_missing_snapshot_is_reported_on_the_command_line(tmp_path: Path) -> None:
@@ -112,14 +112,14 @@ def test_missing_snapshot_is_reported_on_the_command_line(tmp_path: Path) -> Non
 
 
 def test_text_lists_compared_audio_of_the_recording_and_of_others(built_world: BuiltWorld) -> None:
-    told = explain(BuildPaths(built_world.catalog), str(published(built_world, "recording")["recording_id"][0]))
-    atom, shown = told.evidence.atoms[0].atom_id, Other(5, "Song", "Somebody", "", 200_000, None)
+    explanation = explain(BuildPaths(built_world.catalog), str(published(built_world, "recording")["recording_id"][0]))
+    atom, shown = explanation.evidence.atoms[0].atom_id, Other(5, "Song", "Somebody", "", 200_000, None)
     compared = [
         AudioComparison(atom, atom, "equal", 0.02, 110, None, None),
         AudioComparison(atom, 1, "equal", 0.0, 110, "variant", shown),
         AudioComparison(atom, 2, "unclear", None, None, None, shown),
     ]
-    text = format_text(replace(told, evidence=msgspec.structs.replace(told.evidence, audio=compared)))
+    text = format_text(replace(explanation, evidence=msgspec.structs.replace(explanation.evidence, audio=compared)))
     lines = text[text.index("Audio compared") :].splitlines()[1:4]
     assert lines[0].split() == ["A", "-", "A", "equal", "0.02", "over", "110", "s"]
     assert "kept apart by variant" in lines[1]

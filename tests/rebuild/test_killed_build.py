@@ -83,7 +83,7 @@ def test_build_killed_at_random_moments_goes_on_and_ends_byte_identical(built_wo
         with subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as build:
-            # Moments are counted in lines of progress: they lie densest where a build does most, whatever the load of the machine.
+            # Moments are counted in lines of progress: they are densest where a build does most, whatever the load of the machine.
             last = chance.randrange(5, 120)
             for number, line in enumerate(build.stderr or ()):
                 resumed += ": finished by run " in line

@@ -120,12 +120,14 @@ def test_genre_strings_follow_the_main_genre_except_noise(tmp_path: Path) -> Non
     )
     lines = gzip.decompress((tmp_path / "genres/store_a" / DAY / "tracks.ndjson.gz").read_bytes()).decode(errors="replace").splitlines()
     tracks = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}") and "\ufffd" not in line]
-    told = pl.DataFrame({"external_id": [str(track["id"]) for track in tracks], "genre_id": [track["genre"]["id"] for track in tracks]})
+    delivered = pl.DataFrame(
+        {"external_id": [str(track["id"]) for track in tracks], "genre_id": [track["genre"]["id"] for track in tracks]}
+    )
     mains: dict[int, set[str]] = {}
     for main, genres in STORE_A.items():
         for genre in genres:
             mains.setdefault(genre.genre_id, set()).add(main)
-    both = told.join(truth.filter(pl.col("platform") == "store_a"), on="external_id")
+    both = delivered.join(truth.filter(pl.col("platform") == "store_a"), on="external_id")
     right = [main in mains[genre_id] for genre_id, main in both.select("genre_id", "main").iter_rows()]
     assert 0.9 < sum(right) / len(right) < 1
 
@@ -177,11 +179,11 @@ def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
     listed = list_other_names(settings, "catalog_b", np.arange(len(cast.names)))
     own = spell_platform_names(settings, "catalog_b")
     elsewhere = spell_platform_names(settings, "streamsvc_a")
-    told = dict(listed.select("artist", "other").iter_rows())
+    delivered = dict(listed.select("artist", "other").iter_rows())
     renamed = [number for number in range(len(cast.names)) if cast.former_names[number] is not None]
     apart = [number for number in renamed if {own[number], elsewhere[number]} == {cast.names[number], cast.former_names[number]}]
     assert len(apart) > 20
-    assert sum(told.get(number) == elsewhere[number] for number in apart) / len(apart) > 0.5
+    assert sum(delivered.get(number) == elsewhere[number] for number in apart) / len(apart) > 0.5
     assert len({own[number] for number in renamed} & {cast.former_names[number] for number in renamed}) > 20
 
 

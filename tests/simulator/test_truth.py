@@ -116,11 +116,11 @@ def test_works_carry_the_true_codes(world: Path) -> None:
     folder = world / "works" / DAY
     known = dict(line.split("\t")[:2] for line in (folder / "works.tsv").read_text(encoding="utf-8").splitlines())
     links = [line.split("\t") for line in (folder / "worksrecordings.tsv").read_text(encoding="utf-8").splitlines()]
-    told = {(int(recording[1:]), known[work]) for _, work, recording in links if known[work]}
+    claimed = {(int(recording[1:]), known[work]) for _, work, recording in links if known[work]}
     true = set(pl.read_parquet(world / "truth/work/*.parquet").iter_rows())
-    wrong = told - true
-    assert len(told) > 500
-    assert 0 < len(wrong) < 0.03 * len(told)  # the wrong check digits
+    wrong = claimed - true
+    assert len(claimed) > 500
+    assert 0 < len(wrong) < 0.03 * len(claimed)  # the wrong check digits
 
 
 def test_one_recording_has_one_genre_and_its_variants_share_the_work(world: Path, truth: pl.DataFrame) -> None:

@@ -54,9 +54,9 @@ def test_world_of_one_recording_can_be_made(tmp_path: Path) -> None:
 
 
 def test_progress_is_reported_for_each_block(tmp_path: Path) -> None:
-    told: list[str] = []
-    write_world(SimulationSettings(recordings=250, recordings_per_block=100), tmp_path / "told", told.append)
-    assert [line.split(":")[0] for line in told if line.startswith("block")] == ["block 1 of 3", "block 2 of 3", "block 3 of 3"]
+    progress: list[str] = []
+    write_world(SimulationSettings(recordings=250, recordings_per_block=100), tmp_path / "progress", progress.append)
+    assert [line.split(":")[0] for line in progress if line.startswith("block")] == ["block 1 of 3", "block 2 of 3", "block 3 of 3"]
 
 
 def test_written_blocks_are_released(tmp_path: Path) -> None:

@@ -134,14 +134,14 @@ def _check(accounts: Accounts, account_id: int, ids: dict[str, str], began: floa
     with accounts.engine.connect() as connection:
         rows = connection.execute(airing.select().order_by(airing.c.started_ms)).all()
         gaps = Counter(row.stream_id for row in connection.execute(stream_gap.select()))
-        told = Counter(row.event_type for row in connection.execute(webhook_event.select()))
+        announced = Counter(row.event_type for row in connection.execute(webhook_event.select()))
         states = [row.runtime_status for row in connection.execute(stream.select())]
     for name, stream_id in ids.items():
         aired = [(row.recording_id, row.started_ms / 1000 - began, row.duration_seconds) for row in rows if row.stream_id == stream_id]
         assert agrees(aired, SHOWS[name]), (name, aired)
         assert gaps[stream_id] <= 5
     assert all(row.ended_at is not None for row in rows)
-    assert told["stream.track_started"] == len(rows)
-    assert told["stream.track_ended"] >= len(rows)
+    assert announced["stream.track_started"] == len(rows)
+    assert announced["stream.track_ended"] >= len(rows)
     assert set(states) == {STOPPED}
     assert RUNNING not in states

@@ -145,7 +145,7 @@ def test_trace_of_another_worker_expires(heard: Heard, monkeypatch: pytest.Monke
     heard.other_worker()
     heard.hear(whole[26 * SAMPLE_RATE :], 26)
     [(song, start, _)] = heard.aired()
-    assert (song, abs(start - 12) > 2) == (3, True), "it is told by its anchor alone"
+    assert (song, abs(start - 12) > 2) == (3, True), "only its anchor identifies it"
 
 
 def test_play_that_began_without_a_monitor_starts_at_its_anchor(heard: Heard) -> None:

@@ -150,7 +150,7 @@ def test_lost_source_is_retried_and_leaves_a_gap(accounts: Accounts, songs: Inde
 
 
 @pytest.mark.parametrize(
-    ("sent", "allowed", "told"),
+    ("sent", "allowed", "expected_error"),
     [
         (ok("text/html") + b"<!DOCTYPE html><p>Listen!</p>", "127.0.0.1:*", "web page"),
         (b"HTTP/1.0 401 Unauthorized\r\n\r\n", "127.0.0.1:*", "password"),
@@ -158,12 +158,12 @@ def test_lost_source_is_retried_and_leaves_a_gap(accounts: Accounts, songs: Inde
     ],
 )
 def test_lasting_error_sets_the_stream_to_failed_with_a_reason(
-    accounts: Accounts, songs: Index, sent: bytes, allowed: str, told: str
+    accounts: Accounts, songs: Index, sent: bytes, allowed: str, expected_error: str
 ) -> None:
     with serving(lambda connection, _path: connection.sendall(sent)) as address, working(accounts, songs, allowed=allowed):
         account_id, stream_id = new_stream(accounts, address)
         until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == FAILED)
-        assert told in (accounts.streams.get(account_id, stream_id).last_error or "")
+        assert expected_error in (accounts.streams.get(account_id, stream_id).last_error or "")
 
 
 def test_two_workers_share_and_the_one_that_is_left_takes_all(accounts: Accounts, songs: Index) -> None:

@@ -32,7 +32,7 @@ BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
+def receiver_of_page(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
     """Run the page's receiver; yield its address, its secret and the file that it prints to."""
     secret, port, printed = generate_secret(), free_port(), tmp_path / "printed"
     program = tmp_path / "receiver.py"
@@ -55,8 +55,8 @@ def posted(url: str, headers: dict[str, str], body: str) -> int:
     return until(status, "the receiver")
 
 
-def test_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
-    url, secret, printed = told
+def test_receiver_of_the_page_takes_our_messages_once_and_no_others(receiver_of_page: tuple[str, str, Path]) -> None:
+    url, secret, printed = receiver_of_page
     headers = sign_headers("msg_1", BODY, read_utc_time(), [generate_secret(), secret])
     assert posted(url, headers, BODY) == 204
     assert posted(url, headers, BODY) == 204

@@ -112,9 +112,9 @@ def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Account
     for hook in hooks:
         ours = {one.event_id for one in log_of(really, hook.endpoint)}
         assert [one.verified(hook.secret)["data"]["value"] for one in received if one.event_id in ours] == values
-    told = log.read_text()
-    assert "whsec_" not in told
-    assert len(re.findall(r'"event": ?"the deliverer has started"', told)) == 2
+    logged = log.read_text()
+    assert "whsec_" not in logged
+    assert len(re.findall(r'"event": ?"the deliverer has started"', logged)) == 2
 
 
 def test_stopped_deliverer_finishes_its_pending_attempts(on_sqlite: Accounts, tmp_path: Path) -> None:
@@ -173,6 +173,6 @@ def test_wrong_option_ends_the_command_with_an_exit_code(
 ) -> None:
     monkeypatch.setenv(variable, value)
     assert main(["--accounts", f"{url}{tmp_path}/accounts.db" if url == "sqlite:///" else url]) == code
-    told = capsys.readouterr().err
-    assert said in told
-    assert "hush" not in told
+    logged = capsys.readouterr().err
+    assert said in logged
+    assert "hush" not in logged

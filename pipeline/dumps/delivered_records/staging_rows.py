@@ -43,7 +43,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     out.count_read(entity, block.height)
     block = block.drop("position", "is_part", strict=False)
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
-    # A video is rejected as such before its id is judged: an operator need not mend it.
+    # A video is rejected as such before its id is judged: an operator need not correct it.
     block, rejects = split_rows(block, entity, "id", [is_other, *_build_identity_rules(number=True)])
     out.write_rejects(rejects)
     block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")

@@ -7,7 +7,7 @@ import polars as pl
 EARLIEST_YEAR = 1860
 """The first sound recordings; earlier years in dumps are typing errors."""
 LATEST_YEAR = 2100
-"""A generous bound: announced releases lie months ahead, and `9999` is a filler. It is not a clock, because the same input must give the
+"""A generous bound: announced releases are months ahead, and `9999` is a filler. It is not a clock, because the same input must give the
 same table."""
 
 _SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[T\s-].*)?$"

@@ -34,7 +34,7 @@ SHORTEST_AS_MS = 90_000
 LONGEST_AS_MINUTES = 60
 """A number with a fraction below is minutes: `4.08` is 4:05. No recording lasts four milliseconds."""
 SHORTEST_AS_SECONDS = 20
-"""A whole number below it has no unit that can be told from its size: 4 may be minutes or seconds."""
+"""A whole number below it has no unit that its size reveals: 4 may be minutes or seconds."""
 
 
 def parse_duration_ms(value: pl.Expr, number: Unit | None = None) -> pl.Expr:

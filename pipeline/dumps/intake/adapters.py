@@ -63,7 +63,7 @@ def stage_dump(
     """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing. Return the counts of what was staged.
 
     Raises DumpError when the dump cannot be used, and the tables that were there before stay. ShrunkenDumpError: it holds much less than
-    is staged in `before` (default: `folder`). UnblamedError: the fault may lie elsewhere.
+    is staged in `before` (default: `folder`). UnblamedError: the fault may be elsewhere.
     """
     known = read_profile(before or folder, platform)
     watched = nullcontext() if platform in READ_IN_PLACE else guard_reading(platform, dump, folder)

@@ -1,4 +1,4 @@
-"""Sources that are read where they lie: a folder of an operator that is too large to fetch and may change at any time.
+"""Sources that are read in place: a folder of an operator that is too large to fetch and may change at any time.
 
 Nothing is copied to the landing zone. The folder is read again when a file in it, or the code that reads it, has changed. If it cannot be
 read, the tables staged last stay in use.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def find_in_place(source: Source) -> Landing:
     """Return the folder of the source as a landing without files; with a `problem` when the folder is missing."""
     if "://" in source.location:
-        problem = f"{source.platform}: {source.location}: no folder of this machine; files of this source are read where they lie"
+        problem = f"{source.platform}: {source.location}: no folder of this machine; files of this source are read in place"
         return Landing(source.platform, "missing", None, problem)
     try:
         require_folder(source.location)
@@ -59,7 +59,7 @@ def stage_in_place(
     except DumpError as error:
         if not folder.is_dir():
             raise
-        # The folder itself is not marked broken: the operator mends it in place, and the next build reads it again.
+        # The folder itself is not marked broken: the operator repairs it in place, and the next build reads it again.
         staged_at = (read_stamp(folder) or {}).get("staged_at", "before")
         return Intake(platform, "kept_last_good", None, f"{error}; the tables staged last ({staged_at}) stay in use")
     write_stamp(folder, listing, listing)

@@ -67,7 +67,7 @@ _LOOK = (
     "the dump is tried again next time; look at disk, memory and file rights of this machine; if they are sound, keep the dump and "
     "report a bug"
 )
-_MEND = "fetch the dump again, compare its checksums, and do not touch it while it is read"
+_REMEDY = "fetch the dump again, compare its checksums, and do not touch it while it is read"
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def guard_reading(platform: str, dump: Path, staging: Path) -> Iterator[None]:
         after = _list_files(dump)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if changed:
-        raise DumpError(f"{dump}: {', '.join(changed[:10])} vanished or changed while {platform} was read; {_MEND}")
+        raise DumpError(f"{dump}: {', '.join(changed[:10])} vanished or changed while {platform} was read; {_REMEDY}")
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def translate_errors(platform: str, dump: Path, staging: Path) -> Iterator[None]
         description = f"{type(error).__name__}: {' '.join(str(error).split())[:_MESSAGE_CHARACTERS]}"
         # Only what a library raises about its input is blamed on the dump; a KeyError is a bug of ours.
         if isinstance(error, _READING) and not _is_of_this_machine(error, staging):
-            raise DumpError(f"{place}: {platform} cannot be read ({description}); {_MEND}") from error
+            raise DumpError(f"{place}: {platform} cannot be read ({description}); {_REMEDY}") from error
         raise UnblamedError(f"{place}: {platform} could not be staged ({description}{_find_raising_line(error)}); {_LOOK}") from error
 
 
@@ -117,11 +117,11 @@ def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
         if not path.is_dir():
             stat = path.stat()
             if not S_ISREG(stat.st_mode):
-                raise DumpError(f"{path}: is a pipe, a device or a socket, and reading it would never end; {_MEND}")
+                raise DumpError(f"{path}: is a pipe, a device or a socket, and reading it would never end; {_REMEDY}")
             found[str(path)] = stat.st_size, stat.st_mtime_ns
         # A folder called `tracks.parquet` is how Spark writes a table. An empty one lost its parts.
         elif path.suffix and not any(path.iterdir()):
-            raise DumpError(f"{path}: is an empty folder with the name of a file; {_MEND}")
+            raise DumpError(f"{path}: is an empty folder with the name of a file; {_REMEDY}")
     return found
 
 

@@ -27,7 +27,7 @@ EVERYWHERE = (
     *("_success", "_started*", "_committed*", "_metadata", "_common_metadata", "*.done", "timestamp", "latest*", "manifest*"),
     *(LANDING_NOTES),
 )
-"""Names, in lower case, of checksums, licences and notes that lie beside dumps of all kinds."""
+"""Names, in lower case, of checksums, licences and notes that are beside dumps of all kinds."""
 OF_PLATFORM = {
     CATALOG_B: (
         *("mbdump-*.tar*", "schema_sequence", "replication_sequence", "json_dumps_schema_number", "current*", "mbdump/*"),

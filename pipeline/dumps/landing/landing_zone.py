@@ -8,7 +8,7 @@ A dump that an adapter could not read is marked broken (`<date>.broken.json`) an
 delivered and nothing else.
 
 Two deliveries are one when date, names, sizes, validators (entity tag, time of change) and published checksums agree. Where upstream shows
-neither validators nor checksums of a file, nothing tells a replaced file of the same size: the dump is fetched each night and its content
+neither validators nor checksums of a file, nothing reveals a replaced file of the same size: the dump is fetched each night and its content
 compared.
 
 `<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
@@ -149,7 +149,7 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
     """
     for note in _list_zone(zone, "*.broken.json"):
         content = _read_json(note) or {}
-        # New code may read what the old could not. A note without limits tells of another fault, which no limit mends.
+        # New code may read what the old could not. A note without limits is about another fault, which no limit lets through.
         if content.get("code") != code or (content.get("limits") is not None and content["limits"] != limits):
             note.unlink()
 

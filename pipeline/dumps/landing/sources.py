@@ -1,4 +1,4 @@
-"""Reader of `sources.yaml`, which says where each platform's dump lies. Errors name the place in the file.
+"""Reader of `sources.yaml`, which says where each platform's dump is. Errors name the place in the file.
 
     sources:
       catalog_b:

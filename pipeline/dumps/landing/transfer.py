@@ -28,7 +28,7 @@ def link_file(origin: Path, target: Path) -> bool:
 
 
 def download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa: ANN401 - fsspec has no types
-    """Fetch `file` into `partial` durably, continuing what lies there. Return the bytes that were transferred.
+    """Fetch `file` into `partial` durably, continuing a partial file. Return the bytes that were transferred.
 
     Raises DumpError when the number of bytes differs from the announced one, FileNotFoundError when the file is gone.
     """

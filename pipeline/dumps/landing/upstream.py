@@ -101,9 +101,9 @@ class RemoteDump:
     older: tuple[str, ...] = ()
     """Files that are skipped because the same delivery holds newer ones."""
     strays: tuple[str, ...] = ()
-    """Files that are skipped because they lie beside dated sub-folders, although no setting says that only these count."""
+    """Files that are skipped because they are beside dated sub-folders, although no setting says that only these count."""
     ahead: tuple[str, ...] = ()
-    """Files that are skipped because the date in their name lies far in the future."""
+    """Files that are skipped because the date in their name is far in the future."""
 
 
 def open_source(source: Source) -> tuple[Any, str]:
@@ -127,7 +127,7 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     shown = {name: info for name, info in listed.items() if name not in ahead}
     if not shown:
         raise DumpError(
-            f"all dates lie after {latest}: {', '.join(sorted(ahead)[:5])}; look at the names, and at the clock of this machine"
+            f"all dates are after {latest}: {', '.join(sorted(ahead)[:5])}; look at the names, and at the clock of this machine"
         )
     folders = {name: date for name in shown if "/" in name and (date := find_date(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]

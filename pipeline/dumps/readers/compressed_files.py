@@ -55,7 +55,7 @@ _TAR = slice(257, 262)
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
 _ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub declares it as an instance
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, _ISAL_ERROR, zstandard.ZstdError)
-_MEND = "fetch the file again and compare its checksum"
+_REMEDY = "fetch the file again and compare its checksum"
 
 
 class DumpFile(io.RawIOBase):
@@ -68,12 +68,12 @@ class DumpFile(io.RawIOBase):
         self.position = 0
         try:
             if path.stat().st_size == 0:
-                raise DumpError(f"{path}: the file is empty (0 bytes); {_MEND}")
+                raise DumpError(f"{path}: the file is empty (0 bytes); {_REMEDY}")
             # The name is not asked first: HTTP clients unpack `.gz` on the way and keep the name.
             self._format = detect_packing(path)
             self._stream = _open_stream(path, self._format)
         except OSError as error:
-            raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or mend its permissions") from error
+            raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or correct its permissions") from error
 
     def readable(self) -> bool:
         """Return True."""
@@ -89,7 +89,7 @@ class DumpFile(io.RawIOBase):
             data = self._stream.read(size)
         except _DAMAGE as error:
             place = f"after byte {self.position} of the unpacked content"
-            raise DumpError(f"{self.path}: {self._format} data cut off or damaged {place} ({error}); {_MEND}") from error
+            raise DumpError(f"{self.path}: {self._format} data cut off or damaged {place} ({error}); {_REMEDY}") from error
         self.position += len(data)
         return data
 
@@ -126,7 +126,7 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = Fal
         while block := file.read(size):
             yield block
         if file.position == 0 and not may_be_empty:
-            raise DumpError(f"{path}: unpacks to 0 bytes; {_MEND}")
+            raise DumpError(f"{path}: unpacks to 0 bytes; {_REMEDY}")
 
 
 def detect_packing(path: Path) -> str:

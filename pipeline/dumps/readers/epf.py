@@ -153,7 +153,7 @@ class _UnixEnds:
             data, self._held = self._held + more, b""
             if not more:
                 return data.replace(_WINDOWS_RECORD, RECORD)
-            # A record end may lie across two reads: hold back its beginning until the rest has come.
+            # A record end may span two reads: hold back its beginning until the rest has come.
             cut = next((end for end in (_WINDOWS_RECORD[:2], _WINDOWS_RECORD[:1]) if data.endswith(end)), b"")
             data, self._held = data.removesuffix(cut), cut
         return data.replace(_WINDOWS_RECORD, RECORD)

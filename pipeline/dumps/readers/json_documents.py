@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 def split_document(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
     """Return the records of a document, each as JSON on one line, in order; None when the document is a record itself.
 
-    An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what lies
+    An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what is
     there, an object or a list of them, in the order of `members`; any other object is a record.
     msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
     """

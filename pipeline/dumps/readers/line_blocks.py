@@ -71,7 +71,7 @@ class LineSample:
     """Sample of lines from all over a file, which `look_at` gets in order, block by block."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
-        """Call `take` with each line of the sample, without its end. Lines that lie in two blocks are never in it."""
+        """Call `take` with each line of the sample, without its end. Lines that are in two blocks are never in it."""
         self._take = take
         self._skipped = SAMPLE_STEP_BYTES
 

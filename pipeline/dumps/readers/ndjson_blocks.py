@@ -22,7 +22,7 @@ from catalog_store.memory_budget import get_budget
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.json_documents import split_document
 from pipeline.dumps.readers.ndjson_lines import Lines, cut_excerpt
-from pipeline.dumps.readers.ndjson_shapes import Mended, Shape
+from pipeline.dumps.readers.ndjson_shapes import RepairedRecord, Shape
 from pipeline.dumps.staging.reject_reasons import Reason
 
 if TYPE_CHECKING:
@@ -143,12 +143,12 @@ class BlockReader:
         unread = lenient.select(pl.all_horizontal(pl.all().is_null())).to_series()
         shape = self.layout.shape
         # Only records that DuckDB could not read, or read as another type, are parsed in Python.
-        mended = {row: _mend(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.can_hold(text)}
-        broken = {row: found for row, found in mended.items() if isinstance(found, Reason)}
+        repaired = {row: _repair(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.can_hold(text)}
+        broken = {row: found for row, found in repaired.items() if isinstance(found, Reason)}
         # The same fault has two names: a broken line inside a file, a cut at its end.
         if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
             broken[len(texts) - 1] = Reason.TRUNCATED_FILE
-        whole = {row: found for row, found in mended.items() if isinstance(found, Mended)}
+        whole = {row: found for row, found in repaired.items() if isinstance(found, RepairedRecord)}
         self._refuse_other_layout(records, whole)
         sound = replace(
             records, named=[(place, whole[row].text if row in whole else text) for row, (place, text) in enumerate(records.named)]
@@ -170,12 +170,14 @@ class BlockReader:
             pl.DataFrame(misfits, schema=MISFIT_SCHEMA, orient="row"),
         )
 
-    def _refuse_other_layout(self, records: Records, mended: Mapping[int, Mended]) -> None:
+    def _refuse_other_layout(self, records: Records, repaired: Mapping[int, RepairedRecord]) -> None:
         """Raise DumpError when most of the records have another type in the same field."""
-        fields = Counter(name for found in mended.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits})
+        fields = Counter(
+            name for found in repaired.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits}
+        )
         name, count = fields.most_common(1)[0] if fields else ("", 0)
         if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
-            place, text = next(records.named[row] for row, found in mended.items() if found.misfits)
+            place, text = next(records.named[row] for row, found in repaired.items() if found.misfits)
             raise self._build_layout_error(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
 
     def _split_line(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
@@ -210,8 +212,8 @@ class BlockReader:
         frames.append(self.layout.select_columns(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
 
     def _build_layout_error(self, text: bytes, finding: str) -> DumpError:
-        mend = "the platform has changed its layout: compare the format notes"
-        return DumpError(f"{self.source_file}: {finding}: {cut_excerpt(text)}; {mend}")
+        remedy = "the platform has changed its layout: compare the format notes"
+        return DumpError(f"{self.source_file}: {finding}: {cut_excerpt(text)}; {remedy}")
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
         """Return all columns of the layout. Raises duckdb.Error when `strict` and a line is not JSON or does not fit."""
@@ -245,10 +247,10 @@ def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _mend(shape: Shape, text: bytes) -> Mended | Reason:
+def _repair(shape: Shape, text: bytes) -> RepairedRecord | Reason:
     """Return the record without fields that do not fit, or why it cannot be read."""
     try:
-        return shape.mend(text.decode()) or Reason.BROKEN_RECORD
+        return shape.repair(text.decode()) or Reason.BROKEN_RECORD
     except UnicodeDecodeError:
         return Reason.INVALID_UTF8
 

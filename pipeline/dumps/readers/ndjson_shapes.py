@@ -41,7 +41,7 @@ class Misfit:
 
 
 @dataclass(frozen=True)
-class Mended:
+class RepairedRecord:
     """A record as JSON on one line without the fields that did not fit."""
 
     text: bytes
@@ -65,7 +65,7 @@ class Shape:
             return False
         return True
 
-    def mend(self, text: str) -> Mended | None:
+    def repair(self, text: str) -> RepairedRecord | None:
         """Return the record without fields that do not fit; None when the line is not a JSON object or names a field twice.
 
         A single value where a list is expected becomes a list of one, and a list of one becomes its value where one is expected. Raw
@@ -85,7 +85,7 @@ class Shape:
         except (ValueError, RecursionError):  # a number of thousands of digits, or nesting that can be read but not written
             return None
         identifier = record.get("id")
-        return Mended(line, str(identifier) if isinstance(identifier, str | int) else None, misfits)
+        return RepairedRecord(line, str(identifier) if isinstance(identifier, str | int) else None, misfits)
 
     def has_nested_texts(self, frame: pl.DataFrame) -> bool:
         """Return whether some text of the columns may be a list or an object that was read as text."""

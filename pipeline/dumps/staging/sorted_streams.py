@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pair_blocks(parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame], key: str) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield each block of `parents` with the rows of `children` whose `key` lies in it; both sides ascend by `key`.
+    """Yield each block of `parents` with the rows of `children` whose `key` is in it; both sides ascend by `key`.
 
     Children without a parent are skipped. Parents with a null key come last and have no children; no child has a null key.
     """
@@ -38,7 +38,7 @@ def pair_blocks(parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame
                 break
             rest = None
         rows = pl.concat(taken) if taken else pl.DataFrame()
-        # Children whose key lies between those of two parents have none.
+        # Children whose key is between those of two parents have none.
         yield block, rows.join(block, on=key, how="semi", maintain_order="left") if rows.height else rows
 
 

@@ -158,7 +158,7 @@ def _find_atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) ->
     """Return atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
     found = [pl.Series("atom_id", [], dtype=pl.Int64)]
     for rows in night.atoms.read_pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
-        # Lists lie end to end: the running length maps a credit back to its row without exploding rows.
+        # Lists are stored end to end: the running length maps a credit back to its row without exploding rows.
         ends = rows["credit_names"].list.len().cum_sum()
         for name, wanted in zip(_CREDITS, (names, artists), strict=True):
             hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()

@@ -129,7 +129,7 @@ def compute_linkage_version(paths: BuildPaths) -> str:
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
     digest.update(platform.python_version().encode())
-    # All code counts, comments too: no rule tells for certain which change matters, and a needless full linkage costs
+    # All code counts, comments too: no rule can decide for certain which change matters, and a needless full linkage costs
     # only time.
     sources = [file for place in _CODE for file in list_tree(_ROOT / place, "*.py") or [_ROOT / place]]
     for file in sources:

@@ -31,7 +31,7 @@ def has_common_block(changed: pl.DataFrame) -> pl.Expr:
 
     Both sides need the columns of `typo_edges.BLOCKS` and duration_ms.
     """
-    # Slots are as wide as the search, so a match lies in the atom's slot or the next on either side.
+    # Slots are as wide as the search, so a match is in the atom's slot or the next on either side.
     slots = [changed.select(hash_columns(("timed_block", DURATION_SLOT + step))).to_series() for step in (-1, 0, 1)]
     near = hash_columns(("timed_block", DURATION_SLOT)).is_in(pl.concat(slots).unique().implode()) & pl.col("duration_ms").is_not_null()
     for name in ("title", "title_start_block", "title_end_block"):

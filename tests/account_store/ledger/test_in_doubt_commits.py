@@ -1,4 +1,4 @@
-"""Commits that the database did not answer: once it tells whether they hold, callers have paid exactly for what they were told."""
+"""Commits that the database did not answer: once it reports whether they hold, callers have paid exactly for the answers that they got."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def accounts(new_postgresql_database: Callable[[str], str]) -> Iterator[Accounts
 
 
 class Doubts:
-    """Lets commits go unanswered; whether they held is told, by the server itself, from `tell` on."""
+    """Lets commits go unanswered; from `tell` on the server itself reports whether they held."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 0

@@ -37,7 +37,7 @@ class FatalClock:
             self.left -= 1
             self.is_asked.set()
             self.may_end.wait(WAIT_SECONDS)
-            raise SystemExit("the thread is told to end")
+            raise SystemExit("the thread is asked to end")
         return datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 

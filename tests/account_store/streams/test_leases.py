@@ -140,7 +140,7 @@ def test_workers_that_claim_at_once_never_get_the_same_stream(accounts: Accounts
 
 
 def test_lease_time_is_the_databases(accounts: Accounts) -> None:
-    # The database runs on this machine, so its time lies between two of ours, however long the question takes. It rounds to milliseconds.
+    # The database runs on this machine, so its time is between two of ours, however long the question takes. It rounds to milliseconds.
     with accounts.engine.begin() as connection:
         before = time.time_ns() // 1_000_000
         found = read_database_ms(connection)

@@ -70,11 +70,11 @@ def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Acco
     with accounts.engine.begin() as connection:
         [row] = connection.execute(airing.select().where(airing.c.stream_id == made.stream_id))
         [gap] = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == made.stream_id))
-        told = [one.event_type for one in connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine))]
+        announced = [one.event_type for one in connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine))]
         with pytest.raises(LeaseLostError):
             hold(connection, lease)
     assert (row.duration_seconds, (row.ended_at - row.started_at).total_seconds(), gap.ended_at) == (60, 60, clock.now)
-    assert sorted(told) == ["stream.status_changed", "stream.track_ended", "stream.track_started"]
+    assert sorted(announced) == ["stream.status_changed", "stream.track_ended", "stream.track_started"]
     clock.move(minutes=5)
     assert accounts.streams.stop(mine, made.stream_id) == stopped
     assert leases.renew([lease]) == [lease]

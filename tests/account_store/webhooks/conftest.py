@@ -35,7 +35,7 @@ def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
 
 
 def new_account(accounts: Accounts) -> int:
-    return accounts.create(f"is told {next(_numbers)}").account_id
+    return accounts.create(f"gets events {next(_numbers)}").account_id
 
 
 def hooked(accounts: Accounts, url: str, event_types: Sequence[str] = ()) -> NewSecret:

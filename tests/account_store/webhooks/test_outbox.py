@@ -64,11 +64,11 @@ def test_every_change_of_a_decision_emits_an_event(accounts: Accounts) -> None:
     suggested = accounts.suggestions.create(made.endpoint.account_id, 44, "genre", "Haus")
     accounts.suggestions.decide(suggested.suggestion_id, "approved", value="House", note="a slip")
     accounts.suggestions.decide(suggested.suggestion_id, "rejected")
-    told = [
+    announced = [
         json.loads(accounts.deliveries.get(made.endpoint.account_id, made.endpoint.endpoint_id, one.delivery_id).body)["data"]
         for one in log_of(accounts, made.endpoint)
     ]
-    assert told[0] == {
+    assert announced[0] == {
         "id": suggested.suggestion_id,
         "status": "approved",
         "track_id": 44,
@@ -76,7 +76,7 @@ def test_every_change_of_a_decision_emits_an_event(accounts: Accounts) -> None:
         "value": "House",
         "created_at": "2026-11-21T12:00:00Z",
     }
-    assert [one["status"] for one in told] == ["approved", "rejected"]
+    assert [one["status"] for one in announced] == ["approved", "rejected"]
 
 
 def test_announcement_reaches_each_account_once_over_all_processes(accounts: Accounts, url: str, clock: HandClock) -> None:

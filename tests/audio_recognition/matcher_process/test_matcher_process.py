@@ -267,7 +267,7 @@ def test_matcher_exits_without_a_socket_and_refuses_a_second_matcher(
 
 
 def test_metrics_count_the_outcomes_of_questions(shared: Shared) -> None:
-    def told() -> dict[str, float]:
+    def read_metrics() -> dict[str, float]:
         lines = shared.metrics.read_text().splitlines() if shared.metrics.exists() else []
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
@@ -276,12 +276,16 @@ def test_metrics_count_the_outcomes_of_questions(shared: Shared) -> None:
     until(lambda: shared.metrics.exists() and shared.metrics.stat().st_mtime_ns > begun)
     names = [f'matcher_questions_total{{outcome="{one}"}}' for one in ("matched", "not_found", "silence")]
     names += ["matcher_match_seconds_count", "matcher_confidence_count"]
-    before = [told().get(name, 0) for name in names]
+    before = [read_metrics().get(name, 0) for name in names]
     for items in (CATALOG[1][:200], recording(999)[:200], np.full(200, 627964279, np.uint32)):
         shared.client.match_now([items])
-    until(lambda: [told().get(name, 0) - then for name, then in zip(names, before, strict=True)] == [1, 1, 1, 3, 1])
-    assert (told()["matcher_recordings"], told()["matcher_waiting"], told()["matcher_refuses_snapshot"]) == (len(CATALOG), 0, 0)
-    assert told()["matcher_connections"] >= 1
+    until(lambda: [read_metrics().get(name, 0) - then for name, then in zip(names, before, strict=True)] == [1, 1, 1, 3, 1])
+    assert (read_metrics()["matcher_recordings"], read_metrics()["matcher_waiting"], read_metrics()["matcher_refuses_snapshot"]) == (
+        len(CATALOG),
+        0,
+        0,
+    )
+    assert read_metrics()["matcher_connections"] >= 1
 
 
 def test_every_metric_is_described_for_the_operator(tmp_path: Path) -> None:

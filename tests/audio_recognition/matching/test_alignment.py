@@ -28,7 +28,7 @@ def segment(tmp_path_factory: pytest.TempPathFactory) -> Segment:
 
 
 def pairs(query: NDArray[np.uint32], ordinal: int, offset: int) -> list[tuple[int, int]]:
-    """Return the items of the query and the stored items that they lie on, one by one."""
+    """Return the items of the query and the stored items that they are on, one by one."""
     stored = music(ordinal, LENGTHS[ordinal])
     return [
         (int(stored[place]), int(query[place - offset]))

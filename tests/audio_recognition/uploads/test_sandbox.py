@@ -255,7 +255,7 @@ def is_there(process: int) -> bool:
 
 async def gone(process: int) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while is_there(process):  # noqa: ASYNC110 - nobody tells of somebody else's child
+        while is_there(process):  # noqa: ASYNC110 - no event reports the end of another process's child
             await asyncio.sleep(0.01)
 
 

@@ -70,8 +70,8 @@ def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
         counts = {"record_count": 1, "platform_count": 1, "names": [hostile or "The Velvet Foxes"]}
         frames.add("atom", atom_id=atom_id, variant=hostile, duration_ms=178_500 + number, **keys, **counts)
         frames.add("atom_isrc", isrc=isrc(track_id), atom_id=atom_id, platforms=["store_a"], record_count=1)
-    told = {"kind": "typo", "score": 0.97, "evidence": f"runing ~ running {hostile}"}
-    frames.add("edge", atom_id_a=10 * track_id, atom_id_b=10 * track_id + 1, **told)
+    evidence_columns = {"kind": "typo", "score": 0.97, "evidence": f"runing ~ running {hostile}"}
+    frames.add("edge", atom_id_a=10 * track_id, atom_id_b=10 * track_id + 1, **evidence_columns)
     records = [row for row in frames.rows["recording_member"] if row["recording_id"] == track_id]
     if hostile:
         for external_id in (HOSTILE, HOSTILE + "2"):

@@ -53,19 +53,19 @@ def test_sign_up_signs_in_and_gives_the_free_plan(visitor: httpx.Client, server:
 
 
 @pytest.mark.parametrize(
-    ("email", "password", "told"),
+    ("email", "password", "messages"),
     [
         ("password", "nonsense9", ["Not an e-mail address.", "A password has 10 to 256 characters, got 9."]),
         ("password", PASSWORD, ["Not an e-mail address."]),
         ("brief@example.org", "nonsense9", ["A password has 10 to 256 characters, got 9."]),
     ],
 )
-def test_sign_up_names_all_wrong_fields_at_once(visitor: httpx.Client, email: str, password: str, told: list[str]) -> None:
+def test_sign_up_names_all_wrong_fields_at_once(visitor: httpx.Client, email: str, password: str, messages: list[str]) -> None:
     token = token_of(visitor.get("/dashboard/sign-up").text)
     wrong = visitor.post("/dashboard/sign-up", data={"form_token": token, "email": email, "password": password})
     assert wrong.status_code == 400
-    assert wrong.text.count('aria-invalid="true"') == len(told)
-    assert all(line in wrong.text for line in told)
+    assert wrong.text.count('aria-invalid="true"') == len(messages)
+    assert all(line in wrong.text for line in messages)
     assert f'value="{email}"' in wrong.text
     assert password not in wrong.text
 

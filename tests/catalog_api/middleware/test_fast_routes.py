@@ -74,10 +74,10 @@ SENT: tuple[Sent, ...] = (
     ("/v1/tracks/search?artist=a", ()),
     ("/v1/tracks/browse?limit=2", ()),
 )
-Told = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
+Response = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
 
 
-def told(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> Told:  # noqa: ANN401 - our application
+def record(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> Response:  # noqa: ANN401 - our application
     """Return the status, body and header names, and the counts since `before`."""
     head, body = answer
     rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
@@ -86,7 +86,7 @@ def told(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> T
     return head["status"], OF_THE_REQUEST.sub(b"", body), sorted(name for name, _ in head["headers"]), same
 
 
-async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Told, Told]]:
+async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Response, Response]]:
     answers = {}
     async with answering(place, key) as app:
         check = app._app
@@ -97,7 +97,7 @@ async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Told, Told]]
             for way in (fast, fast._routes):
                 check._app = way
                 rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
-                ways.append(told(app, await asked(app, "GET", path, key, headers), rows))
+                ways.append(record(app, await asked(app, "GET", path, key, headers), rows))
             answers[sent] = ways[0], ways[1]
     return answers
 

@@ -162,8 +162,11 @@ def test_the_server_is_alive_and_ready(served: Served) -> None:
     assert served.get("/healthz") == (200, '{"status":"ok"}')
     until(lambda: json.loads(served.get("/readyz")[1])["damaged_files"] is not None)
     status, body = served.get("/readyz")
-    told = {"status": "ready", "snapshot": "first", "current": "first", "behind_seconds": 0.0}
-    assert (status, json.loads(body)) == (200, {**told, "is_stale": False, "is_refused": False, "is_following": True, "damaged_files": 0})
+    reported = {"status": "ready", "snapshot": "first", "current": "first", "behind_seconds": 0.0}
+    assert (status, json.loads(body)) == (
+        200,
+        {**reported, "is_stale": False, "is_refused": False, "is_following": True, "damaged_files": 0},
+    )
 
 
 def test_dead_worker_is_replaced_and_its_counts_stay(served: Served) -> None:

@@ -29,7 +29,7 @@ def test_large_numbers_are_read_back(seed: int, bits: int, numbers: list[int]) -
 def test_the_order_looks_random_and_differs_by_seed(bits: int) -> None:
     first = [Shuffle(seed, bits).find_numbers(np.arange(200, dtype=np.uint64)).astype(np.float64) for seed in range(40)]
     size = 1 << bits
-    # Means of 8,000 numbers spread over 0..1 lie within 0.0032 of a half, one standard deviation.
+    # Means of 8,000 numbers spread over 0..1 are within 0.0032 of a half, one standard deviation.
     assert abs(np.mean([numbers.mean() for numbers in first]) / size - 0.5) < 0.02
     steps = np.concatenate([np.abs(np.diff(numbers)) for numbers in first]) / size
     # Two random numbers are a third apart on average.

@@ -142,11 +142,11 @@ def test_close_words_are_those_with_the_beginning_and_within_so_many_edits(
     words: list[str], word: str, kept: int, characters: int, most: int
 ) -> None:
     opened, ordered = sorted_words(words)
-    told = min(characters, 8)
+    counted = min(characters, 8)
     expected = {
         (OSA.distance(word, other), other)
         for other in ordered
-        if min(len(other), 8) == told and other.startswith(word[:kept]) and OSA.distance(word, other) <= most
+        if min(len(other), 8) == counted and other.startswith(word[:kept]) and OSA.distance(word, other) <= most
     }
     found = opened.close(word, kept, characters, most, 1_000, False)
     # The strides that hold the first and the last of them may hold words of other lengths, too.

@@ -89,11 +89,11 @@ def test_flip_of_any_bit_gives_the_body_or_an_error_never_another_one(tmp_path: 
             for ids in ([one] for one in random.choice([*texts], 12).tolist()):
                 for ask in (ids, [*ids, *[-1] * 20, *ids * BULK_MINIMUM]):
                     try:
-                        told = {one: text(frame) for one, frame in bodies.read_frames(ask)}
+                        read_texts = {one: text(frame) for one, frame in bodies.read_frames(ask)}
                     except (BodyDamagedError, ZstdError):
                         refused += 1
                     else:
-                        wrong += [(file.name, at, one) for one in told if told[one] != texts.get(one)]
+                        wrong += [(file.name, at, one) for one in read_texts if read_texts[one] != texts.get(one)]
         file.write_bytes(good)
     assert not wrong
     assert refused

@@ -63,9 +63,9 @@ def test_texts_of_any_kind_are_read_back(tmp_path: Path) -> None:
         stored = store.read_releases([row["release_id"]])[row["release_id"]]
         assert read_release_rest(stored).catalog_number == row["catalog_number"]
     links = {(row["recording_id"], row["source"], row["external_id"]): row["slug"] for row in rows["platform_link"]}
-    told = [(one, *link) for one, stored in store.read_tracks(range(1, 20)).items() for link in read_companion(stored).links]
-    assert {key[:3]: key[3] for key in told} == links
-    assert all(link[1] in LINK_SOURCES for link in told)
+    listed = [(one, *link) for one, stored in store.read_tracks(range(1, 20)).items() for link in read_companion(stored).links]
+    assert {key[:3]: key[3] for key in listed} == links
+    assert all(link[1] in LINK_SOURCES for link in listed)
 
 
 def test_block_spill_and_batch_sizes_and_the_runner_do_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

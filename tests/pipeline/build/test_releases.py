@@ -213,8 +213,8 @@ def test_remastered_edition_without_date_or_barcode_is_not_the_original(world: W
     ],
 )
 def test_title_and_version_give_the_edition(title: str, version: str | None, form: tuple[str, str, bool]) -> None:
-    told = pl.DataFrame({"title": [title], "version": [version]}, schema={"title": pl.String, "version": pl.String})
-    assert told.select(build_edition_form(pl.col("title"), pl.col("version")).alias("form")).unnest("form").row(0) == form
+    titles = pl.DataFrame({"title": [title], "version": [version]}, schema={"title": pl.String, "version": pl.String})
+    assert titles.select(build_edition_form(pl.col("title"), pl.col("version")).alias("form")).unnest("form").row(0) == form
 
 
 def test_numbered_labels_stay_apart_despite_a_bare_label_name(world: World) -> None:

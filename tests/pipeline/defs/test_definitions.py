@@ -141,9 +141,9 @@ def test_table_that_breaks_its_spec_stops_the_build_and_lists_every_rule(tmp_pat
         "label.release_count is at least 0: 1 rows at fault, the first: label_id=1, release_count=-1; "
         '("label_id") is unique in label: 1 rows at fault, the first: label_id=1, times=2'
     )
-    told = check.metadata["rules"].value.splitlines()
-    assert told[2] == "| label.release_count is at least 0 | 1 | label_id=1, release_count=-1 |"
-    assert "| label.name is never null | 0 |  |" in told
+    lines = check.metadata["rules"].value.splitlines()
+    assert lines[2] == "| label.release_count is at least 0 | 1 | label_id=1, release_count=-1 |"
+    assert "| label.name is never null | 0 |  |" in lines
     assert 'WHERE "release_count" < 0' in check.metadata["queries"].value
 
 

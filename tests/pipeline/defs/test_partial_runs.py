@@ -79,10 +79,10 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
     (dagster_catalog.dumps / "works" / "2031-01-01").mkdir(parents=True)
     (dagster_catalog.dumps / "works" / "2031-01-01" / "works.tsv").write_bytes(b"\x00\xff not a table")
     assert dagster_catalog.run(build_landing_key("works"), build_staging_key("works")) == ""
-    told = dagster_catalog.instance.get_latest_materialization_event(build_staging_key("works"))
-    assert told
-    assert told.asset_materialization
-    problem = str(told.asset_materialization.metadata["problem"].value)
+    last_event = dagster_catalog.instance.get_latest_materialization_event(build_staging_key("works"))
+    assert last_event
+    assert last_event.asset_materialization
+    problem = str(last_event.asset_materialization.metadata["problem"].value)
     assert problem.startswith("no readable dump and nothing staged before")
     check = dg.AssetCheckKey(build_staging_key("works"), "newest_dump_is_in_use")
     [record] = dagster_catalog.instance.event_log_storage.get_asset_check_execution_history(check, limit=1)

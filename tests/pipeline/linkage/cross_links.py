@@ -2,7 +2,7 @@
 
 A row holds the names of a song, its code and its ids on three services. Each id becomes one record of its service under the names that
 most rows give it; each wording of a song becomes one recording of catalog_b that points to the services by URL. The source has no
-durations: a song has one drawn from its code, so that length never tells apart what names and codes do not (wrong codes are harder so).
+durations: a song has one drawn from its code, so that length never separates what names and codes do not (wrong codes are harder so).
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ def forks() -> list[int]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_sound_of_a_confined_process_is_that_of_the_decoder(decoders: Decoders, form: str) -> None:
-    told: list[list[str]] = [[], []]
-    confined = np.concatenate(list(decoders.decode(Bytes(made(form)), told[0].append)))  # type: ignore[arg-type]
-    assert np.array_equal(confined, np.concatenate(list(decode_sound(Bytes(made(form)), told[1].append))))
-    assert told[0] == told[1]
+    formats: list[list[str]] = [[], []]
+    confined = np.concatenate(list(decoders.decode(Bytes(made(form)), formats[0].append)))  # type: ignore[arg-type]
+    assert np.array_equal(confined, np.concatenate(list(decode_sound(Bytes(made(form)), formats[1].append))))
+    assert formats[0] == formats[1]
 
 
 def test_decoder_of_a_stream_has_given_everything_up(decoders: Decoders) -> None:

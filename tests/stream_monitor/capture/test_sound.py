@@ -29,10 +29,10 @@ class Bytes:
 
 def heard(data: bytes, size: int = 1400) -> tuple[float, list[str], NDArray[np.int16]]:
     """Return the seconds, the reported format and the samples."""
-    told: list[str] = []
-    pieces = list(decode_sound(Bytes(data, size), told.append))
+    formats: list[str] = []
+    pieces = list(decode_sound(Bytes(data, size), formats.append))
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-    return len(samples) / SAMPLE_RATE, told, samples
+    return len(samples) / SAMPLE_RATE, formats, samples
 
 
 @cache
@@ -46,9 +46,9 @@ FORMS = ("mp3", "aac", "ogg", "opus", "flac", "wav")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", [313, 65536])
 def test_every_format_sounds_as_the_recording(form: str, size: int) -> None:
-    seconds, told, samples = heard(made(form), size)
+    seconds, formats, samples = heard(made(form), size)
     assert seconds == pytest.approx(8, abs=0.15)
-    assert len(told) == 1
+    assert len(formats) == 1
     whole = fingerprint(np.ascontiguousarray(song(1, 30)[: 8 * RATE : 2]))
     # An encoder's delay moves the sound by part of an item: the best of the phases counts.
     rates = [_rate(fingerprint(samples, phase=phase), whole) for phase in PHASES]
@@ -62,22 +62,22 @@ def _rate(items: NDArray[np.uint32], whole: NDArray[np.uint32]) -> float:
 @pytest.mark.parametrize("form", ["mp3", "aac"])
 def test_decoding_starts_anywhere_in_a_stream(form: str) -> None:
     data = made(form)
-    seconds, told, _ = heard(data[len(data) // 3 + 7 :])
+    seconds, formats, _ = heard(data[len(data) // 3 + 7 :])
     assert seconds == pytest.approx(8 * 2 / 3, abs=0.3)
-    assert len(told) == 1
+    assert len(formats) == 1
 
 
 @pytest.mark.parametrize("forms", [("mp3", "aac"), ("aac", "mp3"), ("ogg", "opus", "ogg"), ("opus", "opus"), ("ogg", "mp3")])
 def test_another_codec_gets_another_decoder_on_the_same_connection(forms: tuple[str, ...]) -> None:
-    seconds, told, _ = heard(b"".join(made(form, 30) for form in forms))
+    seconds, formats, _ = heard(b"".join(made(form, 30) for form in forms))
     assert seconds == pytest.approx(30 * len(forms), abs=6)
-    assert len(told) >= len(forms)
+    assert len(formats) >= len(forms)
 
 
 def test_another_rate_gets_another_resampler() -> None:
-    seconds, told, _ = heard(made("mp3") + made("mp3", 8, 44100))
+    seconds, formats, _ = heard(made("mp3") + made("mp3", 8, 44100))
     assert seconds == pytest.approx(16, abs=0.5)
-    assert {"22050 Hz" in one for one in told} == {True, False}
+    assert {"22050 Hz" in one for one in formats} == {True, False}
 
 
 @pytest.mark.parametrize("form", ["mp3", "aac", "ogg", "opus"])
@@ -106,10 +106,10 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("told", OTHER)
-def test_bytes_without_sound_get_an_error_of_their_own(told: str) -> None:
-    with pytest.raises(LastingCaptureError, match=told):
-        heard(OTHER[told])
+@pytest.mark.parametrize("formats", OTHER)
+def test_bytes_without_sound_get_an_error_of_their_own(formats: str) -> None:
+    with pytest.raises(LastingCaptureError, match=formats):
+        heard(OTHER[formats])
 
 
 def test_empty_stream_and_a_picture_in_an_ogg_are_errors() -> None:

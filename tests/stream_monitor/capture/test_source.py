@@ -127,10 +127,10 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("told", REFUSALS)
-def test_error_of_a_source_names_the_remedy(told: str) -> None:
-    sent, is_lasting = REFUSALS[told]
-    with serving(always(sent)) as address, pytest.raises(CaptureError, match=told) as error:
+@pytest.mark.parametrize("message", REFUSALS)
+def test_error_of_a_source_names_the_remedy(message: str) -> None:
+    sent, is_lasting = REFUSALS[message]
+    with serving(always(sent)) as address, pytest.raises(CaptureError, match=message) as error:
         everything(address)
     assert error.value.is_lasting == is_lasting
 

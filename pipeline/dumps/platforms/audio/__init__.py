@@ -1,6 +1,6 @@
 """Adapter of audio: an operator's own audio files, and a mapping file that says which recording each one is.
 
-`stage` reads `mapping.csv` of the folder and fingerprints the files that it names where they lie. Each content is decoded once
+`stage` reads `mapping.csv` of the folder and fingerprints the files that it names in place. Each content is decoded once
 (`fingerprint_cache.py`). A file that is missing or cannot be decoded becomes a reject and never ends the build. Files that the mapping does
 not name are skipped. What must not live here: which recording a code or a platform id leads to (pipeline/build/fingerprints.py).
 """

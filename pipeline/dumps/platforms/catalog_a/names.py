@@ -1,4 +1,4 @@
-"""Names of artists and labels: the suffix that tells namesakes apart, and the ids that are nobody.
+"""Names of artists and labels: the suffix that distinguishes namesakes, and the ids that are nobody.
 
 The suffix ` (2)` belongs to the database entry, not to the name: it stays in `source_artist.name` and `source_label.name` (the name as
 delivered) and goes from every credit. Only a trailing one goes; brackets elsewhere are part of real names.

@@ -67,7 +67,7 @@ def read_extra_artists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _choose_shown_name() -> pl.Expr:
-    """Return the name printed on the release (the name variation), else the artist's name without the suffix that tells namesakes apart."""
+    """Return the name printed on the release (the name variation), else the artist's name without the suffix for namesakes."""
     variation = pl.col("variation").str.strip_chars()
     return pl.when(variation != "").then(variation).otherwise(strip_namesake_suffix(pl.col("name"))).alias("name")
 

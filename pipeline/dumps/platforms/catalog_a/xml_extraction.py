@@ -102,10 +102,10 @@ def _extract_mended(root: str, record: bytes, sections: Sequence[Sequence[str]])
     try:
         return _extract_texts(root, record, sections)
     except etree.XMLSyntaxError:
-        mended = _AMPERSAND.sub(_escape, _CONTROL.sub(b"", record))
-        if mended == record:
+        repaired = _AMPERSAND.sub(_escape, _CONTROL.sub(b"", record))
+        if repaired == record:
             raise
-        return _extract_texts(root, mended, sections)
+        return _extract_texts(root, repaired, sections)
 
 
 def _escape(ampersand: re.Match[bytes]) -> bytes:

@@ -96,7 +96,7 @@ def _unescape(content: Iterator[bytes]) -> Iterator[bytes]:
     begun = b""
     for block in content:
         text = begun + block
-        # A pair may lie across two blocks.
+        # A pair may span two blocks.
         begun = b"\\" * ((len(text) - len(text.rstrip(b"\\"))) % 2)
         yield text[: len(text) - len(begun)].replace(b"\\\\", b"\\")
     if begun:

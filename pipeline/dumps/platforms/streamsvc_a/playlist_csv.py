@@ -124,7 +124,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
     entries.mkdir()
     position = 0
     with open_duckdb(scratch / "spill") as connection:
-        # File by file into Parquet, so that no more than one CSV lies in memory.
+        # File by file into Parquet, so that no more than one CSV is in memory.
         for number, path in enumerate(files):
             table = load_table(connection, f"file_{number}", FORM, path, str(path.relative_to(dump)), scratch, out)
             for part, rows in enumerate(stream(connection, f"SELECT * FROM {table.name} ORDER BY position")):

@@ -172,7 +172,7 @@ def _name_damaged_file(tables: dict[str, SourceTable]) -> Iterator[None]:
     """
     try:
         yield
-    # The fault lies with this machine. Reading all files once more would only delay the report.
+    # The fault is with this machine. Reading all files once more would only delay the report.
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:

@@ -83,7 +83,7 @@ def _require_settled(database: Path) -> None:
 
 
 def _connect(database: Path) -> sqlite3.Connection:
-    # immutable: SQLite neither locks nor looks for a journal, so the dump may lie on a read-only disk. `_require_settled` has looked.
+    # immutable: SQLite neither locks nor looks for a journal, so the dump may be on a read-only disk. `_require_settled` has looked.
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE_BYTES)
     # A schema from outside could call functions with side effects in defaults or generated columns.

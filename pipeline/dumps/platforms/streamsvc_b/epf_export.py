@@ -1,6 +1,6 @@
 """A delivery of EPF tables (files in folders, `.tbz` or `.zip` archives, numbered parts) -> Parquet files of the columns that are read.
 
-An archive is streamed member by member and never unpacked to disk. `song.isrc` and the like lie in other tables, so tables are laid down
+An archive is streamed member by member and never unpacked to disk. `song.isrc` and the like are in other tables, so tables are laid down
 first and joined after (`epf_tables`).
 """
 

@@ -98,7 +98,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             release_date_precision="_precision",
             is_explicit=pl.when(advisory.is_not_null()).then(advisory == "explicit"),
             is_video=pl.lit(value=False),
-            # A cleaned edit is a recording of its own, though the platform tells it by the advisory alone.
+            # A cleaned edit is a recording of its own, though the platform marks it by the advisory alone.
             traits=pl.when(cleaned).then(pl.col("traits").list.concat(pl.lit(["clean"]))).otherwise(pl.col("traits")).fill_null([]),
             popularity="popularity",
         ),

@@ -1,6 +1,6 @@
 """Adapter of streamsvc_c: JSON:API resources and documents, the older `resource` documents, and two flat track and album layouts.
 
-All may lie in one dump, one record per line or as whole documents: the fields of a record tell its layout. See
+All may be in one dump, one record per line or as whole documents: the fields of a record show its layout. See
 docs/reference/formats/streamsvc_c.md for what is expected and what becomes of each field.
 """
 

@@ -28,7 +28,7 @@ class Listed:
 def read_manifest(folder: Path) -> dict[str, Listed]:
     """Return the entries by file name; none without a manifest. Raises DumpError when the manifest itself is cut off.
 
-    The shape of a cell tells what it is, because senders write different cells before the file name.
+    The shape of a cell shows what it is, because senders write different cells before the file name.
     """
     manifests = sorted(path for path in folder.iterdir() if path.is_file() and "manifest" in path.name.lower())
     listed: dict[str, Listed] = {}

@@ -98,10 +98,10 @@ class Layout:
 def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
     """Return the folder that holds the files (`dump` itself or its `BWARM_*` sub-folder) and its files per kind, in name order.
 
-    DumpError when a kind is missing everywhere or several snapshots lie side by side.
+    DumpError when a kind is missing everywhere or several snapshots are side by side.
     """
     folders = [dump, *sorted(path for path in dump.iterdir() if path.is_dir() and path.name.upper().startswith("BWARM"))]
-    # The snapshot folder may itself be the dump, or lie in it as delivered.
+    # The snapshot folder may itself be the dump, or contain it as delivered.
     found = [(folder, files) for folder in folders if (files := _find_kind_files(folder))]
     if len(found) > 1:
         raise DumpError(f"{dump}: {' and '.join(folder.name for folder, _ in found)} both hold composition data; deliver one snapshot")

@@ -74,7 +74,7 @@ def test_file_of_another_format_is_refused_by_name(case: Callable[[str], Case], 
     damage(damaged)
     message = damaged.refusal()
     assert damaged.file.name in message or f"mbdump/{damaged.file.name}" in message
-    assert re.search("fetch|deliver|layout has changed|compare|docs/reference/formats", message), "no word on the mend"
+    assert re.search("fetch|deliver|layout has changed|compare|docs/reference/formats", message), "no word on the remedy"
 
 
 @pytest.mark.parametrize("form", [form for form, name in FORMS.items() if "." in name])

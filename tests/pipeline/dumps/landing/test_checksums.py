@@ -73,8 +73,8 @@ def test_hashes_are_those_of_the_whole_file_and_differences_name_both(tmp_path: 
     assert compute_hashes(tmp_path / "a.csv", ["md5", "sha256"]) == expected
     assert hash_file(tmp_path / "a.csv", "md5") == expected["md5"]
     assert compare_checksums("a.csv", expected, expected) == []
-    (told,) = compare_checksums("a.csv", expected, {"md5": expected["md5"], "sha256": SHA256})
-    assert told == f"a.csv: sha256 is {expected['sha256']}, published is {SHA256}"
+    (complaint,) = compare_checksums("a.csv", expected, {"md5": expected["md5"], "sha256": SHA256})
+    assert complaint == f"a.csv: sha256 is {expected['sha256']}, published is {SHA256}"
 
 
 def test_md5_is_computed_on_a_system_that_refuses_it_for_security(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,12 +127,12 @@ def test_another_size_than_announced_is_refused_by_every_file_system(zone: Path,
         download(Lying(), file, zone / "part")
 
 
-@pytest.mark.parametrize("told", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", "bytes 2000-4999", "", "bytes */5000"])
-def test_partial_answer_that_is_not_the_rest_of_the_file_is_never_joined_on(upstream: Upstream, zone: Path, told: str) -> None:
+@pytest.mark.parametrize("header", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", "bytes 2000-4999", "", "bytes */5000"])
+def test_partial_answer_that_is_not_the_rest_of_the_file_is_never_joined_on(upstream: Upstream, zone: Path, header: str) -> None:
     body = os.urandom(5000)
     upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": body}, True
     left_behind(upstream, zone, body[:2000])
-    upstream.tell_range = lambda _start, _size: told
+    upstream.tell_range = lambda _start, _size: header
     result = fetched(upstream, zone)
     assert content(result) == body
     assert upstream.fetches("2026-09-01/a.csv") == [("bytes=2000-", 206), (None, 200)], "from the beginning"
@@ -161,7 +161,7 @@ def test_download_that_was_whole_when_the_run_was_killed_is_not_fetched_again(up
         (True, b"n" * 2000, 1000),
         (True, b"n" * 3000, 0),
         (True, b"o" * 3001, 3000),  # longer than the file: of another
-        (False, b"o" * 2000, 3000),  # nothing tells that it is of this file
+        (False, b"o" * 2000, 3000),  # nothing shows that it is of this file
         (False, b"o" * 3000, 3000),
     ],
 )

@@ -78,9 +78,9 @@ def test_verdict_on_a_removed_dump_does_not_fall_on_the_next_of_its_name(
         with pytest.raises(KeyboardInterrupt):
             prune_landings(zone, keep=1)
     (zone / "2026-09-01.landed.json").unlink()  # killed behind this one: folder and verdict stay
-    upstream.files = {"2026-09-01/a.csv": b"mended"}
+    upstream.files = {"2026-09-01/a.csv": b"repaired"}
     again = fetched(upstream, zone)
-    assert (again.problem, content(again)) == (None, b"mended")
+    assert (again.problem, content(again)) == (None, b"repaired")
     assert (zone / "2026-09-01.broken.json").exists() is False
 
 

@@ -72,11 +72,11 @@ def test_checksum_file_with_lines_in_another_order_changes_nothing(upstream: Ups
 
 def test_files_without_validators_are_fetched_and_compared(upstream: Upstream, zone: Path) -> None:
     upstream.files = {"2026-09-01/a.csv": b"one"}
-    told: list[str] = []
-    first = land(Source("store_a", upstream.address), zone, told.append)
+    reported: list[str] = []
+    first = land(Source("store_a", upstream.address), zone, reported.append)
     again = fetched(upstream, zone)
     assert (again.status, again.folder, again.bytes_fetched) == ("unchanged", first.folder, 3)
-    assert any("a.csv" in line and "fetched each night" in line for line in told)
+    assert any("a.csv" in line and "fetched each night" in line for line in reported)
     upstream.files = {"2026-09-01/a.csv": b"two"}
     second = fetched(upstream, zone)
     assert (second.status, content(second)) == ("new", b"two")
@@ -106,8 +106,8 @@ def test_server_that_is_down_and_folder_that_cannot_be_listed_are_reported(upstr
     upstream.entity_tags = True
     upstream.files = {"2026-09-01/a.csv": b"one", "2026-10-01/a.csv": b"two"}
     upstream.broken_folders = {"2026-10-01/"}
-    told = fetched(upstream, zone)
-    assert (told.status, "503" in str(told.problem)) == ("missing", True)  # not the older one, as if it were the newest
+    landing = fetched(upstream, zone)
+    assert (landing.status, "503" in str(landing.problem)) == ("missing", True)  # not the older one, as if it were the newest
     upstream.broken_folders = set()
     first = fetched(upstream, zone)
     assert content(first) == b"two"
@@ -211,10 +211,10 @@ def test_folder_that_may_not_be_read_is_reported_as_such(as_nobody: Path) -> Non
         (folder / "a.csv").write_text("one")
     for place in (newest, as_nobody / "up"):
         place.chmod(0)
-        told = local(as_nobody / "up", as_nobody / "zone")
+        landing = local(as_nobody / "up", as_nobody / "zone")
         place.chmod(0o700)
-        assert told.status == "missing"
-        assert f"{place}: cannot be read (Permission denied)" in str(told.problem)
+        assert landing.status == "missing"
+        assert f"{place}: cannot be read (Permission denied)" in str(landing.problem)
     (newest / "a.csv").chmod(0)
     assert "a.csv: cannot be read (Permission denied)" in str(local(as_nobody / "up", as_nobody / "zone").problem)
     (newest / "a.csv").chmod(0o600)
@@ -225,9 +225,9 @@ def test_landing_zone_that_may_not_be_written_is_reported(as_nobody: Path) -> No
     (as_nobody / "up" / "2026-09-01").mkdir(parents=True)
     (as_nobody / "up" / "2026-09-01" / "a.csv").write_text("one")
     (as_nobody / "landing").mkdir(mode=0o500)
-    told = local(as_nobody / "up", as_nobody / "landing" / "store_a")
-    assert told.status == "missing"
-    assert "Permission denied" in str(told.problem)
+    landing = local(as_nobody / "up", as_nobody / "landing" / "store_a")
+    assert landing.status == "missing"
+    assert "Permission denied" in str(landing.problem)
 
 
 # --- checksums ---

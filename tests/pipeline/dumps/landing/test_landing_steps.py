@@ -176,17 +176,17 @@ def test_landing_facts_are_plain_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "told"), [(1, "0"), (10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"), (11, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1 more")]
+    ("count", "expected_text"), [(1, "0"), (10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"), (11, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1 more")]
 )
-def test_message_names_ten_files_and_counts_the_others(count: int, told: str) -> None:
-    assert landing_zone._list_names([str(number) for number in range(count)]) == told
+def test_message_names_ten_files_and_counts_the_others(count: int, expected_text: str) -> None:
+    assert landing_zone._list_names([str(number) for number in range(count)]) == expected_text
 
 
 # --- fetching one file ---
 
 
 class Attempts:
-    """Stands for `download`: fails as told, then writes the file. Remembers pauses."""
+    """Stands for `download`: fails as the test says, then writes the file. Remembers pauses."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *failures: Exception) -> None:
         self.failures, self.count, self.pauses = list(failures), 0, list[float]()
@@ -201,18 +201,18 @@ class Attempts:
         return 1234
 
 
-def fetch(target: Path, source: Source = SOURCE, told: Callable[[str], None] = lambda _line: None, system: object = None) -> int:
-    return landing_zone._fetch(system or MemoryFileSystem(), RemoteFile("/up/a.csv", "a.csv", 1234), target, source, told)
+def fetch(target: Path, source: Source = SOURCE, report: Callable[[str], None] = lambda _line: None, system: object = None) -> int:
+    return landing_zone._fetch(system or MemoryFileSystem(), RemoteFile("/up/a.csv", "a.csv", 1234), target, source, report)
 
 
 @pytest.mark.parametrize("failures", range(4))
 def test_fetch_is_tried_four_times_with_doubled_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
     attempts = Attempts(monkeypatch, *[OSError("reset"), ValueError(), DumpError("short")][:failures])
-    told: list[str] = []
-    assert fetch(tmp_path / "deep" / "a.csv", told=told.append) == 1234
+    reported: list[str] = []
+    assert fetch(tmp_path / "deep" / "a.csv", report=reported.append) == 1234
     assert (attempts.count, attempts.pauses) == (failures + 1, [1.0, 2.0, 4.0][:failures])
     reasons = ["reset; trying again in 1 s", "ValueError; trying again in 2 s", "short; trying again in 4 s"][:failures]
-    assert told == [f"store_a: a.csv: {line}" for line in (*reasons, "1,234 bytes fetched")]
+    assert reported == [f"store_a: a.csv: {line}" for line in (*reasons, "1,234 bytes fetched")]
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.csv"]
 
 
@@ -224,7 +224,7 @@ def test_fourth_failure_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected_text"),
     [
         (OSError(errno.ENOSPC, "full"), "full"),
         (OSError(errno.EDQUOT, "quota"), "quota"),
@@ -232,10 +232,10 @@ def test_fourth_failure_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_full_disk_and_vanished_file_are_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected_text: str
 ) -> None:
     attempts = Attempts(monkeypatch, error)
-    with pytest.raises((OSError, DumpError), match=told):
+    with pytest.raises((OSError, DumpError), match=expected_text):
         fetch(tmp_path / "a.csv")
     assert (attempts.count, attempts.pauses) == (1, [])
 
@@ -277,7 +277,7 @@ def test_link_leads_to_the_file_itself_and_fails_without_an_error(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("sizes", "free", "told"),
+    ("sizes", "free", "expected_text"),
     [
         ((1500, 500), 1000, None),
         ((1500, 500), 999, "needs 1,000 bytes more, 999 are free"),
@@ -286,7 +286,7 @@ def test_link_leads_to_the_file_itself_and_fails_without_an_error(tmp_path: Path
     ],
 )
 def test_room_counts_files_that_are_here_whole_or_in_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int | None], free: int, told: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int | None], free: int, expected_text: str | None
 ) -> None:
     files = [RemoteFile("/up/a", "a", sizes[0]), RemoteFile("/up/b", "b", sizes[1])]
     (tmp_path / "a.part").write_bytes(b"x" * 600)
@@ -294,10 +294,10 @@ def test_room_counts_files_that_are_here_whole_or_in_part(
     (tmp_path / "c").write_bytes(b"x" * 400)
     monkeypatch.setattr(landing_zone.shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(0, 0, free))  # type: ignore[attr-defined]
     landing_zone._require_room(tmp_path, files, Source("store_a", "/up", link=True))
-    if told is None:
+    if expected_text is None:
         landing_zone._require_room(tmp_path, files, SOURCE)
     else:
-        with pytest.raises(DumpError, match=told):
+        with pytest.raises(DumpError, match=expected_text):
             landing_zone._require_room(tmp_path, files, SOURCE)
 
 

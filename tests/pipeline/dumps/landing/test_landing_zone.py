@@ -174,7 +174,7 @@ def test_a_dump_marked_broken_is_not_used_until_it_is_replaced(tmp_path: Path) -
     mark_broken(second.folder, "bad tar member")
     again = land(source(tmp_path / "up"), tmp_path / "zone")
     assert (again.status, again.folder) == ("kept_last_good", first.folder)
-    deliver(tmp_path / "up" / "2026-09-01", a__csv="mended")
+    deliver(tmp_path / "up" / "2026-09-01", a__csv="repaired")
     assert land(source(tmp_path / "up"), tmp_path / "zone").status == "new"
 
 

@@ -64,7 +64,7 @@ def test_transfer_continues_after_the_part_that_is_here(
     ("tag", "more", "requests"),
     [
         (True, {}, [("bytes=2000-", 206)]),
-        (False, {}, [(None, 200)]),  # nothing tells that the part is of this file
+        (False, {}, [(None, 200)]),  # nothing shows that the part is of this file
         (False, {"checksums": MD5}, [("bytes=2000-", 206)]),  # the checksum will tell
         (False, {"lines": "hash"}, [(None, 200)]),  # changes are visible, but no request can ask for them
         (True, {"size": None}, [("bytes=2000-", 206)]),
@@ -104,10 +104,10 @@ def test_part_longer_than_a_file_of_unknown_size_is_emptied_for_the_next_attempt
     assert fetch(upstream, remote(upstream, size=None), tmp_path / "part") == 5000
 
 
-@pytest.mark.parametrize("told", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", ""])
-def test_answer_with_another_range_is_refused_and_empties_the_part(upstream: Upstream, tmp_path: Path, told: str) -> None:
-    upstream.tell_range = lambda _start, _size: told
-    with pytest.raises(DumpError, match=rf"a\.csv: the request asked for bytes from 2,000 on, the answer has '{told}'"):
+@pytest.mark.parametrize("header", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", ""])
+def test_answer_with_another_range_is_refused_and_empties_the_part(upstream: Upstream, tmp_path: Path, header: str) -> None:
+    upstream.tell_range = lambda _start, _size: header
+    with pytest.raises(DumpError, match=rf"a\.csv: the request asked for bytes from 2,000 on, the answer has '{header}'"):
         fetch(upstream, remote(upstream), tmp_path / "part", BODY[:2000])
     assert (tmp_path / "part").read_bytes() == b""
 

@@ -69,7 +69,7 @@ def test_transfer_of_another_size_than_announced_is_refused(tmp_path: Path, size
 
 
 @pytest.mark.parametrize(
-    ("told", "start", "size", "is_rest"),
+    ("header", "start", "size", "is_rest"),
     [
         ("bytes 5-9/10", 5, 10, True),
         (" bytes 5-9/10 ", 5, 10, True),
@@ -83,8 +83,8 @@ def test_transfer_of_another_size_than_announced_is_refused(tmp_path: Path, size
         ("", 5, None, False),
     ],
 )
-def test_range_that_a_server_names_is_the_rest_or_is_not(told: str, start: int, size: int | None, is_rest: bool) -> None:  # noqa: FBT001
-    assert file_transfer._is_rest(told, start, size) is is_rest
+def test_range_that_a_server_names_is_the_rest_or_is_not(header: str, start: int, size: int | None, is_rest: bool) -> None:  # noqa: FBT001
+    assert file_transfer._is_rest(header, start, size) is is_rest
 
 
 @pytest.mark.parametrize(

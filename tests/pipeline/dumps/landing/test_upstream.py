@@ -124,7 +124,7 @@ def test_date_far_in_the_future_hides_no_later_file(memory: MemoryFileSystem) ->
 
 def test_dumps_that_are_all_dated_in_the_future_are_no_dump(memory: MemoryFileSystem) -> None:
     put(memory, "2062-08-01/b.csv")
-    with pytest.raises(DumpError, match=r"all dates lie after .*: 2062-08-01/b\.csv; look at the names, and at the clock"):
+    with pytest.raises(DumpError, match=r"all dates are after .*: 2062-08-01/b\.csv; look at the names, and at the clock"):
         find_newest_dump(memory, "/up", source())
 
 
@@ -185,9 +185,9 @@ def test_source_without_a_dump_gives_the_reason(memory: MemoryFileSystem, tmp_pa
     assert explain_absence(source(dated=True)) == (
         "store_a: looked for any file in memory://up: no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)"
     )
-    told = explain_absence(source(files=("*.tar", "x*")))
-    assert told.startswith("store_a: looked for *.tar or x* in memory://up: no file matches ['*.tar', 'x*']; there are ['a.csv', ")
-    assert told.endswith("'j.csv']"), "ten of twelve"
+    message = explain_absence(source(files=("*.tar", "x*")))
+    assert message.startswith("store_a: looked for *.tar or x* in memory://up: no file matches ['*.tar', 'x*']; there are ['a.csv', ")
+    assert message.endswith("'j.csv']"), "ten of twelve"
     assert explain_absence(source()) == "store_a: looked for any file in memory://up: it is there, and was not taken over; the log says why"
     empty = Source("store_a", "memory://other")
     MemoryFileSystem().makedirs("/other", exist_ok=True)
@@ -259,12 +259,12 @@ def test_web_with_more_folders_than_the_limit_is_refused(monkeypatch: pytest.Mon
 
 def test_missing_local_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    for path, told in (
+    for path, message in (
         ("gone", "nothing there: there is no such folder"),
         ("file", "nothing there: it is not a folder"),
         ("file/below", r"file/below: cannot be read \(Not a directory\): give the user"),
     ):
-        with pytest.raises(DumpError, match=told):
+        with pytest.raises(DumpError, match=message):
             list_files(LocalFileSystem(), str(tmp_path / path))
 
 
