@@ -223,7 +223,7 @@ COMMANDS = {
     ),
     "revoke-key": Command("Revoke a key; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
     "usage": Command(
-        "Show the use of an account in a month.",
+        "Show the credits that an account used in a month.",
         _show_usage,
         _NAME | {"--month": {"metavar": "YYYY-MM", "help": "default: the current month, UTC"}},
     ),
@@ -232,9 +232,9 @@ COMMANDS = {
         _list_suggestions,
         {
             "--status": {"default": PENDING, "choices": [*STATUSES, "all"], "help": "default %(default)s"},
-            "--account": {"metavar": "NAME", "help": "only suggestions of this account"},
-            "--track": {"type": int, "metavar": "ID", "help": "only suggestions on this track"},
-            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "largest number of suggestions (default %(default)s)"},
+            "--account": {"metavar": "NAME", "help": "only suggestions from this account"},
+            "--track": {"type": int, "metavar": "ID", "help": "only suggestions for this track"},
+            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "maximum number of suggestions (default %(default)s)"},
             "--after": {"type": int, "default": 0, "metavar": "ID", "help": "only suggestions with a larger id"},
         },
     ),
@@ -252,5 +252,5 @@ COMMANDS = {
     "list-webhooks": Command("Show the webhooks of an account and their state.", _list_webhooks, _NAME),
     "seal-secrets": Command("Encrypt the secrets of all webhooks again, by the first key.", _seal_secrets),
     "replace-secret-key": Command("Replace the key of webhook secrets when it is lost for good.", _replace_secret_key),
-    "sweep": Command("Give back the credits of expired reservations (a running server does so regularly).", _sweep),
+    "sweep": Command("Return the credits of expired reservations (a running server does so regularly).", _sweep),
 }

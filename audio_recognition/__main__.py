@@ -1,4 +1,4 @@
-"""`python -m audio_recognition matcher`: the matcher process alone, for clients of its socket."""
+"""`python -m audio_recognition matcher`: runs the matcher process by itself, for clients of its socket."""
 
 from __future__ import annotations
 

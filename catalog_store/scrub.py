@@ -241,11 +241,13 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m catalog_store.scrub", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
-    parser.add_argument("--mb-per-second", metavar="N", type=float, default=20.0, help="how fast it reads (default %(default)s)")
-    parser.add_argument("--pause-seconds", metavar="S", type=float, default=3600.0, help="between two rounds (default %(default)s)")
-    parser.add_argument("--state-folder", metavar="DIR", type=Path, help=f"where {STATE_FILE} is written every second")
+    parser.add_argument("--mb-per-second", metavar="N", type=float, default=20.0, help="reading speed (default %(default)s)")
+    parser.add_argument("--pause-seconds", metavar="S", type=float, default=3600.0, help="pause between two rounds (default %(default)s)")
+    parser.add_argument("--state-folder", metavar="DIR", type=Path, help=f"folder into which {STATE_FILE} is written every second")
     metrics_file = os.environ.get(METRICS_VARIABLE)
-    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics_file, help="where metrics are written every second")
+    parser.add_argument(
+        "--metrics-file", metavar="FILE", type=Path, default=metrics_file, help="file into which metrics are written every second"
+    )
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

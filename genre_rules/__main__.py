@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m genre_rules", description="Check the genre rules, or ask them what a string means.")
     parser.add_argument(
-        "--rules", type=Path, default=FOLDER, help="folder of taxonomy.yaml, words.yaml, drop.yaml, rules/ (default: the shipped)"
+        "--rules", type=Path, default=FOLDER, help="folder of taxonomy.yaml, words.yaml, drop.yaml, rules/ (default: the shipped one)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("lint", help="check the rules against each other and run every example")

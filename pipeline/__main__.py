@@ -331,7 +331,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=build)
 
-    command = commands.add_parser("reclassify", help="classify genres by changed rules, without linkage", description=reclassify.__doc__)
+    command = commands.add_parser("reclassify", help="apply changed genre rules without linkage", description=reclassify.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built before")
     command.add_argument("--rules", type=Path, metavar="DIR", help="folder of genre rules (default: the shipped ones)")
     where = command.add_mutually_exclusive_group()
@@ -343,7 +343,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
     command.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the world (default %(default)s)")
     command.add_argument(
-        "--world", choices=["plain", "harsh"], default="plain", help="harsh: regimes of dirt per platform, drawn from the seed"
+        "--world", choices=["plain", "harsh"], default="plain", help="harsh: systematic errors per platform, drawn from the seed"
     )
     command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor for all error rates (default %(default)s)")
     command.add_argument(
@@ -361,7 +361,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
     command.set_defaults(run=evaluate)
 
-    command = commands.add_parser("golden", help="judge linkage by the golden pairs", description=judge_golden_pairs.__doc__)
+    command = commands.add_parser("golden", help="measure linkage with the golden pairs", description=judge_golden_pairs.__doc__)
     command.set_defaults(run=judge_golden_pairs)
 
     command = commands.add_parser(
@@ -398,12 +398,12 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
     command.add_argument(
-        "--sizes-only", action="store_true", help="compare sizes only: takes no time, but does not find damage inside files"
+        "--sizes-only", action="store_true", help="compare sizes only, which is fast but does not find damage inside files"
     )
     command.add_argument(
         "--role",
         choices=["all", "serving", "analyst"],
-        help="files that this machine needs, as for `verify` (default: those that all its snapshots hold alone, else all)",
+        help="files that this machine needs, as for `verify` (default: the role whose files all snapshots have, else all)",
     )
     command.set_defaults(run=roll_back)
 

@@ -30,7 +30,7 @@ def render_commands_page() -> str:
     return (
         "# Commands\n\n"
         "Look up a command and its options. Run them with `.venv/bin/python`; `--help` after any of them prints the same.\n"
-        "[Operate](../guides/operate.md) and the other guides say when to use which.\n"
+        "[Operate](../guides/operate.md) and the other guides explain when to use them.\n"
         "This page is generated from the parsers of the command lines.\n\n" + "\n\n".join(programs) + "\n"
     )
 
@@ -51,7 +51,7 @@ def _render_program(parser: argparse.ArgumentParser) -> str:
     if arguments:
         lines += [*_render_arguments(arguments), ""]
     for name, (about, command) in _list_commands(parser).items():
-        lines += [f"### {parser.prog.removeprefix('python -m ')} {name}", "", f"{about[:1].upper()}{about[1:]}.", ""]
+        lines += [f"### {parser.prog.removeprefix('python -m ')} {name}", "", f"{about[:1].upper()}{about[1:].removesuffix('.')}.", ""]
         # Options that may also stand before the command are listed once, above.
         own = [argument for argument in _list_arguments(command) if argument.dest not in {one.dest for one in arguments}]
         if own:

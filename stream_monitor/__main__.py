@@ -1,4 +1,4 @@
-"""`python -m stream_monitor`: monitors the share of active streams that falls to this process, until it is stopped.
+"""`python -m stream_monitor`: monitors this process's share of the active streams until it is stopped.
 
 Any number of workers may run: over PostgreSQL on any machines that have the catalog and a matcher, over SQLite on one machine. SIGTERM and
 SIGINT stop a worker in order: others take its streams over at once. Exit code 1: an option is wrong; 3: the database cannot be reached.
@@ -90,20 +90,28 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--accounts", metavar="URL", default=url, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
     parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
     parser.add_argument("--matcher-socket", metavar="FILE", type=Path, required=True, help="Unix socket of the matcher process")
-    parser.add_argument("--capacity", metavar="N", type=_parse_count, default=CAPACITY, help="streams at most (default %(default)s)")
+    parser.add_argument(
+        "--capacity", metavar="N", type=_parse_count, default=CAPACITY, help="maximum number of streams (default %(default)s)"
+    )
     parser.add_argument(
         # The process number spreads workers over the cores without any agreement between them.
         "--core",
         metavar="N",
         type=int,
         default=os.getpid(),
-        help="the core it stays on, counted from 0 and round (default: by chance)",
+        help="core to run on, counted from 0, modulo the number of cores (default: any)",
     )
     parser.add_argument(
-        "--lease-seconds", metavar="S", type=float, default=LEASE_SECONDS, help="another takes over after this time (default %(default)s)"
+        "--lease-seconds",
+        metavar="S",
+        type=float,
+        default=LEASE_SECONDS,
+        help="time after which another worker takes over (default %(default)s)",
     )
     metrics = os.environ.get(METRICS_VARIABLE)
-    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
+    parser.add_argument(
+        "--metrics-file", metavar="FILE", type=Path, default=metrics, help="file into which metrics are written every second"
+    )
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

@@ -1,4 +1,4 @@
-"""`python -m webhook_delivery`: sends webhooks until it is stopped; with --once it sends what is due now, and ends.
+"""`python -m webhook_delivery`: sends webhooks until it is stopped; with --once it sends the events that are due now, and ends.
 
 Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it after the pending attempts. Exit
 code 1: an option or the environment is wrong; 3: the database cannot be reached.
@@ -85,9 +85,13 @@ def build_parser() -> argparse.ArgumentParser:
     url = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
     parser.add_argument("--accounts", metavar="URL", default=url, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
     metrics = os.environ.get(METRICS_VARIABLE)
-    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
-    parser.add_argument("--at-once", metavar="N", type=_parse_count, default=AT_ONCE, help="webhooks served at once (default %(default)s)")
-    parser.add_argument("--once", action="store_true", help="send what is due now, and end")
+    parser.add_argument(
+        "--metrics-file", metavar="FILE", type=Path, default=metrics, help="file into which metrics are written every second"
+    )
+    parser.add_argument(
+        "--at-once", metavar="N", type=_parse_count, default=AT_ONCE, help="webhooks that get events at the same time (default %(default)s)"
+    )
+    parser.add_argument("--once", action="store_true", help="send the events that are due now, and end")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

@@ -22,9 +22,9 @@ LONGEST_SECONDS = 7 * 24 * 3_600
 ROWS_PER_GROUP = 1_000
 """Rows have about 5 kB, so one fingerprint is read from at most 5 MB."""
 
-_PLATFORM = Column("platform", TEXT, "Which source it came from.", values=FINGERPRINT_SOURCES)
-_DAY = Column("day", TEXT, "The day of the dump: of rows of one id those of the latest day count.", pattern=DATE_PATTERN)
-_TRACK = Column("fingerprint_track_id", INT64, "The fingerprint track: fingerprints that the source takes for one recording.", minimum=1)
+_PLATFORM = Column("platform", TEXT, "The source.", values=FINGERPRINT_SOURCES)
+_DAY = Column("day", TEXT, "The day of the dump; of rows with one id, those of the latest day count.", pattern=DATE_PATTERN)
+_TRACK = Column("fingerprint_track_id", INT64, "The fingerprint track: fingerprints that the source treats as one recording.", minimum=1)
 
 SOURCE_FINGERPRINT = Table(
     "source_fingerprint",
@@ -35,12 +35,16 @@ SOURCE_FINGERPRINT = Table(
         Column(
             "day",
             TEXT,
-            f"The day of the dump: of rows of one id those of the latest day count; null for {AUDIO}.",
+            f"The day of the dump; of rows with one id, those of the latest day count; null for {AUDIO}.",
             True,
             pattern=DATE_PATTERN,
         ),
         Column("fingerprint_id", INT64, f"Id in the source; {AUDIO}: minus a 63-bit hash of the file's content."),
-        Column("fingerprint_key", INT64, "Hash of id and items: names this very fingerprint, also after the id came again with others."),
+        Column(
+            "fingerprint_key",
+            INT64,
+            "Hash of id and items: identifies this exact fingerprint, even if the id is delivered again with other items.",
+        ),
         Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1, maximum=LONGEST_SECONDS),
         Column("items", ITEMS, "The items in order.", most=MOST_ITEMS),
     ),
@@ -51,7 +55,7 @@ SOURCE_FINGERPRINT = Table(
 SOURCE_FINGERPRINT_TRACK = Table(
     "source_fingerprint_track",
     "staging",
-    "Fingerprint tracks that came or changed on a day.",
+    "Fingerprint tracks that were added or changed on a day.",
     (
         _PLATFORM,
         _DAY,
@@ -86,8 +90,8 @@ SOURCE_FINGERPRINT_LINK = Table(
         Column("link_id", INT64, "Id of the row in the source.", minimum=1),
         _TRACK,
         Column("external_id", TEXT, "The catalog_b recording id, which may have been merged into another.", pattern=UUID_PATTERN),
-        Column("submission_count", INT32, "How often users said so.", minimum=0, maximum=LARGEST_COUNT),
-        Column("is_disabled", BOOL, "Taken back: does not count."),
+        Column("submission_count", INT32, "How often users stated this.", minimum=0, maximum=LARGEST_COUNT),
+        Column("is_disabled", BOOL, "True if users withdrew it; it does not count."),
     ),
     primary_key=("link_id",),
 )
@@ -111,9 +115,9 @@ SOURCE_FINGERPRINT_META = Table(
 SOURCE_AUDIO_FILE = Table(
     "source_audio_file",
     "staging",
-    "Audio files of an operator and the recordings that the mapping file says they are.",
+    "Audio files of an operator and the recordings that the mapping file assigns to them.",
     (
-        Column("platform", TEXT, "Which source it came from.", values=(AUDIO,)),
+        Column("platform", TEXT, "The source.", values=(AUDIO,)),
         Column("path", TEXT, "The file, below the folder of the source.", longest=LONGEST_PATH),
         Column(
             "fingerprint_id", INT64, "Its fingerprint: files of the same content have one.", references="source_fingerprint.fingerprint_id"
@@ -147,7 +151,7 @@ RECORDING_FINGERPRINT = Table(
         Column("position", INT16, "Order among the recording's fingerprints, from 0; the first is the best supported one.", minimum=0),
         Column("fingerprint_key", INT64, "The fingerprint in the recognition index."),
         Column("fingerprint_id", INT64, f"Its id in the source; negative for {AUDIO}."),
-        Column("source", TEXT, "Where it came from.", values=FINGERPRINT_SOURCES),
+        Column("source", TEXT, "The source.", values=FINGERPRINT_SOURCES),
         Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1),
         Column("submission_count", INT32, "How often users sent it in; 1 for an operator's own file.", minimum=0),
         Column("fingerprint_track_id", INT64, f"The source's track, merges followed; null for {AUDIO}.", nullable=True),
@@ -159,18 +163,18 @@ RECORDING_FINGERPRINT = Table(
 FINGERPRINT_CONFLICT = Table(
     "fingerprint_conflict",
     "catalog",
-    "A recording that was claimed for a fingerprint track or an operator's file, and did not get it.",
+    "A refused claim of a recording to a fingerprint track or an operator's file.",
     (
-        Column("source", TEXT, "Where it came from.", values=FINGERPRINT_SOURCES),
+        Column("source", TEXT, "The source.", values=FINGERPRINT_SOURCES),
         Column("fingerprint_track_id", INT64, f"The track; {AUDIO}: the fingerprint id."),
         Column("recording_id", INT64, "The recording that did not get it.", references="recording.recording_id"),
-        Column("winner_recording_id", INT64, "The recording that did, if any.", nullable=True, references="recording.recording_id"),
-        Column("link_count", INT32, "How often users said so.", minimum=0),
+        Column("winner_recording_id", INT64, "The recording that got it, if any.", nullable=True, references="recording.recording_id"),
+        Column("link_count", INT32, "How often users stated this.", minimum=0),
         Column("winner_link_count", INT32, "The same for the recording that got it.", nullable=True, minimum=0),
         Column(
             "duration_gap_seconds", INT32, "How far track and recording differ in length, where both are known.", nullable=True, minimum=0
         ),
-        Column("reason", TEXT, "Fewer said so, or the length is another one.", values=("outvoted", "duration")),
+        Column("reason", TEXT, "Fewer users name it, or its length differs.", values=("outvoted", "duration")),
     ),
     primary_key=("source", "fingerprint_track_id", "recording_id"),
 )

@@ -37,13 +37,13 @@ CREDIT_NAME = Table(
         Column(
             "part_keys",
             TEXT_LIST,
-            "The artists it is read as: it begins with one that has an id and is none as a whole; several parts may be one artist.",
+            "The artists that the name lists, if the first has an id and the whole name is no artist; several parts may be one artist.",
             nullable=True,
         ),
         Column(
             "owner_keys",
             TEXT_LIST,
-            "The artists of whom it, or an artist it is read as, is another name: the platforms list it with no one else.",
+            "The artists that have this name, or a listed part of it, as another name; no platform lists it with anyone else.",
             nullable=True,
         ),
         Column("has_id", BOOL, "Some platform gives an artist of this name an id."),
@@ -64,7 +64,7 @@ ATOM = Table(
     "linkage",
     "Source records that agree on artist key, title key, variant and (within seconds) duration. Atoms that `atom_gone` names do not count.",
     (
-        Column("atom_id", INT64, "Id of the atom: its bucket, and a hash of all that it holds.", minimum=0),
+        Column("atom_id", INT64, "Id of the atom: its bucket, and a hash of its contents.", minimum=0),
         Column("artist_key", TEXT, "Normal form of the lead artist, without spaces; empty when no artist is known."),
         Column("title_key", TEXT, "Normal form of the core title, without spaces."),
         Column("stem_key", TEXT, "The same without bracketed subtitles; equal to `title_key` when there are none."),
@@ -87,7 +87,7 @@ ATOM_MEMBER = Table(
         _EXTERNAL_ID,
         Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
         Column("release_id", TEXT, "The release that the record names.", nullable=True),
-        Column("content_hash", INT64, "Hash of what linkage read of the record."),
+        Column("content_hash", INT64, "Hash of the values that linkage read of the record."),
     ),
     primary_key=("atom_id", "platform", "external_id"),
     sort_key=("atom_id",),
@@ -96,10 +96,10 @@ ATOM_MEMBER = Table(
 ATOM_CHANGE = Table(
     "atom_change",
     "linkage",
-    "Atoms that came or went since the base snapshot, if the build linked only changes.",
+    "Atoms that were added or removed since the base snapshot, if the build linked only changes.",
     (
         Column("atom_id", INT64, "The atom."),
-        Column("change", TEXT, "Whether the atom went or came.", values=("gone", "made")),
+        Column("change", TEXT, "Whether the atom was removed or added.", values=("gone", "made")),
     ),
     primary_key=("atom_id",),
 )
@@ -204,7 +204,7 @@ ISRC_CONFLICT = Table(
         Column("recording_id", INT64, "The recording that lost it.", minimum=1, later_references=_RECORDING),
         Column("owner_recording_id", INT64, "The recording that keeps it.", minimum=1, later_references=_RECORDING),
         Column("platforms", TEXT_LIST, "Platforms that gave the losing recording the code."),
-        Column("record_count", INT32, "Source records that did.", minimum=1),
+        Column("record_count", INT32, "Source records of the losing recording that have the code.", minimum=1),
         Column("reason", TEXT, "The first guard that kept them apart.", values=("variant", "duration", "artist", "title", "outvoted")),
     ),
     primary_key=("isrc", "recording_id"),
@@ -235,7 +235,7 @@ ID_REGISTRY = Table(
     (
         Column("kind", TEXT, "The kind of entity that the id names.", values=("recording", "artist", "release", "label")),
         Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`; ids merged away: `id:<id>`."),
-        Column("entity_id", INT64, "The id it last had as its own; rows `id:<id>` lead to the one that stands for it now.", minimum=1),
+        Column("entity_id", INT64, "The last id that it had as its own; rows `id:<id>` name the id that replaced it.", minimum=1),
     ),
     primary_key=("kind", "source_key"),
 )

@@ -25,16 +25,16 @@ def _build_source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str
     """
     named = (
         Column(f"{field}_platform", TEXT, f"Platform that gave `{field}`.", nullable),
-        Column(f"{field}_external_id", TEXT, "Id of the source that did.", nullable),
+        Column(f"{field}_external_id", TEXT, "Id of the record that gave it.", nullable),
     )
-    why = (Column(f"{field}_reason", TEXT, "Why that one.", nullable, values=reasons),) if reasons else ()
+    why = (Column(f"{field}_reason", TEXT, "The reason for this choice.", nullable, values=reasons),) if reasons else ()
     return (*named, *why, *((Column(f"{field}_agreed", INT32, agreed, nullable, minimum=1),) if agreed else ()))
 
 
 RECORDING_PROVENANCE = Table(
     "recording_provenance",
     "catalog",
-    "The source of each field of a recording, and the reason; one row per recording. A source is null if its field is.",
+    "The source of each field of a recording, and the reason; one row per recording. A source is null if its field is null.",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         *_build_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
@@ -55,7 +55,7 @@ RECORDING_PROVENANCE = Table(
 RELEASE_PROVENANCE = Table(
     "release_provenance",
     "catalog",
-    "The platform release that gave each field of a release: the first of the field's chain with a value. Null if the field is.",
+    "The platform release that gave each field of a release: the first of the field's chain with a value. Null if the field is null.",
     (
         Column("release_id", INT64, "The release.", references="release.release_id"),
         *_build_source_columns("title"),

@@ -32,7 +32,7 @@ BUILD_FIGURE = Table(
     "Figures of the build, for the gate and the report of the next one.",
     (
         Column("topic", TEXT, "The subject that is counted.", values=FIGURE_TOPICS),
-        Column("name", TEXT, "Which figure of the topic, such as a table, a column or a reason."),
+        Column("name", TEXT, "Name of the figure within its topic, such as a table, a column or a reason."),
         Column("value", FLOAT, "Count, or share 0..1 for nulls, precision and recall."),
     ),
     primary_key=("topic", "name"),

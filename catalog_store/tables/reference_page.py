@@ -30,8 +30,9 @@ _LAYERS = (
 )
 _INTRODUCTION = """# Table reference
 
-Generated from `catalog_store/tables` by `python -m catalog_store.tables`; do not edit. Tables are folders of Parquet parts; rows are
-sorted by the order given. `?` after a type: may be null. Every rule is checked in each build.
+Generated from `catalog_store/tables` by `python -m catalog_store.tables`; do not edit. Each table is a folder of Parquet parts. Its rows
+are sorted by the stated order, else by the key; staging tables keep the order of the dump. A type with `?` may be null. Each build checks
+every rule.
 """
 
 

@@ -71,7 +71,7 @@ SOURCE_RECORDING = Table(
         Column(
             "link_id",
             TEXT,
-            "Id under which the platform's site knows it; catalog_a: the release id, else `external_id`.",
+            "Id of the record on the platform's site; catalog_a: the release id, else `external_id`.",
             longest=LONGEST_ID,
         ),
         Column("slug", TEXT, "The platform's URL slug of the record, if its URLs carry one.", nullable=True, longest=LONGEST_NAME),
@@ -128,7 +128,7 @@ SOURCE_RECORDING = Table(
             longest=LONGEST_ID,
         ),
         Column("release_date", TEXT, "The record's own date, padded to YYYY-MM-DD; null when it gives none.", True, pattern=DATE_PATTERN),
-        Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
+        Column("release_date_precision", TEXT, "The known part of `release_date`.", True, values=DATE_PRECISIONS),
         Column("is_explicit", BOOL, "Explicit lyrics flag; null when the platform does not say.", nullable=True),
         Column("is_video", BOOL, "The record is a music video."),
         Column(
@@ -160,7 +160,7 @@ SOURCE_RELEASE = Table(
         Column("catalog_number", TEXT, "Catalogue number.", nullable=True, longest=LONGEST_NAME),
         Column("gtin", TEXT, "Barcode as GTIN-14, check digit verified.", True, pattern=GTIN_PATTERN),
         Column("release_date", TEXT, "Release date padded to YYYY-MM-DD; null when unknown.", True, pattern=DATE_PATTERN),
-        Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
+        Column("release_date_precision", TEXT, "The known part of `release_date`.", True, values=DATE_PRECISIONS),
         Column("release_type", TEXT, "Kind of release; null when the platform does not say.", True, values=RELEASE_TYPES),
         Column("is_compilation", BOOL, "Various-artists or hits compilation."),
         Column("is_official", BOOL, "False for bootlegs, pseudo-releases and withdrawn ones: they donate no titles or dates."),
@@ -222,7 +222,7 @@ SOURCE_GENRE = Table(
     (
         _PLATFORM,
         _ENTITY_KIND,
-        Column("entity_id", TEXT, "Id of the recording, release or artist it hangs on.", longest=LONGEST_ID),
+        Column("entity_id", TEXT, "Id of the recording, release or artist that has the string.", longest=LONGEST_ID),
         Column("position", INT16, "Order in the source, from 0; the first is the main one.", minimum=0),
         Column("genre", TEXT, "The string as delivered; never blank.", longest=LONGEST_NAME),
         Column("genre_id", TEXT, "The platform's id of the genre.", nullable=True, longest=LONGEST_ID),
@@ -322,14 +322,14 @@ SOURCE_SUGGESTION = Table(
 REJECT = Table(
     "reject",
     "staging",
-    "Records and values that staging could not take over, with value, place and reason: nothing is dropped silently.",
+    "Records and values that staging rejected, with value, place and reason: nothing is dropped silently.",
     (
         _PLATFORM,
         Column("entity", TEXT, "Staging table the record would have gone to.", longest=LONGEST_ID),
-        Column("severity", TEXT, "`row`: the whole record is out; `field`: it is staged without this value.", values=("row", "field")),
+        Column("severity", TEXT, "`row`: the whole record is left out; `field`: it is staged without this value.", values=("row", "field")),
         Column("reason", TEXT, "Stable code; docs/reference/rejects.md says what to do about each.", longest=LONGEST_ID),
         Column("source_file", TEXT, "File (archive member) inside the dump.", longest=LONGEST_PATH),
-        Column("place", TEXT, "Where in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`.", longest=LONGEST_PATH),
+        Column("place", TEXT, "Place in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`.", longest=LONGEST_PATH),
         Column("record_id", TEXT, "Id of the record, when it could be read.", nullable=True, longest=LONGEST_ID),
         Column("field", TEXT, "Field of the value at fault.", nullable=True, longest=LONGEST_NAME),
         Column("value", TEXT, "The value at fault, cut to 200 characters.", nullable=True, longest=200),

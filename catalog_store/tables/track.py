@@ -57,7 +57,7 @@ TRACK = Table(
         Column("genres", TEXT_LIST, "Names of the canonical main genres."),
         Column("subgenres", TEXT_LIST, "Names of the canonical subgenres."),
         Column("release_date", TEXT, "Earliest release date.", True, pattern=DATE_PATTERN),
-        Column("release_date_precision", TEXT, "How much of it is known.", True, values=DATE_PRECISIONS),
+        Column("release_date_precision", TEXT, "The known part of the date.", True, values=DATE_PRECISIONS),
         Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
     ),
     primary_key=("recording_id",),

@@ -35,7 +35,7 @@ WORK_RECORDING = Table(
 WORK_CONFLICT = Table(
     "work_conflict",
     "catalog",
-    "A recording that composition data claimed for a work, and did not get it; the values are those of the row that came nearest.",
+    "A refused claim of composition data that a recording performs a work; the values are those of the closest row.",
     (
         Column("iswc", TEXT, "The work.", references="work.iswc"),
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
@@ -43,11 +43,11 @@ WORK_CONFLICT = Table(
         Column(
             "reason",
             TEXT,
-            "What refused it: the field that contradicts most, several artists under these names, or better supported works.",
+            "The reason for the refusal: the field that contradicts most, several artists under these names, or better supported works.",
             values=CLAIM_REASONS,
         ),
         Column("platforms", TEXT_LIST, "Platforms that made the claim; sorted."),
-        Column("claim_count", INT32, "Distinct rows that did.", minimum=1),
+        Column("claim_count", INT32, "Distinct rows that make the claim.", minimum=1),
         Column("isrc", TEXT, "The claimed code; null for a claim without one.", nullable=True, pattern=ISRC_PATTERN),
         Column("claimed_title", TEXT, "Title that the row gives the recording.", nullable=True),
         Column("claimed_artist", TEXT, "Artist that the row gives it.", nullable=True),
