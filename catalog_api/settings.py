@@ -185,8 +185,9 @@ def render_settings_page() -> str:
 
 _PAGE_HEAD = """# Settings of the server
 
-Sources, in increasing precedence: the default, a TOML file (`--settings FILE` or `CATALOG_API_SETTINGS=FILE`), the environment, an option of
-`python -m catalog_api serve`. `python -m catalog_api settings` prints the settings in force as such a file. An unknown name is an error.
+Sources, in increasing precedence: the default, a TOML file (`--settings FILE` or `CATALOG_API_SETTINGS=FILE`), the environment, an
+option of `python -m catalog_api serve`. `python -m catalog_api settings` prints the settings in force as such a file. An unknown name is
+an error.
 This page is generated from `catalog_api/settings.py`.
 
 | name | variable | default | meaning |

@@ -179,5 +179,5 @@ def test_starts_beyond_the_texts_are_not_followed() -> None:
     assert {*opened.close("cd", 1, 2, 1, 100, True)} <= {(0, "cd"), (1, "ab")}
     falling = SortedWords(b"\nab\ncd\n", np.array([4, 1, 0], np.uint32), 1, 255)
     assert (falling.place("ab"), falling.close("ab", 1, 2, 1, 100, True)) == (-1, [])
-    with pytest.raises(ValueError, match="not even the end"):
+    with pytest.raises(ValueError, match="the end of the words is not stored"):
         SortedWords(b"\n", np.array([], np.uint32), 1, 255)
