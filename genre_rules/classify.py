@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from genre_rules.compile import Above, join_normal_forms
-from genre_rules.joined_names import SLASH, share_head, split_bare_list
+from genre_rules.compile import Above, join_normal_forms, select_narrowest
+from genre_rules.joined_names import JOINTS, MOST_JOINTS, SLASH, share_head, share_last_head, split_at_joints, split_bare_list, turn_bracket
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 from genre_rules.tags import Tag, keep_finest, suppress_umbrellas
 
@@ -39,11 +39,8 @@ if TYPE_CHECKING:
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may remain beside any phrase."""
-MOST_JOINTS = 6
-"""The most joints examined in a string. Each may double the work, and nobody names seven genres with `and`."""
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
-JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
 _DECADE = re.compile(r"(?:19|20)?\d0s")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
 SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
@@ -92,6 +89,9 @@ class Classifier:
         # Nearly all strings have none of these signs, and `in` costs a fraction of the regular expression.
         if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
+        turned = turn_bracket(string) if "(" in string or "[" in string else ""
+        if turned and self._is_name(platform, self.book.spellings.normalise(turned)):
+            string = turned
         return self._classify_form(platform, _unescape(string), _unescape(parent))
 
     def _classify_form(self, platform: str, string: str, parent: str) -> Classification:
@@ -104,14 +104,14 @@ class Classifier:
         names = self._find_named_parts(parts)
         is_row = is_list or cut.is_row
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
-        exact, scope = _select_narrowest(whole, platform, above)
+        exact, scope = select_narrowest(whole, platform, above)
         # An everyday word names a genre only where a rule of this platform or parent says so.
         is_curated = platform in self.book.curated
         if scope == 0 and form in self.book.everyday and not is_curated:
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
             exact = self._find_kind_of_parent(form, platform, above, exact)
-        dropping, _ = _select_narrowest(self.book.drop_rules.get(form, ()), platform, above)
+        dropping, _ = select_narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
@@ -120,7 +120,7 @@ class Classifier:
             return Classification(tags, is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
         # `Dance / Pop` is not Dance-Pop: two genres around a slash win over a node's own name.
         if exact:
-            pair = self._classify_pair(platform, string, parent) if SLASH.search(string) and self._is_fusion(exact, platform) else None
+            pair = self._classify_fusion(platform, string, parent, exact, is_free=scope == 0 and not is_curated)
             return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.find_scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._join_names(parts, platform, above)
@@ -137,7 +137,7 @@ class Classifier:
         if all(self._classify_form(platform, part, parent).tags for part in parts):
             return None
         form = self.book.spellings.normalise(string)
-        rules, _ = _select_narrowest(self._find_exact(string, form), platform, self._read_parent(platform, parent))
+        rules, _ = select_narrowest(self._find_exact(string, form), platform, self._read_parent(platform, parent))
         return self._answer(rules, f"{form!r} exactly") if rules else None
 
     def _find_exact(self, string: str, form: str) -> Sequence[CompiledRule]:
@@ -148,7 +148,7 @@ class Classifier:
 
     def _is_name(self, platform: str, form: str) -> bool:
         """Return whether the form is the whole name of a genre on this platform, whatever stands above it."""
-        rules, _ = _select_narrowest(self.book.exact.get(form, ()), platform, NOTHING_ABOVE)
+        rules, _ = select_narrowest(self.book.exact.get(form, ()), platform, NOTHING_ABOVE)
         return any(rule.emit for rule in rules)
 
     def _is_fusion(self, exact: Sequence[CompiledRule], platform: str) -> bool:
@@ -165,7 +165,7 @@ class Classifier:
             sides = sides if all(self._is_name(platform, side) for side in sides) else []
             for kind in () if form == name else (f"{form} {name}", f"{name} {form}", *(f"{name} {side}" for side in sides)):
                 rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
-                found, _ = _select_narrowest(rules, platform, NOTHING_ABOVE)
+                found, _ = select_narrowest(rules, platform, NOTHING_ABOVE)
                 if found and self._is_below(found, above):
                     return found
         return exact
@@ -174,15 +174,30 @@ class Classifier:
         nodes = [self.book.taxonomy.by_id[node_id] for rule in rules for node_id in rule.emit]
         return bool(nodes) and all(self.book.spellings.normalise(node.main_name) in above.means for node in nodes)
 
+    def _classify_fusion(
+        self, platform: str, string: str, parent: str, exact: Sequence[CompiledRule], *, is_free: bool
+    ) -> Classification | None:
+        """Classify the sides of a string that rules know whole, if it is two names all the same."""
+        if SLASH.search(string) and self._is_fusion(exact, platform):
+            pair = self._classify_pair(platform, string, parent)
+            if pair:
+                return pair
+        # Where people write freely, `cumbia y vallenato` is two names, whatever heading of a shop reads so.
+        if not is_free or any(rule.is_name or len(rule.emit) > 1 for rule in exact):
+            return None
+        names = split_at_joints(self.book.spellings.normalise(string).split(), partial(self._is_name, platform))
+        return self._classify_parts(platform, names, parent, may_be_name=False) if names else None
+
     def _classify_pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Classify both sides of the first joint where a side has a meaning: `r & b & soul` has one, `drum & bass` none."""
         sides = SLASH.split(string)
         if len(sides) == 2:  # noqa: PLR2004 - `black/death metal`
             left, right = (self.book.spellings.normalise(side).split() for side in sides)
-            names = share_head(left, right, partial(self._is_name, platform))
+            names = share_head(left, right, partial(self._is_name, platform), self.book.own_names.__contains__)
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
-        elif len(sides) > 2 and all(self._is_name(platform, self.book.spellings.normalise(side)) for side in sides):  # noqa: PLR2004
+        is_sure = len(sides) > (2 if platform in self.book.curated else 1)
+        if is_sure and all(self._is_name(platform, self.book.spellings.normalise(side)) for side in sides):
             return self._classify_parts(platform, sides, parent, may_be_name=False)
         words = self.book.spellings.normalise(SLASH.sub(" & ", string)).split()
         bare = split_bare_list(words, self.book.bare, self.book.longest)
@@ -190,7 +205,8 @@ class Classifier:
             return self._classify_parts(platform, bare, parent, may_be_name=False)
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._is_joint(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
-            names = share_head(words[:joint], words[joint + 1 :], partial(self._is_name, platform)) if len(words) > joint + 2 else []
+            is_name, is_own_name = partial(self._is_name, platform), self.book.own_names.__contains__
+            names = share_head(words[:joint], words[joint + 1 :], is_name, is_own_name) if len(words) > joint + 2 else []
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
             first = self._classify_form(platform, " ".join(words[:joint]), parent)
@@ -215,7 +231,7 @@ class Classifier:
         # The longest run of parts that a rule knows wins; a part without one stays alone.
         while start < len(parts):
             end = min(len(parts), start + self.book.longest)
-            while end > start + 1 and _select_narrowest(self._find_named_parts(parts[start:end]), platform, above)[1] < 0:
+            while end > start + 1 and select_narrowest(self._find_named_parts(parts[start:end]), platform, above)[1] < 0:
                 end -= 1
             joined.append(" / ".join(parts[start:end]))
             start = end
@@ -264,7 +280,7 @@ class Classifier:
         )
 
     def _classify_parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
-        parts = list(dict.fromkeys(parts))
+        parts = list(dict.fromkeys(share_last_head(parts, lambda part: self._is_name(platform, self.book.spellings.normalise(part)))))
         answers = [self._classify_form(platform, part, parent) for part in parts]
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
         if may_be_name and platform not in self.book.curated:
@@ -294,8 +310,8 @@ class Classifier:
             matches = self._find_phrases(platform, self._split_compound(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
-        patterns = [rule for pattern, rule in self.book.find_patterns(form) if not _is_vetoed(rule, form)]
-        fired, _ = _select_narrowest(patterns, platform, above)
+        patterns = [rule for pattern, rule in self.book.find_patterns(form) if not rule.is_vetoed(form)]
+        fired, _ = select_narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
         answer = self._unframe(platform, form, above) or self._correct(platform, words, above, path)
@@ -314,8 +330,8 @@ class Classifier:
         for frame in self.book.frames:
             if frame.is_curated and (is_free or not self.book.function_words.isdisjoint(form.split())):
                 continue
-            for name in map(self.book.spellings.normalise, frame.find_names(form)):
-                rules, _ = _select_narrowest(self._find_exact(name, name), platform, above)
+            for name in map(self.book.spellings.normalise, frame.find_names(form, self.book.geography)):
+                rules, _ = select_narrowest(self._find_exact(name, name), platform, above)
                 is_silent = is_free and (name in self.book.everyday or name in self.book.alone)
                 if not is_silent and any(rule.emit for rule in rules):
                     return self._answer(rules, f"{form!r} as {name!r} in a frame")
@@ -327,7 +343,7 @@ class Classifier:
         # A word that the rules know is never corrected, however close it is to another.
         unknown = [word for word in words if word not in self.book.correct]
         whole = corrector.correct_whole(words) if unknown else ""
-        rules, _ = _select_narrowest(self.book.exact.get(whole, ()), platform, above) if whole else ((), -1)
+        rules, _ = select_narrowest(self.book.exact.get(whole, ()), platform, above) if whole else ((), -1)
         if rules and not (whole in self.book.everyday and platform not in self.book.curated):
             return self._answer(rules, f"{' '.join(words)!r} as {whole!r} exactly")
         corrected = [word if word in self.book.correct else corrector.correct(word, is_alone=len(words) == 1) for word in words]
@@ -335,7 +351,7 @@ class Classifier:
         if corrected == words or (len(words) > 1 and not any(map(str.__eq__, words, corrected))):
             return None
         form = " ".join(corrected)
-        rules, _ = _select_narrowest(self.book.exact.get(form, ()), platform, above)
+        rules, _ = select_narrowest(self.book.exact.get(form, ()), platform, above)
         if rules and not (form in self.book.everyday and platform not in self.book.curated):
             return self._answer(rules, f"{' '.join(words)!r} as {form!r} exactly")
         matches = self._find_phrases(platform, corrected, above, path)
@@ -363,6 +379,8 @@ class Classifier:
 
     def _split_compound(self, word: str) -> list[str]:
         """Return the known words of a compound, its head last: `finnishmetal`; none when the word is not such a compound."""
+        if word in self.book.real_words:
+            return []
         for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
             head = self.book.spaced.get(word[cut:])
             before = self._split_prefix(word[:cut]) if head else []
@@ -391,12 +409,17 @@ class Classifier:
         if why:
             path.append(why)
             return []
-        allowed = [match for match in found if not _is_vetoed(match.rule, form)]
+        allowed = [match for match in found if not match.rule.is_vetoed(form)]
         last = [match for match in allowed if self._is_last(match, words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
         heads = [match for match in last if match in fitting]
+        if not heads and any(match.end == len(words) for match in everyday):
+            return []  # What ends in an everyday word is a name: `electro world`.
         start = min((match.start for match in heads), default=0)
         fitting = [match for match in heads if match.start == start] or fitting
+        # A name below the head says more than the head: `lovers rock reggae`.
+        before = [match for match in allowed if match.start < start and " ".join(words[match.start : match.end]) in self.book.own_names]
+        fitting = [match for match in before if self._is_finer(match.rule, fitting)] or fitting
         # `outlaw blues`, but not `blues outlaw`: an everyday word only describes a head after it.
         describing = [match for match in everyday if match.end <= start]
         covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
@@ -410,6 +433,11 @@ class Classifier:
         )
         return kept
 
+    def _is_finer(self, rule: CompiledRule, heads: Sequence[_Match]) -> bool:
+        above = {node_id for match in heads for node_id in match.rule.emit}
+        nodes = [self.book.taxonomy.by_id[node_id] for node_id in rule.emit]
+        return len(nodes) == 1 and nodes[0].id not in above and not above.isdisjoint((nodes[0].parent_id, nodes[0].main_id))
+
     def _can_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
         if match.rule.residual == "none":
             return not left
@@ -419,7 +447,14 @@ class Classifier:
         if not strange:
             return all(word in self.book.behind or word in CONNECTORS for word in words[match.end :] if word in left)
         # An unknown scene: `wollongong punk`, but not `punk prayer` and not `this is punk`.
-        return platform in self.book.curated and self._is_last(match, words) and self.book.function_words.isdisjoint(words)
+        if not self._is_last(match, words) or not self.book.function_words.isdisjoint(words):
+            return False
+        if platform in self.book.curated:
+            return True
+        # Where people write freely, only one word, before a head that nothing else has: `wollongong black metal`.
+        head = " ".join(words[match.start : match.end])
+        is_distinct = head in (self.book.own_names if " " in head else self.book.distinct)
+        return is_distinct and strange == words[:1] and len(words[0]) >= SHORTEST_PIECE
 
     def _is_last(self, match: _Match, words: list[str]) -> bool:
         return all(word in self.book.tails for word in words[match.end :])
@@ -430,7 +465,7 @@ class Classifier:
             for length in self.book.phrase_lengths.get(word, ()):
                 phrase = self.book.phrases.get(" ".join(words[start : start + length]))
                 if phrase and start + length <= len(words):
-                    rules, _ = _select_narrowest(phrase, platform, above)
+                    rules, _ = select_narrowest(phrase, platform, above)
                     found.extend(_Match(start, start + length, rule) for rule in rules)
         return found
 
@@ -449,22 +484,6 @@ class Classifier:
 def _unescape(text: str) -> str:
     """Decode the HTML entities that some platforms deliver: `Drum &amp; Bass`."""
     return html.unescape(text) if "&" in text else text
-
-
-def _select_narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[Sequence[CompiledRule], int]:
-    """Return the rules with the narrowest scope for this platform and parent, and that scope; none and -1 when no rule applies."""
-    if not rules:
-        return [], -1
-    if len(rules) == 1:
-        scope = rules[0].find_scope(platform, above)
-        return (rules, scope) if scope >= 0 else ([], -1)
-    scopes = [rule.find_scope(platform, above) for rule in rules]
-    best = max(scopes)
-    return ([rule for rule, scope in zip(rules, scopes, strict=True) if scope == best], best) if best >= 0 else ([], -1)
-
-
-def _is_vetoed(rule: CompiledRule, form: str) -> bool:
-    return bool(rule.unless) and any(f" {phrase} " in f" {form} " for phrase in rule.unless)
 
 
 def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:

@@ -15,7 +15,7 @@ from genre_rules.separators import split_names
 from genre_rules.typo_correction import TypoCorrector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from genre_rules.frames import Frame
     from genre_rules.load import Rule, RuleBook
@@ -64,6 +64,22 @@ class CompiledRule:
             return 4 + bool(self.sources)
         return -1 if above.means.isdisjoint(self.parent) else 2 + bool(self.sources)
 
+    def is_vetoed(self, form: str) -> bool:
+        """Return whether one of the rule's `unless` stands in the form."""
+        return bool(self.unless) and any(f" {phrase} " in f" {form} " for phrase in self.unless)
+
+
+def select_narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[Sequence[CompiledRule], int]:
+    """Return the rules with the narrowest scope for this platform and parent, and that scope; none and -1 when no rule applies."""
+    if not rules:
+        return [], -1
+    if len(rules) == 1:
+        scope = rules[0].find_scope(platform, above)
+        return (rules, scope) if scope >= 0 else ([], -1)
+    scopes = [rule.find_scope(platform, above) for rule in rules]
+    best = max(scopes)
+    return ([rule for rule, scope in zip(rules, scopes, strict=True) if scope == best], best) if best >= 0 else ([], -1)
+
 
 SHORTEST_SQUEEZED = 6
 """The least letters of a form that is also found without its spaces."""
@@ -76,7 +92,7 @@ class CompiledBook:
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
     of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are not typing errors of
     another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
-    phrase. `bare`: names that stand in lists without separators.
+    phrase. `bare`: names that stand in lists without separators. `own_names`: names of nodes, without aliases.
     """
 
     taxonomy: Taxonomy
@@ -110,6 +126,9 @@ class CompiledBook:
     typo_corrector: TypoCorrector
     longest: int
     bare: frozenset[str]
+    distinct: frozenset[str]
+    own_names: frozenset[str]
+    real_words: frozenset[str]
     frames: tuple[Frame, ...]
 
     def find_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
@@ -194,6 +213,9 @@ def compile_book(book: RuleBook) -> CompiledBook:
         ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
         bare=_normalise_forms((*(node.name for node in book.taxonomy.nodes if not node.level), *book.words.bare), spellings),
+        distinct=_normalise_forms(book.words.distinct, spellings),
+        own_names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
+        real_words=frozenset(book.words.real_words),
         frames=book.words.frames,
     )
 

@@ -32,10 +32,12 @@ class Frame:
     unless: frozenset[str] = frozenset()
     is_curated: bool = False
 
-    def find_names(self, form: str) -> list[str]:
-        """Return the names to ask for, best first; none when the frame does not fit."""
+    def find_names(self, form: str, places: frozenset[str] = frozenset()) -> list[str]:
+        """Return the names to ask for, best first; none when the frame does not fit. Its group `place` fits words of `places` only."""
         match = self.pattern.fullmatch(form)
         if match is None or not self.unless.isdisjoint(form.split()):
+            return []
+        if "place" in self.pattern.groupindex and not places.issuperset(match["place"].split()):
             return []
         return [name.replace(GENRE, match["genre"]) for name in self.means]
 

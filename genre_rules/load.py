@@ -72,6 +72,7 @@ class Words:
     heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
 
     `bound`: words of genres' names that describe nothing outside them; `bare`: names that stand in lists without separators, as mains do;
+    `distinct`: single words that are heads and nothing else, so that an unknown word before them is a scene even in free tags;
     `real_words`: words that look like an error in a genre's name; `frames`: see frames.py; `peoples`: groups that stand in `match` as
     `{group}`.
     """
@@ -93,6 +94,7 @@ class Words:
     everyday: tuple[str, ...] = ()
     bound: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
     real_words: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     peoples: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -117,7 +119,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     files = sorted(path for path in rules_folder.iterdir() if path.match("*.yaml")) if rules_folder.is_dir() else []
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
-    words = _read_words(folder / "words.yaml", folder / "real_words.yaml")
+    words = _read_words(folder / "words.yaml", _read_list(folder / "real_words.yaml"), _read_list(folder / "places.yaml"))
     rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy, words))
     seen: dict[str, Rule] = {}
     # Ids are unique over all files, because a snapshot names the rule of each genre by its id.
@@ -129,10 +131,15 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     return RuleBook(taxonomy, rules, words, *_read_drops(folder / "drop.yaml"))
 
 
-_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound", "bare")
+_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound", "bare", "distinct")
 
 
-def _read_words(file: Path, real_words: Path) -> Words:
+def _read_list(file: Path) -> tuple[str, ...]:
+    # A folder of one's own rules may do without it.
+    return read_strings(read_document(file), f"{file.name}:1", "the file") if file.exists() else ()
+
+
+def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...]) -> Words:
     place = f"{file.name}:1"
     written = read_mapping(
         read_document(file),
@@ -145,6 +152,8 @@ def _read_words(file: Path, real_words: Path) -> Words:
         for kept, forms in read_mapping(written.get(key, {}), place, key).items():
             spellings[kept] = (*spellings.get(kept, ()), *read_strings(forms, place, f"{key}.{kept}"))
     groups = read_mapping(written.get("modifiers", {}), place, "modifiers")
+    if towns:
+        groups = {**groups, "places": [*groups.get("places", []), *towns]}
     curated = read_strings(written.get("curated"), place, "curated")
     marks = read_mapping(written.get("path_marks", {}), place, "path_marks")
     for platform in (*curated, *marks):
@@ -166,8 +175,7 @@ def _read_words(file: Path, real_words: Path) -> Words:
         geography=read_groups("geography"),
         homely_heads=read_strings(homely.get("heads"), place, "homely.heads"),
         homely_beside=read_strings(homely.get("beside"), place, "homely.beside"),
-        # A folder of one's own rules may do without it.
-        real_words=read_strings(read_document(real_words), f"{real_words.name}:1", "the file") if real_words.exists() else (),
+        real_words=real_words,
         peoples={
             name: read_strings(forms, place, f"peoples.{name}")
             for name, forms in read_mapping(written.get("peoples", {}), place, "peoples").items()

@@ -74,8 +74,60 @@ def test_the_head_word_rules_and_the_longest_match_takes_its_words(classifier: C
 
 
 def test_unknown_places_pass_only_where_every_string_is_a_genre(classifier: Classifier) -> None:
-    assert names(classifier, "streamsvc_a", "wollongong punk") == ["Punk"]
-    assert names(classifier, "catalog_b", "wollongong punk") == []
+    assert names(classifier, "streamsvc_a", "gondwang punk") == ["Punk"]
+    assert names(classifier, "catalog_b", "gondwang punk") == []
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("wollongong punk", ["Punk"]),
+        ("indie rock wollongong", ["Indie Rock"]),
+        ("jazz from wollongong", ["Jazz"]),
+        ("jazz from hell", []),
+        ("gondwang black metal", ["Black Metal"]),
+        ("gondwang shoegaze", ["Shoegaze"]),
+        ("my black metal", []),
+        ("gondwang mocking black metal", []),
+        ("black metal gondwang", []),
+        ("x black metal", []),
+    ],
+)
+def test_free_tag_names_a_town_or_one_unknown_scene_before_a_head_that_is_no_everyday_word(
+    classifier: Classifier, string: str, expected: list[str]
+) -> None:
+    assert names(classifier, "catalog_b", string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("lovers rock reggae", ["Lovers Rock"]),
+        ("neo-prog rock", ["Neo-Prog"]),
+        ("gothic post-punk", ["Post-Punk"]),
+        ("soul jazz", ["Soul Jazz"]),
+        ("electro world", []),
+        ("ethereal vocals", []),
+        ("berlin club", []),
+        ("club", ["Dance"]),
+        ("townhouse", []),
+        ("House [Deep]", ["Deep House"]),
+        ("heavy, power & speed metal", ["Heavy Metal", "Power Metal", "Speed Metal"]),
+        ("Stoner/Doom Metal", ["Stoner Metal", "Doom Metal"]),
+        ("rock/indie pop", ["Rock", "Indie Pop"]),
+        ("cumbia y vallenato", ["Cumbia", "Vallenato"]),
+        ("rap & r&b & soul", ["Hip-Hop", "R&B", "Soul"]),
+        ("drum & bass", ["DnB"]),
+        ("Alternative/Indie", ["Alternative Rock", "Indie Rock"]),
+    ],
+)
+def test_free_tag_means_the_finest_name_and_each_name_of_a_list(classifier: Classifier, string: str, expected: list[str]) -> None:
+    assert names(classifier, "catalog_b", string) == expected
+
+
+def test_heading_of_a_shop_stays_one_name(classifier: Classifier) -> None:
+    assert names(classifier, "streamsvc_b", "Alternative & Indie") == ["Alternative Rock"]
+    assert names(classifier, "streamsvc_b", "R&B/Soul") == ["R&B"]
 
 
 TRAPS = """

@@ -19,6 +19,12 @@ def test_frame_asks_for_its_names_in_order_unless_a_word_forbids_it() -> None:
     assert frame.find_names("rap in french") == frame.find_names("my rap in spanish") == []
 
 
+def test_place_of_a_frame_must_be_known() -> None:
+    frame = Frame(re.compile("(?P<genre>.+) from (?P<place>.+)"), ("{genre}",))
+    assert frame.find_names("jazz from san juan", frozenset(("san", "juan"))) == ["jazz"]
+    assert frame.find_names("jazz from san hell", frozenset(("san", "juan"))) == frame.find_names("jazz from hell") == []
+
+
 @pytest.mark.parametrize(
     ("string", "nodes"),
     [

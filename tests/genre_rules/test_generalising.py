@@ -89,9 +89,9 @@ def test_a_word_below_a_parent_is_that_kind_of_the_parent(classifier: Classifier
 
 
 def test_an_unknown_word_is_a_scene_only_before_the_head_and_only_where_every_string_is_a_genre(classifier: Classifier) -> None:
-    assert mains(classifier, "wollongong punk", "streamsvc_a") == {"Rock"}
-    assert mains(classifier, "wollongong punk", "catalog_b") == set()
-    assert mains(classifier, "punk wollongong", "streamsvc_a") == set()
+    assert mains(classifier, "gondwang punk", "streamsvc_a") == {"Rock"}
+    assert mains(classifier, "gondwang punk", "catalog_b") == set()
+    assert mains(classifier, "punk gondwang", "streamsvc_a") == set()
     assert mains(classifier, "this is punk", "streamsvc_a") == set()
     assert mains(classifier, "hardly punk", "streamsvc_a") == set()
 
