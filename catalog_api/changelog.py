@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CHANGES: tuple[InterfaceChange, ...] = (
     InterfaceChange("2026-11-26", "added", "/v1/artists", "Artists by name."),
+    InterfaceChange("2026-11-26", "added", "/v1/conflicts/isrc", "ISRCs that two tracks claim, with the reason that keeps them apart."),
     InterfaceChange("2026-11-26", "added", "/v1/labels", "Labels by name."),
     InterfaceChange("2026-11-26", "added", "/v1/tracks/{id}", "X-Catalog-Build names the build of each lookup."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/identify", "Identify a recording by its fingerprint or by an audio file."),

@@ -49,6 +49,7 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "LabelPage": {"": ("label", "/results/0/id"), "Releases": ("label_releases", "/results/0/id")},
     "Artist": {"Releases": ("artist_releases", "/id")},
     "Label": {"Releases": ("label_releases", "/id")},
+    "IsrcConflictPage": {"": ("track_by_id", "/results/0/kept_by/id")},
     "Suggestion": {"": ("suggestions_of_track", "/track_id")},
     "NewWebhook": {"": ("webhook", "/id"), "Deliveries": ("webhook_deliveries", "/id"), "Ping": ("ping_webhook", "/id")},
     "WebhookList": {"": ("webhook", "/results/0/id")},

@@ -276,6 +276,7 @@ ISWC = Parameter("iswc", _read_iswc, _ISWC_SCHEMA, "With or without separators."
 
 OF_ID = _build_id_parameter("id", "Track id.")
 OF_ISRC = Parameter("isrc", _read_isrc, _ISRC_SCHEMA, "Any ISRC of the track.")
+CONFLICT_ISRC = Parameter[str | None]("isrc", _read_isrc, _ISRC_SCHEMA, "Only conflicts about this code.")
 OF_PLATFORM = {
     "streamsvc_a": _build_external_id_parameter("streamsvc_a", "Track id on streamsvc_a; case counts."),
     "streamsvc_b": _build_external_id_parameter("streamsvc_b", "Track id on streamsvc_b."),

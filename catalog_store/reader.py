@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Self
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
 from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError
 from catalog_store.queries import browse as browse_queries
-from catalog_store.queries import entity_names, genre_tree, id_changes, platform_links, release_queries, track_search, tracks
+from catalog_store.queries import (
+    entity_names,
+    genre_tree,
+    id_changes,
+    isrc_conflicts,
+    platform_links,
+    release_queries,
+    track_search,
+    tracks,
+)
 from catalog_store.queries import evidence as evidence_queries
 from catalog_store.queries import genre_evidence as genre_evidence_queries
 from catalog_store.queries import iswc as iswc_queries
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from catalog_store.queries.genre_evidence import GenreEvidence
     from catalog_store.queries.genre_tree import Genre
     from catalog_store.queries.id_changes import ChangePage
+    from catalog_store.queries.isrc_conflicts import ConflictPage
     from catalog_store.queries.iswc import Work, WorkTitle
     from catalog_store.queries.platform_links import PlatformLink
     from catalog_store.queries.release_queries import Artist, Label, ReleaseBody
@@ -203,6 +213,13 @@ class Catalog:
         return track_search.search(
             index, self._cursors, track_search.Request(artist, title, limit, cursor, min_class), deadline=self._deadline
         )
+
+    def list_isrc_conflicts(self, *, isrc: str | None = None, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> ConflictPage:
+        """Return codes that two recordings claimed, in order of the code; with a bare `isrc` only its conflicts.
+
+        It reads Parquet. InvalidQueryError for a limit outside 1..100, InvalidCursorError, TablesAbsentError on a serving node.
+        """
+        return isrc_conflicts.list_isrc_conflicts(self._find_tables(), self._cursors, isrc=isrc, limit=limit, cursor=cursor)
 
     def collect_evidence(self, recording_id: int) -> Evidence | None:
         """Return why source records became the recording of exactly that id, and which record gave each field.

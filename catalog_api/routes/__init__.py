@@ -8,6 +8,7 @@ from __future__ import annotations
 from catalog_api.routes.airplay_report import report
 from catalog_api.routes.artists_and_labels import artist, artist_releases, artists, label, label_releases, labels
 from catalog_api.routes.changes import changes
+from catalog_api.routes.conflicts import isrc_conflicts
 from catalog_api.routes.identify import identify
 from catalog_api.routes.public_routes import (
     check_alive,
@@ -80,6 +81,7 @@ ROUTES = [
     webhook_delivery,
     replay_webhook_delivery,
     changes,
+    isrc_conflicts,
     usage,
     get_error_codes,
     get_changelog,

@@ -26,13 +26,31 @@ class SlimRelease(msgspec.Struct):
 
 
 class SlimTrack(msgspec.Struct):
-    """A track in bulk resolve."""
+    """A track in bulk resolve and in conflicts."""
 
     id: Id
     title: str
     isrc: Isrc | None
     releases: list[SlimRelease]
     genre: list[str]
+
+
+class IsrcConflict(msgspec.Struct):
+    """A code that `kept_by` carries and source records of `claimed_by` claim, too."""
+
+    isrc: Isrc
+    reason: Literal["variant", "duration", "artist", "title", "outvoted"]
+    platforms: list[str]
+    record_count: Annotated[int, Meta(ge=1)]
+    kept_by: SlimTrack
+    claimed_by: SlimTrack
+
+
+class IsrcConflictPage(msgspec.Struct):
+    """A page of conflicts; `next_cursor` is null exactly at the end."""
+
+    results: list[IsrcConflict]
+    next_cursor: str | None
 
 
 class TrackName(msgspec.Struct):

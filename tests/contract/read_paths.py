@@ -24,6 +24,7 @@ READ_PATHS = (
     "/v1/labels/1/releases",
     "/v1/genres",
     "/v1/changes?since=first",
+    "/v1/conflicts/isrc",
 )
 PAID_PATHS = ("/v1/tracks/browse", "/v1/releases/new", "/v1/tracks/1/suggestions", "/v1/suggestions")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

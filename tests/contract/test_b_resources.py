@@ -192,6 +192,20 @@ def test_b7_no_two_tracks_share_a_code_and_conflicts_are_kept_aside(built: Api, 
         assert built.ask(f"/v1/tracks/isrc/{code}")["id"] == number
 
 
+def test_b7_codes_that_two_tracks_claim_are_listed_with_the_reason(api: Api) -> None:
+    [conflict] = api.ask("/v1/conflicts/isrc", isrc=isrc(1).lower())["results"]
+    assert {name: conflict[name] for name in ("isrc", "reason", "platforms", "record_count")} == {
+        "isrc": isrc(1),
+        "reason": "variant",
+        "platforms": ["store_a"],
+        "record_count": 1,
+    }
+    assert (conflict["kept_by"]["id"], conflict["claimed_by"]["id"]) == (1, 3)
+    assert conflict["kept_by"]["isrc"] == isrc(1)
+    assert api.ask("/v1/conflicts/isrc", isrc="GBAAA0000000")["results"] == []
+    assert conflict in api.ask("/v1/conflicts/isrc")["results"]
+
+
 def test_b8_commercial_variants_stay_two_tracks_although_search_absorbs_their_tags(api: Api) -> None:
     assert [api.ask(f"/v1/tracks/isrc/{isrc(number)}")["id"] for number in (4, 5)] == [4, 5]
     found = {track["id"] for track in api.ask("/v1/tracks/search", artist="Nova Kline", title="Silver Morning")["results"]}

@@ -74,6 +74,7 @@ HEADS = (
     "POST /v1/tracks/resolve\ncontent-type: application/json; charset=utf-16",
     "DELETE /v1/webhooks/{webhook}",
     "DELETE /v1/streams/{stream}",
+    f"GET /v1/conflicts/isrc?isrc={isrc(1)}&limit=1",
     "HEAD /v1/changes?since=first&limit=1000\nx-request-id: a-b",
     "OPTIONS /v1/usage",
     "GET /v1/openapi.json",
