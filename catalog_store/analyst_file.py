@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
+from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.references import list_references
 
@@ -66,13 +67,13 @@ def is_in_file(name: str) -> bool:
 def _render_folder_macro(file_name: str, home: Path) -> str:
     # No function of DuckDB returns the place of a view's file. By default DuckDB spills beside the opened file, so that setting shows it.
     opened, spill = "current_setting('temp_directory')", f"{file_name}.tmp"
-    beside = f"CASE WHEN parse_filename({opened}) = {_quote_text(spill)} THEN left({opened}, {-len(spill)}) END"
-    return f"CREATE MACRO {FOLDER_MACRO}() AS coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {_quote_text(f'{home}/')})"
+    beside = f"CASE WHEN parse_filename({opened}) = {quote_text(spill)} THEN left({opened}, {-len(spill)}) END"
+    return f"CREATE MACRO {FOLDER_MACRO}() AS coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {quote_text(f'{home}/')})"
 
 
 def _render_table(name: str, table: StoredTable) -> Iterator[str]:
     columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
-    parts = ", ".join(f"{FOLDER_MACRO}() || {_quote_text(part.path)}" for part in table.files)
+    parts = ", ".join(f"{FOLDER_MACRO}() || {quote_text(part.path)}" for part in table.files)
     yield f'CREATE VIEW "{name}" AS SELECT {columns} FROM read_parquet([{parts}])'
     yield from (comment.rstrip(";") for comment in TABLES[name].render_comments("VIEW"))
 
@@ -88,7 +89,7 @@ def _render_keys(names: Iterable[str]) -> Iterator[str]:
             [".".join(filter(None, (found.column, found.nested)))],
             found.other,
             found.key,
-            " = ".join((found.kind[0], _quote_text(found.kind[1]))) if found.kind else None,
+            " = ".join((found.kind[0], quote_text(found.kind[1]))) if found.kind else None,
         )
         for found in list_references(names)
     ]
@@ -98,21 +99,17 @@ def _render_keys(names: Iterable[str]) -> Iterator[str]:
     yield f"INSERT INTO {_KEY_TABLE} VALUES {rows}"
     yield f"COMMENT ON TABLE {_KEY_TABLE} IS 'The keys of all tables: what identifies a row, and what refers to what.'"
     for column, comment in _KEY_COMMENTS.items():
-        yield f"COMMENT ON COLUMN {_KEY_TABLE}.{column} IS {_quote_text(comment)}"
+        yield f"COMMENT ON COLUMN {_KEY_TABLE}.{column} IS {quote_text(comment)}"
 
 
 def _render_value(value: str | list[str] | None) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_quote_text, value))}]"
-    return "NULL" if value is None else _quote_text(value)
+        return quote_list(value)
+    return "NULL" if value is None else quote_text(value)
 
 
 def _render_view(view: View) -> Iterator[str]:
     yield f"CREATE VIEW {view.name} AS {view.sql}"
-    yield f"COMMENT ON VIEW {view.name} IS {_quote_text(view.description)}"
+    yield f"COMMENT ON VIEW {view.name} IS {quote_text(view.description)}"
     for column, comment in view.columns.items():
-        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_quote_text(comment)}"
-
-
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+        yield f"COMMENT ON COLUMN {view.name}.{column} IS {quote_text(comment)}"

@@ -160,7 +160,8 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
     """Return the world that all workers of a run share: read it, never write to it."""
     base = tmp_path_factory.getbasetemp()
     base = base if worker_id == "master" else base.parent
-    dumps, catalog, done = base / "world", base / "catalog", base / "built.json"
+    # Operators name folders as they like. Here every test of the world finds out whether quotes in a path are read right.
+    dumps, catalog, done = base / "world's dumps", base / "Zoë's catalog", base / "built.json"
     with FileLock(base / "built.lock"):
         if not done.exists():
             run_module("pipeline", "simulate", *WORLD, "--out", dumps)

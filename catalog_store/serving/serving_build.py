@@ -41,6 +41,7 @@ from catalog_store.serving.schema import (
     REDIRECT_KINDS,
     WORK_ID_BITS,
 )
+from catalog_store.sql_text import quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, render_sql_source, scan_table
 
@@ -109,7 +110,9 @@ def build_serving(
             for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
                 sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
             for name, query in _SORTED_TABLES.items():
-                sorter.execute(f"COPY ({query}) TO '{scratch / name}.parquet' (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)")
+                sorter.execute(
+                    f"COPY ({query}) TO {quote_text(scratch / f'{name}.parquet')} (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)"
+                )
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
             bodies = folder / BODIES_FOLDER
             bodies.mkdir()

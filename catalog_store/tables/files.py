@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.sql_text import quote_list, quote_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,5 +193,5 @@ def measure_bytes(folder: Path) -> int:
 
 def render_sql_source(*folders: Path) -> str:
     """Return the table, or several of one spec, as a DuckDB table function to select from."""
-    paths = ["'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in folders]
-    return f"read_parquet({paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'})"
+    paths = [folder / "part-*.parquet" for folder in folders]
+    return f"read_parquet({quote_text(paths[0]) if len(paths) == 1 else quote_list(paths)})"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.sql_text import quote_name, quote_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -127,23 +129,15 @@ class Table:
 
     def render_ddl(self, *, or_replace: bool = False) -> str:
         """Return `CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, separated by newlines."""
-        lines = [f"    {_quote_name(c.name)} {_map_to_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
-        create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quote_name(self.name)} (\n" + ",\n".join(lines) + "\n);"
+        lines = [f"    {quote_name(c.name)} {_map_to_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
+        create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quote_name(self.name)} (\n" + ",\n".join(lines) + "\n);"
         return "\n".join([create, *self.render_comments()])
 
     def render_comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
         """Yield `COMMENT ON` statements for the relation and its columns."""
-        yield f"COMMENT ON {relation} {_quote_name(self.name)} IS {_quote_text(self.description)};"
+        yield f"COMMENT ON {relation} {quote_name(self.name)} IS {quote_text(self.description)};"
         for c in self.columns:
-            yield f"COMMENT ON COLUMN {_quote_name(self.name)}.{_quote_name(c.name)} IS {_quote_text(c.description)};"
-
-
-def _quote_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+            yield f"COMMENT ON COLUMN {quote_name(self.name)}.{quote_name(c.name)} IS {quote_text(c.description)};"
 
 
 _DUCKDB_TYPES = {
@@ -163,7 +157,7 @@ def _map_to_duckdb_type(dtype: pa.DataType) -> str:
     if pa.types.is_list(dtype):
         return f"{_map_to_duckdb_type(dtype.value_type)}[]"
     if pa.types.is_struct(dtype):
-        inner = ", ".join(f"{_quote_name(f.name)} {_map_to_duckdb_type(f.type)}" for f in dtype)
+        inner = ", ".join(f"{quote_name(f.name)} {_map_to_duckdb_type(f.type)}" for f in dtype)
         return f"STRUCT({inner})"
     if pa.types.is_date32(dtype):
         return "DATE"

@@ -16,6 +16,7 @@ import duckdb
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.remembered_texts import Recall, TextMemory
+from catalog_store.sql_text import quote_list
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, list_parts, render_sql_source
@@ -125,9 +126,8 @@ class Workbench(QuerySteps):
         if table.layer != "staging":
             folder = self.paths.table(table.name)
             return render_sql_source(folder) if list_folder(folder, "part-*.parquet") else None
-        # The text of a view cannot hold bound parameters, so quotes in a path are doubled here.
-        files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in list_parts(folder)]
-        return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
+        files = [file for folder in self.paths.staged(table.name) for file in list_parts(folder)]
+        return f"read_parquet({quote_list(files)})" if files else None
 
     def derive_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
         """Make a named step as `derive` does, for a function that `TextMemory.recall` accepts: a night reads new texts only."""

@@ -84,22 +84,24 @@ def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     truth names the dirt.
     """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
-    true_records = pl.read_parquet(list_parts(truth / "truth" / "recording"))
+    true_records = pl.read_parquet(list_parts(truth / "truth" / "recording"), glob=False)
     figures = evaluate(member, true_records)
     for kind in ENTITY_KINDS:
         rows = scan_table(TABLES[f"{kind}_source"], catalog / "work" / "catalog" / f"{kind}_source").collect()
-        figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(list_parts(truth / "truth" / kind)))
+        figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(list_parts(truth / "truth" / kind), glob=False))
     if (true_works := truth / "truth" / "work").is_dir():
         rows = scan_table(TABLES["work_recording"], catalog / "work" / "catalog" / "work_recording").collect()
-        figures["works"] = evaluate_works(rows, member, true_records, pl.read_parquet(list_parts(true_works)))
+        figures["works"] = evaluate_works(rows, member, true_records, pl.read_parquet(list_parts(true_works), glob=False))
     if (true_dirt := truth / "truth" / "dirt").is_dir():
         from pipeline.linkage.dirt_figures import evaluate_dirt  # noqa: PLC0415 - it counts with the functions of this module
 
-        figures["dirt"] = evaluate_dirt(member, true_records, pl.read_parquet(list_parts(true_dirt)))
+        figures["dirt"] = evaluate_dirt(member, true_records, pl.read_parquet(list_parts(true_dirt), glob=False))
     if (true_fingerprints := truth / "truth" / "fingerprint").is_dir():
         table = TABLES["recording_fingerprint"]
         chosen = scan_table(table, catalog / "work" / "catalog" / table.name).filter(pl.col("source") == FINGERPRINTS).collect()
-        figures["fingerprints"] = evaluate_fingerprints(chosen, member, true_records, pl.read_parquet(list_parts(true_fingerprints)))
+        figures["fingerprints"] = evaluate_fingerprints(
+            chosen, member, true_records, pl.read_parquet(list_parts(true_fingerprints), glob=False)
+        )
     return figures
 
 

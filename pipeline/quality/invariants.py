@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.sql_text import quote_list
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import render_sql_source
@@ -120,6 +121,4 @@ def list_genre_invariants(paths: BuildPaths) -> list[TableCheck]:
 
 
 def _render_staged_sql(paths: BuildPaths, name: str) -> str:
-    # A check is plain SQL text without parameters, so quotes in a path are doubled.
-    files = ", ".join("'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in paths.staged(name))
-    return f"read_parquet([{files}])"
+    return f"read_parquet({quote_list(folder / 'part-*.parquet' for folder in paths.staged(name))})"

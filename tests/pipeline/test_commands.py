@@ -42,6 +42,9 @@ def test_unwritable_catalog_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
     refusal = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
     assert refusal.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is not a folder): name another")
+    refusal = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "what?" / "[1]")
+    assert refusal.startswith(f"error: the catalog folder {tmp_path / 'what?' / '[1]'} has ? and [ in its path: name a folder without")
+    assert not (tmp_path / "what?").exists()
     assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
 
 

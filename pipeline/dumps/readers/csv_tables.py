@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from catalog_store.sql_text import quote_name, quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing, read_blocks
 from pipeline.dumps.staging.layout_expectations import Expected
@@ -107,14 +108,14 @@ def load_table(
     # The `.0` goes here and not later, because tables are joined by these columns.
     read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
     picked = ", ".join(
-        f"{read[column].format(_quote_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items()
+        f"{read[column].format(quote_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items()
     )
-    typed = ", ".join(f"{_quote_text(column)}: 'VARCHAR'" for column in header)
+    typed = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in header)
     try:
         connection.execute(
             f"""
-            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({_quote_text(str(plain))}, header = true,
-                auto_detect = false, delim = {_quote_text(delimiter)}, quote = {_quote_text(quote)}, escape = {_quote_text(quote)},
+            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({quote_text(str(plain))}, header = true,
+                auto_detect = false, delim = {quote_text(delimiter)}, quote = {quote_text(quote)}, escape = {quote_text(quote)},
                 columns = {{{typed}}}, store_rejects = true, rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
             """
         )
@@ -155,11 +156,3 @@ def _read_header(path: Path, delimiter: str) -> list[str]:
         line = file.read(1 << 20).split(b"\n", 1)[0]
     # `utf-8-sig`, because spreadsheets write a byte order mark, which would become part of the first name.
     return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
-
-
-def _quote_name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _quote_text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -19,6 +19,7 @@ import msgspec
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.json_documents import split_document
 from pipeline.dumps.readers.ndjson_lines import Lines, cut_excerpt
@@ -76,9 +77,9 @@ class Layout:
 
     def build_sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
         """Return the query that reads the file at `path`."""
-        columns = ", ".join(f"{_quote(name)}: {_quote(dtype)}" for name, dtype in self._typed.items())
+        columns = ", ".join(f"{quote_text(name)}: {quote_text(dtype)}" for name, dtype in self._typed.items())
         return (
-            f"SELECT * FROM read_json({_quote(path)}, format = 'newline_delimited', compression = '{compression}', "
+            f"SELECT * FROM read_json({quote_text(path)}, format = 'newline_delimited', compression = '{compression}', "
             f"columns = {{{columns}}}, ignore_errors = {not strict}, maximum_object_size = {object_size})"
         )
 
@@ -253,7 +254,3 @@ def _repair(shape: Shape, text: bytes) -> RepairedRecord | Reason:
         return shape.repair(text.decode()) or Reason.BROKEN_RECORD
     except UnicodeDecodeError:
         return Reason.INVALID_UTF8
-
-
-def _quote(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

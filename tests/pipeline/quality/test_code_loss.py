@@ -29,7 +29,7 @@ def test_missing_codes_are_counted_despite_new_ones(built_world: BuiltWorld, tmp
     paths = BuildPaths(published_copy(built_world, tmp_path))
     for table in ("recording_isrc", "work", "release"):
         paths.table(table).mkdir(parents=True)
-    live, work = f"{built_world.catalog}/current/tables", "work"
+    live, work = f"{built_world.catalog}/current/tables".replace("'", "''"), "work"
     new = "SELECT * REPLACE (replace(isrc, 'A', 'B') AS isrc)"
     duckdb.execute(f"COPY ({new} FROM '{live}/recording_isrc/*.parquet') TO '{paths.table('recording_isrc')}/part-000000.parquet'")
     duckdb.execute(f"COPY (FROM '{live}/{work}/*.parquet' WHERE false) TO '{paths.table('work')}/part-000000.parquet'")

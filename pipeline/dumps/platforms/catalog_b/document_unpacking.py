@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.catalog_b.document_tables import DATE_SHAPE, KEYS, MACROS, STEPS, TABLES
 from pipeline.dumps.platforms.catalog_b.documents import read_documents
@@ -109,7 +110,7 @@ def _reject_dates(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame
 def _keep_one(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: Path) -> None:
     """Keep one of several equal rows. DuckDB groups by key and spills."""
     keys = ", ".join(KEYS.get(table, ("id",)))
-    source = f"read_parquet('{_quote(loose / table)}/part-*.parquet')"
+    source = f"read_parquet({quote_text(loose / table / 'part-*.parquet')})"
     # A record of its own always stays, so that a repeated one is found and rejected. Of parts the first counts, and only if no record of
     # its own has the id.
     if table in RECORDS:
@@ -122,10 +123,6 @@ def _keep_one(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, wo
     else:
         kept = f"line IN (SELECT min(line + {_LATER} * is_part::BIGINT) % {_LATER} FROM {source} GROUP BY {keys})"
     connection.execute(
-        f"COPY (SELECT * EXCLUDE (is_part) FROM {source} WHERE {kept} ORDER BY line) TO '{_quote(work / table)}/part-00000.parquet' "
+        f"COPY (SELECT * EXCLUDE (is_part) FROM {source} WHERE {kept} ORDER BY line) TO {quote_text(work / table / 'part-00000.parquet')} "
         "(FORMAT parquet, COMPRESSION zstd)"
     )
-
-
-def _quote(path: Path) -> str:
-    return str(path).replace("'", "''")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.platforms.catalog_b.relations import BLOCK
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ def nest_credits(relations: Relations, folder: Path) -> None:
         )
     if not any(folder.iterdir()):
         pl.DataFrame(schema={"id": pl.Int32, "artist_credit": pl.String, "artists": ARTISTS}).write_parquet(folder / "part-00000.parquet")
-    path = str(folder / "part-*.parquet").replace("'", "''")
-    relations.run(f"CREATE VIEW credit AS SELECT * FROM read_parquet('{path}')")
+    relations.run(f"CREATE VIEW credit AS SELECT * FROM read_parquet({quote_text(folder / 'part-*.parquet')})")
 
 
 def _nest_block(relations: Relations) -> pl.DataFrame:

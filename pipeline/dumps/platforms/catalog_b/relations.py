@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import UUID_SHAPE
+from catalog_store.sql_text import quote_text
 from catalog_store.tables import TABLES
 from pipeline.dumps.platforms.catalog_b.table_layouts import MEMBERS
 from pipeline.dumps.staging.column_bounds import apply_bounds
@@ -201,5 +202,4 @@ def _add_member_places(rows: pl.DataFrame, table: str) -> pl.DataFrame:
 
 
 def _build_source(work: Path, table: str) -> str:
-    path = str(work / table / "part-*.parquet").replace("'", "''")
-    return f"read_parquet('{path}')"
+    return f"read_parquet({quote_text(work / table / 'part-*.parquet')})"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_tracks
@@ -138,8 +139,7 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
             out.report(f"{table.source_file}: read")
         if not position:
             raise DumpError(f"{dump}: none of {len(files)} CSV files has a usable row; see {FORM.notes}")
-        quoted = str(entries).replace("'", "''")
-        connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet('{quoted}/part-*.parquet')")
+        connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet({quote_text(entries / 'part-*.parquet')})")
         # The queries return each id once, so no row is a repeated one.
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
         for block in stream(connection, _TRACKS):

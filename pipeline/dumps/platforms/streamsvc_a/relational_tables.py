@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
@@ -199,7 +200,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in COLUMNS[name])
         connection.execute(f"CREATE VIEW {name} AS SELECT {columns}, 0::BIGINT AS place_in_file, '' AS source_file WHERE false")
         return
-    files = ", ".join(_quote(str(path)) for path in table.files)
+    files = ", ".join(quote_text(path) for path in table.files)
     # union_by_name: parts of a re-export may list their columns in different orders.
     scan = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = true)"
     try:
@@ -231,15 +232,11 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
         text = f'CAST("{known}" AS VARCHAR)'
         cut = f"CASE WHEN strlen({text}) > {KEPT_CHARACTERS} THEN left({text}, {KEPT_CHARACTERS}) ELSE {text} END"
         taken.append(f'{cut if known else "NULL::VARCHAR"} AS "{column}"')
-    source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _quote(table.source_file)
+    source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else quote_text(table.source_file)
     # Blocks of an exported table are one file to the dump: rows of a later block come after those of an earlier one.
     block = "regexp_extract(filename, '-([0-9]+)[.]parquet$', 1)::BIGINT" if table.source_file is not None else "0"
     place = f"{block} * (1::BIGINT << 40) + file_row_number"
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, {place} AS place_in_file, {source} AS source_file FROM {scan}")
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _KEY = "TRY_CAST({} AS BIGINT)"

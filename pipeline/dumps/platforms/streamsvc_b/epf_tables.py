@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.sql_text import quote_list
 from pipeline.dumps.fields.delivered_credits import CREDITS, join_names
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
@@ -71,8 +72,7 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
 
 def _create_view(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]) -> None:
     if files:
-        names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet([{names}])")
+        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({quote_list(files)})")
     else:
         columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in (*COLUMNS[table], "source_file"))
         connection.execute(f"CREATE VIEW {table} AS SELECT {columns}, NULL::BIGINT AS record, NULL::BIGINT AS position WHERE false")

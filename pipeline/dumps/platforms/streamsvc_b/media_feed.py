@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.sql_text import quote_list
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import join_names
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
@@ -192,10 +193,11 @@ def _find_duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -
     for path in files:
         # Only this column is unpacked here, so only its size matters.
         require_bounded(path, {"id"})
-    names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
     try:
         # hive_partitioning off: folders such as `date=2026-10-01` would become columns.
-        source = f"read_parquet([{names}], filename = true, file_row_number = true, union_by_name = true, hive_partitioning = false)"
+        source = (
+            f"read_parquet({quote_list(files)}, filename = true, file_row_number = true, union_by_name = true, hive_partitioning = false)"
+        )
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE repeated AS SELECT CAST(id AS VARCHAR) AS id FROM {source} GROUP BY 1 HAVING count(*) > 1"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.platforms.works.work_layouts import KINDS, TITLES
 from pipeline.dumps.platforms.works.work_tables import unpack
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -34,8 +35,8 @@ def stage(dump: Path, out: StagingWriter) -> None:
         unpack(dump, work, out)
         with open_duckdb(work / "spill") as connection:
             for kind in KINDS:
-                path = str(work / kind.name / "part-*.parquet").replace("'", "''")
-                connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM read_parquet('{path}')")
+                source = f"read_parquet({quote_text(work / kind.name / 'part-*.parquet')})"
+                connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM {source}")
             _show_titles(connection, work)
             _keep_first(connection, "works", WORK, out)
             _keep_first(connection, "recordings", LINK, out)
@@ -61,8 +62,8 @@ def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, o
 
 def _show_titles(connection: duckdb.DuckDBPyConnection, work: Path) -> None:
     """Create the view `titles`: the alternative titles of each work, none without a file of them."""
-    path = str(work / TITLES.name / "part-*.parquet").replace("'", "''")
-    delivered = f"read_parquet('{path}')" if (work / TITLES.name).is_dir() else "(SELECT '' AS work, '' AS title LIMIT 0)"
+    source = f"read_parquet({quote_text(work / TITLES.name / 'part-*.parquet')})"
+    delivered = source if (work / TITLES.name).is_dir() else "(SELECT '' AS work, '' AS title LIMIT 0)"
     connection.execute(
         f"CREATE VIEW titles AS SELECT work, list(DISTINCT title ORDER BY title) AS alternative_titles FROM {delivered} GROUP BY work"
     )
