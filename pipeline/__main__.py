@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from catalog_store.log_stream import guard_standard_error
 from pipeline.build.catalog_claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
 from pipeline.dumps.landing.sources import SourcesError, find_sources
@@ -201,6 +203,25 @@ def verify(options: argparse.Namespace) -> int:
     except CatalogError as error:
         return _fail(str(error))
     print(json.dumps({**found.describe(), "role": options.role, "verified": True}))
+    return 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Print what differs between two snapshots: ids gained, merged, split, removed and restored, and rows by table and column.
+
+    With --rows also write every added, removed and changed value, as one Parquet file for each table.
+    """
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from catalog_store.publisher import find_snapshot  # noqa: PLC0415
+    from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows  # noqa: PLC0415
+
+    try:
+        old, new = (find_snapshot(options.catalog, name) for name in (options.old, options.new))
+    except CatalogError as error:
+        return _fail(str(error))
+    if options.rows:
+        write_changed_rows(old, new, options.rows)
+    print(msgspec.json.format(msgspec.json.encode(compare_snapshots(old, new)), indent=1).decode())
     return 0
 
 
@@ -417,6 +438,13 @@ def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.Argumen
         help="what the folder should hold: a server's files, tables and analysts' file, or all (default)",
     )
     command.set_defaults(run=verify)
+
+    command = commands.add_parser("diff", help="compare two snapshots", description=compare.__doc__)
+    command.add_argument("old", metavar="OLD", help="snapshot id, as `snapshots` lists it")
+    command.add_argument("new", metavar="NEW", help="snapshot id of a later one")
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.add_argument("--rows", type=Path, metavar="DIR", help="new folder for the added, removed and changed values")
+    command.set_defaults(run=compare)
 
 
 def _add_backup_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
