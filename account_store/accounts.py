@@ -103,14 +103,14 @@ class Accounts:
     def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
         """Create an account. TakenError: the name is in use. InvalidValueError: the name is blank or the plan unknown."""
         if not name.strip() or len(name) > LONGEST_NAME:
-            raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {len(name)}: {name[:50]!r}")
+            raise InvalidValueError(f"a name must have 1 to {LONGEST_NAME} characters, got {len(name)}: {name[:50]!r}")
         row = {"name": name, "created_at": self.clock(), **self._build_plan_columns(plan, terms)}
         try:
             with self.engine.begin() as connection:
                 inserted = connection.execute(account.insert().values(row))
         # The unique index decides, not a look beforehand: two processes may create the name at once.
         except IntegrityError:
-            raise TakenError(f"there is an account named {name!r} already") from None
+            raise TakenError(f"an account named {name!r} already exists") from None
         return self.get(get_new_id(inserted))
 
     def get(self, account_id: int) -> Account:

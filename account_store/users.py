@@ -53,7 +53,7 @@ class InvalidSignUpError(InvalidValueError):
 
 
 class WrongPasswordError(AccountError):
-    """E-mail and password do not belong together. The error does not say which one is wrong."""
+    """E-mail and password do not match. The error does not say which one is wrong."""
 
     code = "wrong_password"
 
@@ -157,7 +157,7 @@ class Users:
             with self._engine.begin() as connection:
                 rows = [{"subject": subject, "failed_at": now} for subject in limits]
                 connection.execute(sign_in_failure.insert(), rows)
-            raise WrongPasswordError("e-mail and password do not belong together")
+            raise WrongPasswordError("e-mail and password do not match")
         with self._engine.begin() as connection:
             # A good sign-in forgives the failures of its e-mail. Those of the address stay: it may be guessing at others.
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
@@ -237,7 +237,7 @@ def _normalise_email(email: str) -> str:
 def _require_password(password: str) -> None:
     shortest, longest = PASSWORD_CHARACTERS
     if not shortest <= len(password) <= longest:
-        raise InvalidValueError(f"a password has {shortest} to {longest} characters, got {len(password)}")
+        raise InvalidValueError(f"a password must have {shortest} to {longest} characters, got {len(password)}")
 
 
 def _digest(token: str) -> str:

@@ -84,7 +84,7 @@ class CursorCodec:
         place = Place(score, popularity, identifier)
         # The comparison is false for NaN, too.
         if not all(0 <= part <= most for part, most in zip(place, largest, strict=True)):
-            raise InvalidCursorError("this cursor holds a place where no page ends: begin again without a cursor")
+            raise InvalidCursorError("this cursor names a place at which no page ends: begin again without a cursor")
         return place
 
     def _seal(self, content: bytes) -> bytes:

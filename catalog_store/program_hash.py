@@ -1,7 +1,7 @@
 """The hash of a program: the files of its packages and the versions of its libraries.
 
-What one program made counts for another one only if their hashes are equal. Too much is hashed rather than too little. Which packages make
-a result is the caller's.
+A program may reuse the results of another one only if their hashes are equal. The hash covers rather too much than too little. The caller
+names the packages that make a result.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class RemoteCatalog:
             content = scratch.read_bytes()
         except FileNotFoundError as error:
             raise TransferError(
-                f"{self.source} has no {name}: is that the folder of a catalog, has it a live snapshot, and does the server follow links?"
+                f"{self.source} has no {name}: is that the folder of a catalog with a live snapshot, and does the server follow links?"
             ) from error
         finally:
             scratch.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ def _require_bare_address(source: str) -> None:
     if "@" in address.netloc or address.query or address.fragment:
         bare = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
         raise TransferError(
-            f"{bare}: the address holds more than a place (a user, a password or a query): put credentials into the environment, "
+            f"{bare}: the address must not contain a user, a password or a query: put credentials into the environment, "
             'such as FSSPEC_HTTPS=\'{"headers": {"Authorization": "Bearer ..."}}\' or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
         )
 

@@ -192,7 +192,9 @@ def decode_manifest(content: bytes, path: Path | str) -> Manifest:
             "publish again with this program or use the one that wrote it"
         )
     if not _is_sealed(manifest, values):
-        raise SnapshotInvalidError(f"{path} is damaged, it breaks its seal: restore it from a backup, or roll back to another snapshot")
+        raise SnapshotInvalidError(
+            f"{path} is damaged: its seal does not match: restore it from a backup, or roll back to another snapshot"
+        )
     return manifest
 
 

@@ -273,7 +273,7 @@ def _require_same_snapshot(folder: Path, manifest: Manifest) -> None:
         here = read_manifest(folder)
         if here != manifest:
             raise UnfitDestinationError(
-                f"{folder} is another snapshot than the source's of that id (created {here.created_at}, there {manifest.created_at}): "
+                f"{folder} differs from the source's snapshot of that id (created {here.created_at}, there {manifest.created_at}): "
                 "remove the folder if it is not needed, then pull again"
             )
 

@@ -72,7 +72,7 @@ class TypoCorrector:
         return near.pop() if len(near) == 1 else word
 
     def correct_whole(self, words: Sequence[str]) -> str:
-        """Return the one name of several words that the whole string is one error from, wherever its spaces stand; else nothing."""
+        """Return the only name of several words that is one error away from the whole string without spaces; else an empty text."""
         squeezed = "".join(words)
         if len(squeezed) < SHORTEST_WHOLE or not self._real_words.isdisjoint(words):
             return ""

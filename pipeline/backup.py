@@ -90,7 +90,9 @@ def back_up(dest: Path, *, paths: BuildPaths | None, accounts: str | None, repor
             before = read_backup(dest)
             # Otherwise a second schedule with fewer options would remove what the first one saved.
             if (before.snapshots and paths is None) or (before.has_accounts and accounts is None):
-                raise BackupError(f"{dest} holds a backup of more than is named now: name catalog and accounts again, or another folder")
+                raise BackupError(
+                    f"{dest} holds a backup of parts that are not named now: name catalog and accounts again, or another folder"
+                )
         now = datetime.now(UTC)
         folder = dest / f"{_FILES}{now.strftime('%Y%m%dT%H%M%S%f')}"
         make_private_folder(folder)

@@ -192,7 +192,7 @@ def parse_document(text: str, name: str) -> Node:
         place = f"line {line}, column {column}"
         raise DocumentError(name, line, "", f"not readable as YAML in UTF-8: {error.problem} ({place}){about}") from error
     except yaml.YAMLError as error:
-        raise DocumentError(name, 1, "", f"not readable as YAML in UTF-8: {error}; take control characters out") from error
+        raise DocumentError(name, 1, "", f"not readable as YAML in UTF-8: {error}; remove control characters") from error
 
 
 def _has_tab(text: str, line: int) -> bool:

@@ -87,7 +87,7 @@ class MatcherService:
             while True:
                 length = read_length(await reader.readexactly(LENGTH_BYTES))
                 self._take(decode_question(await reader.readexactly(length)), asker)
-                await asker.drain()  # a client that reads no answers may not ask on
+                await asker.drain()  # a client that does not read answers may not send more questions
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client disconnected
         except FrameError as error:

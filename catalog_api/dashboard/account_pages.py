@@ -39,7 +39,7 @@ async def sign_in(visit: CurrentVisit) -> Response[Any]:
         session = await visit.context.passwords.run(users.sign_in, email, password, visit.address)
     except WrongPasswordError:
         # The same answer for an unknown e-mail: a stranger must not learn who has an account.
-        return _render_sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
+        return _render_sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not match.")
     except TooManyAttemptsError as error:
         minutes = -(-error.retry_after // 60)
         problem = f"Too many attempts failed. Try again in {minutes} minute{'s' if minutes > 1 else ''}."

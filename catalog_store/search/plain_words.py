@@ -1,7 +1,7 @@
 """Words of names in one plain spelling, for the wide comparison: `twenty two`, `zweiundzwanzig` and `22`; `sinfonie` and `symphony`.
 
 `read_plain_words` serves names of the query and of documents alike, so a word that means two things (`once` is eleven in Spanish) costs
-nothing. What is kept: order. What is dropped: articles and `and`. The tables know six languages. Comparison belongs in line_comparison.py.
+nothing. The order stays. Articles and `and` are dropped. The tables know six languages. Comparison belongs in line_comparison.py.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ SOURCE_FINGERPRINT_TRACK = Table(
 SOURCE_FINGERPRINT_MEMBER = Table(
     "source_fingerprint_member",
     "staging",
-    "Which fingerprint belongs to which fingerprint track, as said on a day.",
+    "The fingerprints of each fingerprint track, as stated on a day.",
     (
         _PLATFORM,
         _DAY,

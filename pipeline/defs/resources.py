@@ -180,9 +180,9 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     ) -> Iterator[RunningStep]:
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
-        With `can_resume` a whole build looks whether a build before it has finished the step: then the running step has its record.
-        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable. KeyboardInterrupt when the command
-        was interrupted and the step before went on.
+        With `can_resume` a whole build checks whether an earlier build has finished the step; the running step then has its record. Raises
+        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable. Raises KeyboardInterrupt when the
+        command was interrupted and the step before went on.
         """
         require_no_signal()
         try:

@@ -1,8 +1,8 @@
-"""Equal audio as evidence to join two atoms, different audio as evidence to part them: rows of `audio_comparison` and of `edge`.
+"""Equal audio as evidence to join two atoms, different audio as evidence to separate them: rows of `audio_comparison` and of `edge`.
 
 Equal audio counts like a shared code: names, variants and durations must pass the same guards, because a fingerprint may be attached to
 the wrong record. An instrumental or a live recording stays apart by its variant; clean and explicit share their variant and join.
-Different audio joins nothing and forbids nothing a reviewer decides; clusters.py parts such atoms where other evidence has joined them.
+Different audio joins nothing and forbids nothing a reviewer decides; clusters.py separates such atoms if other evidence has joined them.
 What must not live here: limits of audio (audio_verdicts.py), and whose fingerprints count (atom_fingerprints.py).
 """
 

@@ -215,7 +215,7 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
     ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
-        # `high` alone is asked: cannot-links are in both directions.
+        # Only `high` is checked, because cannot-links are stored in both directions.
         if any(cluster_of.find(atom) == low for atom in apart[high]):
             continue
         if kind != OVERRIDE:

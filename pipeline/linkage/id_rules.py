@@ -228,7 +228,7 @@ def settle(votes: pl.DataFrame, links: pl.DataFrame) -> Settlement:
 
 def move_links(links: pl.DataFrame, moved: pl.DataFrame, in_use: pl.Series) -> pl.DataFrame:
     """Return `links` with those that were `moved`. `in_use`: at least the ids with a link that are in use."""
-    # An id in use again has no link, or a key with that home would be led away from it.
+    # An id that is in use again must have no link; otherwise a key with that home would be redirected.
     before = links.join(moved, on="old_id", how="anti").join(in_use.to_frame("old_id"), on="old_id", how="anti")
     return pl.concat([before, moved]).sort("old_id")
 

@@ -303,7 +303,7 @@ def _open_part(files: Path, part: Path) -> _File:
 
 @lru_cache(maxsize=256)
 def _open_cached(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
-    """Open a file once: a night asks for the same few files some thirty times."""
+    """Open a file once, because a night opens the same few files some thirty times."""
     return _open(_build_file_path(files, part))
 
 

@@ -97,7 +97,7 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | is_on_album)
     # Several works on an album have an `Allegro`: its length or its place shows to which it belongs.
     found = found.filter(~pl.col("is_movement") | ((pl.col("artist") > 0) & pl.any_horizontal(pl.col("length", "place") > 0)))
-    # Equal names make two records one song. Which recording of the song it is, other signals must tell, or the lack of a choice.
+    # Equal names make two records one song. Other signals must show which recording of it they are, unless there is only one.
     song = match_weights.compute_threshold(universe) - match_weights.SURE_BITS
     names = pl.min_horizontal(pl.sum_horizontal("title", "artist"), pl.lit(song + match_weights.SONG_BITS))
     # A title that holds more words than the other may be another song of the artist, unless these words are the album or the artist.

@@ -49,7 +49,8 @@ LISTED_TWICE = """
           AND (list_has_any(a.isrcs, b.isrcs) OR a.repeats = b.external_id OR b.repeats = a.external_id OR a.repeats = b.repeats))
     AND a.cluster_id NOT IN (SELECT cluster_id FROM edge JOIN cluster ON atom_id = atom_id_a WHERE kind = 'override')"""
 """Records in one recording with another track of their release, though nothing strong joins the two: no common code, no repetition of the
-track list, no reviewed decision. Linkage parts such tracks (pipeline/linkage/release_mates.py): a count above 0 is a fault of its rules."""
+track list, no reviewed decision. Linkage separates such tracks (pipeline/linkage/release_mates.py), so a count above 0 is a fault of its
+rules."""
 TRUTH_FIGURES = ("precision", "recall", "true_pairs", "mixed_per_million")
 TRUTH_ENTITIES = ("artists", "releases", "labels")
 

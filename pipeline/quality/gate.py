@@ -195,8 +195,8 @@ def _judge_twice(now: Figures, limits: Limits) -> Verdict:
         name,
         passed=False,
         message=f"{found:,.0f} recordings hold two tracks of one release without a common code, at most {limits.twice:.2%} may. Linkage "
-        "parts such tracks: undo the change of its rules (pipeline/linkage/release_mates.py), or confirm the pairs in the overrides; to "
-        "publish anyway, build once with CATALOG_LARGEST_TWICE=1",
+        "separates such tracks: undo the change of its rules (pipeline/linkage/release_mates.py), or confirm the pairs in the overrides; "
+        "to publish anyway, build once with CATALOG_LARGEST_TWICE=1",
     )
 
 

@@ -31,7 +31,7 @@ def test_names_are_unique_and_not_blank(accounts: Accounts) -> None:
     with pytest.raises(TakenError, match="'taken'"):
         accounts.create("taken")
     for blank in ("", "  ", "x" * 201):
-        with pytest.raises(InvalidValueError, match="a name has"):
+        with pytest.raises(InvalidValueError, match="a name must have"):
             accounts.create(blank)
     with pytest.raises(UnknownError, match="'nobody'"):
         accounts.find_by_name("nobody")

@@ -93,7 +93,7 @@ def test_commands_for_plans_migrations_and_sweeps_print_records(ask: Ask) -> Non
     ("arguments", "code", "message"),
     [
         (["list-keys", "nobody"], "unknown", "no account named 'nobody'"),
-        (["create-account", " "], "invalid_value", "a name has"),
+        (["create-account", " "], "invalid_value", "a name must have"),
         (["create-account", "x", "--plan", "gold"], "invalid_value", "no plan 'gold'"),
         (["create-account", "x", "--plan", "custom", "--credits", "1"], "invalid_value", "agreed terms need all"),
         (["revoke-key", "999999"], "unknown", "no key 999999"),

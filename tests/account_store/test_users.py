@@ -114,7 +114,7 @@ def test_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(users: 
         with pytest.raises(WrongPasswordError) as failed:
             users.sign_in(email, PASSWORD)
         messages.add(str(failed.value))
-    assert messages == {"e-mail and password do not belong together"}
+    assert messages == {"e-mail and password do not match"}
     with pytest.raises(TooManyAttemptsError):
         users.sign_in(email, PASSWORD)
 

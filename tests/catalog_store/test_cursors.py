@@ -72,7 +72,7 @@ def test_there_is_one_spelling_of_a_cursor(change: str) -> None:
 )
 def test_a_sealed_place_where_no_list_can_end_a_page_is_refused(place: Place) -> None:
     codec = CursorCodec()
-    with pytest.raises(InvalidCursorError, match="where no page ends"):
+    with pytest.raises(InvalidCursorError, match="at which no page ends"):
         codec.decode(QUERY, codec.encode(QUERY, place))
 
 

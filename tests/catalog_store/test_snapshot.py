@@ -115,7 +115,7 @@ def test_a_manifest_with_another_value_breaks_its_seal(folder: Path, member: str
         "seal": {"members": content["seal"]["members"][1:], "sha256": content["seal"]["sha256"]},
     }.get(member, f"{value}0")
     (folder / MANIFEST).write_text(json.dumps(content | {member: changed}))
-    with pytest.raises(SnapshotInvalidError, match="is damaged, it breaks its seal: restore it from a backup, or roll back"):
+    with pytest.raises(SnapshotInvalidError, match="is damaged: its seal does not match: restore it from a backup, or roll back"):
         read_manifest(folder)
 
 

@@ -328,7 +328,7 @@ def test_other_snapshot_of_the_same_id_is_not_overwritten(source: Path, node: Pa
     pull(str(source), node)
     folder = source / "snapshots" / "second"
     seal(folder, msgspec.structs.replace(read_manifest(folder), created_at="2026-01-01T00:00:00Z"))
-    with pytest.raises(UnfitDestinationError, match="another snapshot than the source's of that id"):
+    with pytest.raises(UnfitDestinationError, match="differs from the source's snapshot of that id"):
         pull(str(source), node)
 
 

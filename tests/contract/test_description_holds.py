@@ -2,7 +2,7 @@
 
 No 5xx, no answer that breaks its schema, no status that is not described, nothing invalid accepted, nothing valid refused. Its phase
 "coverage" goes through the description, bound by bound, some 1,700 requests. Random ones find something by the hundred of
-each operation only: that longer run, with another seed each time, is listed in docs/reference/api.md.
+each operation only: that longer run, with another seed each time, is described in docs/reference/api.md.
 """
 
 from __future__ import annotations

@@ -175,7 +175,9 @@ def require_whole(dump: Path) -> None:
     for file in note["files"]:
         path = dump / file["name"]
         if not path.is_file():
-            raise DamagedDumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
+            raise DamagedDumpError(
+                f"{path}: landed and no longer exists; fetch the dump again, nothing may change below the landing folder"
+            )
         # Size first: it is free, and a file cut short needs no hash.
         if (size := path.stat().st_size) != file["bytes"]:
             raise DamagedDumpError(
@@ -183,7 +185,7 @@ def require_whole(dump: Path) -> None:
             )
         if hash_file(path, "sha256") != file["sha256"]:
             raise DamagedDumpError(
-                f"{path}: has other content than landed; was the source of a linked dump changed in place, or is the disk at fault?"
+                f"{path}: has changed since it landed; was the source of a linked dump changed in place, or is the disk at fault?"
             )
 
 

@@ -55,9 +55,9 @@ def test_sign_up_signs_in_and_gives_the_free_plan(visitor: httpx.Client, server:
 @pytest.mark.parametrize(
     ("email", "password", "messages"),
     [
-        ("password", "nonsense9", ["Not an e-mail address.", "A password has 10 to 256 characters, got 9."]),
+        ("password", "nonsense9", ["Not an e-mail address.", "A password must have 10 to 256 characters, got 9."]),
         ("password", PASSWORD, ["Not an e-mail address."]),
-        ("brief@example.org", "nonsense9", ["A password has 10 to 256 characters, got 9."]),
+        ("brief@example.org", "nonsense9", ["A password must have 10 to 256 characters, got 9."]),
     ],
 )
 def test_sign_up_names_all_wrong_fields_at_once(visitor: httpx.Client, email: str, password: str, messages: list[str]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
 RECORDS = ("recording", "artist", "release", "label", "work")
-"""Tables of which two documents with one id are a reject (see `relations.py`). Parts of documents give way silently."""
+"""Tables in which a second document of one id is a reject (see `relations.py`). Parts of documents are replaced without a reject."""
 _NUMBERS = ("length", "position", "track_count", "count")
 _LATER = 1 << 60
 """Above every line number, so that parts sort after whole documents."""

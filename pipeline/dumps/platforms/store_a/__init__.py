@@ -1,6 +1,6 @@
 """Adapter of store_a: version 4 tracks and releases as JSON, the older version 3 forms and track lists, or the relational CSV set.
 
-See docs/reference/formats/store_a.md for what is expected and what becomes of each field.
+See docs/reference/formats/store_a.md for the expected files and the mapping of each field.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Adapter of streamsvc_a: relational tables (Parquet or SQLite), Web-API objects as NDJSON and JSON documents, or playlists as CSV.
 
-See docs/reference/formats/streamsvc_a.md for what is expected and what becomes of each field.
+See docs/reference/formats/streamsvc_a.md for the expected files and the mapping of each field.
 """
 
 from __future__ import annotations

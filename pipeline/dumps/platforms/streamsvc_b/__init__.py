@@ -1,6 +1,6 @@
 """Adapter of streamsvc_b: media-feed Parquet, EPF flat files, or catalog songs and lookup answers as JSON.
 
-See docs/reference/formats/streamsvc_b.md for what is expected and what becomes of each field.
+See docs/reference/formats/streamsvc_b.md for the expected files and the mapping of each field.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Adapter of streamsvc_c: JSON:API resources and documents, the older `resource` documents, and two flat track and album layouts.
 
 All may be in one dump, one record per line or as whole documents: the fields of a record show its layout. See
-docs/reference/formats/streamsvc_c.md for what is expected and what becomes of each field.
+docs/reference/formats/streamsvc_c.md for the expected files and the mapping of each field.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def test_a_landed_file_that_is_gone_is_fetched_again_when_the_dump_is(night: Nig
     night.land()
     (landed,) = list_landed_dumps(night.zone)
     (landed / f"{DAYS[0]}-meta-update.jsonl.gz").unlink()
-    with pytest.raises(DumpError, match="landed and is gone"):
+    with pytest.raises(DumpError, match="landed and no longer exists"):
         night.stage()
     shutil.rmtree(night.zone)
     night.land()

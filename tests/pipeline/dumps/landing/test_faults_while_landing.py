@@ -35,7 +35,7 @@ def test_damaged_landed_dump_is_fetched_again_although_upstream_shows_nothing_ne
     first = fetched(upstream, zone)
     assert first.folder is not None
     (first.folder / "a.csv").write_bytes(b"0ne")
-    with pytest.raises(DumpError, match="has other content than landed"):
+    with pytest.raises(DumpError, match="has changed since it landed"):
         stage_newest("store_a", zone, tmp_path / "staging")
     again = fetched(upstream, zone)
     assert (again.status, again.folder, content(again)) == ("new", zone / "2026-09-01.2", b"one")
@@ -156,7 +156,7 @@ def test_landed_file_of_another_size_is_reported_with_both_sizes(upstream: Upstr
     with pytest.raises(DumpError, match=f"has {size} bytes, 3 landed"):
         require_whole(landed.folder)
     (landed.folder / "a.csv").unlink()
-    with pytest.raises(DumpError, match="landed and is gone"):
+    with pytest.raises(DumpError, match="landed and no longer exists"):
         require_whole(landed.folder)
 
 

@@ -160,7 +160,7 @@ def test_linked_file_changed_in_place_is_reported_and_lands_anew(tmp_path: Path,
     file.write_bytes(b"two")
     if keeps_time:
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with pytest.raises(DumpError, match=r"a\.csv: has other content than landed"):
+    with pytest.raises(DumpError, match=r"a\.csv: has changed since it landed"):
         require_whole(first.folder)
     second = local(tmp_path / "up", zone, link=True)
     assert (second.status, second.folder) == ("new", zone / "2026-09-01.2")

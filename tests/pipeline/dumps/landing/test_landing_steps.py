@@ -134,14 +134,14 @@ def test_landed_note_without_a_list_of_files_is_damaged(tmp_path: Path, note: st
 def test_every_file_of_a_landed_dump_is_looked_at(tmp_path: Path) -> None:
     folder = lay_dump(tmp_path, "2026-09-01", a="1234", b="5678")
     (folder / "b").write_text("567x")
-    with pytest.raises(DamagedDumpError, match="b: has other content than landed"):
+    with pytest.raises(DamagedDumpError, match="b: has changed since it landed"):
         require_whole(folder)
     (folder / "b").write_text("x" * 1234)
     with pytest.raises(DamagedDumpError, match="b: has 1,234 bytes, 4 landed"):
         require_whole(folder)
     (folder / "b").unlink()
     (folder / "b").mkdir()
-    with pytest.raises(DamagedDumpError, match="b: landed and is gone"):
+    with pytest.raises(DamagedDumpError, match="b: landed and no longer exists"):
         require_whole(folder)
 
 
