@@ -6,7 +6,8 @@ WORLD is a folder that `benchmarks.catalog_world --tables-only` made. The record
 artists' aliases, and both engines index the result. Ours is asked with the two fields as typed. tantivy gets the words of both fields as
 free text over artist and title, in five forms, each a row. An answer is right when it has the song, the variant (edits of one performance
 are one) and one of the main artists. For absent queries silence is right; `strong` counts those without an answer of a class above
-`possible`. `--part test` is for a final figure only: typed_queries/SOURCES.txt. Needs `scripts/setup .venv-bench requirements-bench.lock`.
+`possible`. `--part test` and `--part second_test` are for final figures only: typed_queries/SOURCES.txt. Needs
+`scripts/setup .venv-bench requirements-bench.lock`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "benchmarks" / "typed_queries"
 PEER_PYTHON = str(ROOT / ".venv-bench" / "bin" / "python")
 PEER_FORMS = ("free-exact", "free-fuzzy1", "free-fuzzy2", "free-staged1", "free-staged2")
+PARTS = ("development", "test", "second_test")
 ABSENT = "absent"
 POSSIBLE = "possible"
 _ADDED = ("recording", "recording_artist", "artist_alias")
@@ -197,7 +199,7 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("world", type=Path)
-    parser.add_argument("--part", choices=("development", "test"), default="development")
+    parser.add_argument("--part", choices=PARTS, default="development")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--work", type=Path, help="keep tables and indexes there and use those that are")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from benchmarks.real_names import read_aliases, read_recordings
-from benchmarks.typed_search import ABSENT, QUERIES
+from benchmarks.typed_search import ABSENT, PARTS, QUERIES
 
 
 def _read(part: str) -> pl.DataFrame:
@@ -23,15 +23,22 @@ def test_checksum_of_fields_decides_part(part: str, bit: int) -> None:
 
 def test_typed_queries_ask_for_recordings_that_exist() -> None:
     names = {("; ".join(one.artists), one.title) for one in read_recordings()}
-    rows = pl.concat([_read("development"), _read("test")])
-    assert rows.height >= 600
+    rows = pl.concat([_read(part) for part in PARTS])
+    assert rows.height >= 1_000
     asked = rows.filter(pl.col("class") != ABSENT)
     assert set(asked.select("answer_artists", "answer_title").iter_rows()) <= names
 
 
 def test_absent_queries_name_no_answer() -> None:
-    rows = pl.concat([_read("development"), _read("test")]).filter(pl.col("class") == ABSENT)
+    rows = pl.concat([_read(part) for part in PARTS]).filter(pl.col("class") == ABSENT)
     assert set(rows["answer_title"]) == {""}
+
+
+def test_second_test_asks_for_recordings_that_no_other_part_asks_for() -> None:
+    others = pl.concat([_read("development"), _read("test")]).select("answer_artists", "answer_title")
+    second = _read("second_test").filter(pl.col("class") != ABSENT).select("answer_artists", "answer_title")
+    assert not set(second.iter_rows()) & set(others.iter_rows())
+    assert second.n_unique() == second.height >= 300
 
 
 def test_aliases_of_samples_name_other_spellings() -> None:
