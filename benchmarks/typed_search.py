@@ -41,6 +41,11 @@ POSSIBLE = "possible"
 _ADDED = ("recording", "recording_artist", "artist_alias")
 
 
+def read_queries(part: str) -> pl.DataFrame:
+    """Return the typed queries of one of PARTS."""
+    return pl.read_csv(QUERIES / f"{part}.tsv", separator="\t", quote_char=None, infer_schema=False).fill_null("")
+
+
 def write_tables(world: Path, folder: Path, real: list[RealRecording]) -> dict[str, Path]:
     """Write the tables that search reads: those of `world` and, behind them, the real recordings with ids above all others."""
     tables = world / "work" / "catalog"
@@ -158,8 +163,7 @@ def run(arguments: argparse.Namespace, work: Path) -> None:
     if not (work / "ours").exists():
         built = measure("benchmarks.search_runs:build", str(work / "tables"), str(work / "ours"))
         print(f"ours: built in {built.cpu / rows * 1e6:.1f} us of CPU a recording, {built.answer / rows:.1f} bytes a recording", flush=True)
-    queries = pl.read_csv(QUERIES / f"{arguments.part}.tsv", separator="\t", quote_char=None, infer_schema=False).fill_null("")
-    asked = queries.with_row_index("query").with_columns(pl.col("query").cast(pl.Int64), is_measured=True)
+    asked = read_queries(arguments.part).with_row_index("query").with_columns(pl.col("query").cast(pl.Int64), is_measured=True)
     asked.write_parquet(work / "typed.parquet")
     out = work / "ours.parquet"
     runs: list[tuple[str, Run, Path]] = [

@@ -63,9 +63,10 @@ _SKELETON = (
 )
 """Consonants that spellings exchange (`Čorba`, `Chorba`; `Julija`, `Yulia`) as one letter, without vowels."""
 _REPEATED = re.compile(r"(.)\1+")
-_SMOOTHED_RE, _SKELETON_RE = (re.compile("|".join(letters for letters, _ in table)) for table in (_SMOOTHED, _SKELETON))
-_SMOOTHED_LETTERS, _SKELETON_LETTERS = dict(_SMOOTHED), dict(_SKELETON)
-_ABJAD = re.compile("[\u0590-\u05ff\u0600-\u06ff]")
+HEARD, CONSONANTS = dict(_SMOOTHED), dict(_SKELETON)
+"""The two tables above."""
+_HEARD_RE, _CONSONANTS_RE = (re.compile("|".join(table)) for table in (HEARD, CONSONANTS))
+ABJAD = re.compile("[\u0590-\u05ff\u0600-\u06ff]")
 _HAN = "\u3005\u3400-\u9fff\U00020000-\U0003ffff"
 _CHINESE, _READABLE, _RUNS = re.compile(f"[{_HAN}]"), re.compile("[a-z\u3041-\u30ff]"), re.compile(f"[{_HAN}]+|[^{_HAN}]+")
 
@@ -95,7 +96,7 @@ def build_sound_key_series(texts: pl.Series) -> pl.Series:
         pl.DataFrame({"text": others, "sound": sounds}), on="text", how="left", maintain_order="left"
     )
     romanised = joined.select(pl.coalesce("sound", pl.col("text").str.replace_all("[^a-z0-9]", ""))).to_series()
-    patterns, letters = list(_SKELETON_LETTERS), list(_SKELETON_LETTERS.values())
+    patterns, letters = list(CONSONANTS), list(CONSONANTS.values())
     reduced = romanised.str.replace_many(patterns, letters, leftmost=True)
     # Rust has no references to groups, so each doubled consonant is a pattern; four in a row are two passes.
     consonants = "kmnprt"
@@ -108,7 +109,7 @@ def build_sound_key_series(texts: pl.Series) -> pl.Series:
 def build_sound_key(folded: str) -> str:
     """Return the sound key of one text, as `build_sound_key_series` does for each of a column."""
     sound = extract_latin_name(folded) or romanise(folded)
-    return _replace(sound, _SKELETON_RE, _SKELETON_LETTERS)
+    return _replace(sound, _CONSONANTS_RE, CONSONANTS)
 
 
 def extract_latin_name(folded: str) -> str:
@@ -123,11 +124,11 @@ def compare_sounds(one: str, other: str) -> float:
         if _READABLE.search(japanese) and _CHINESE.search(japanese):
             return float(_can_read_as(japanese, romanise(latin)))
     sounds = [romanise(one), romanise(other)]
-    consonants = [_replace(sound, _SKELETON_RE, _SKELETON_LETTERS) for sound in sounds]
+    consonants = [_replace(sound, _CONSONANTS_RE, CONSONANTS) for sound in sounds]
     # Korean and Japanese put vowels between consonants: `블랙핑크` is `beullaekpingkeu`.
     if consonants[0] == consonants[1] and len(consonants[0]) >= SHORTEST:
         return 1.0
-    sounds = consonants if _ABJAD.search(one + other) else [_replace(sound, _SMOOTHED_RE, _SMOOTHED_LETTERS) for sound in sounds]
+    sounds = consonants if ABJAD.search(one + other) else [_replace(sound, _HEARD_RE, HEARD) for sound in sounds]
     if min(map(len, sounds)) < SHORTEST:
         return float(sounds[0] == sounds[1] != "")
     return OSA.normalized_similarity(*sounds)
@@ -144,10 +145,10 @@ def _can_read_as(japanese: str, latin: str) -> bool:
         if _CHINESE.match(run):
             parts.append(f".{{{len(run)},{MOST_LETTERS * len(run)}}}")
         else:
-            sound = _replace(romanise(run), _SMOOTHED_RE, _SMOOTHED_LETTERS)
+            sound = _replace(romanise(run), _HEARD_RE, HEARD)
             parts.append(re.escape(sound))
             readable += len(sound)
-    smoothed = _replace(latin, _SMOOTHED_RE, _SMOOTHED_LETTERS)
+    smoothed = _replace(latin, _HEARD_RE, HEARD)
     pattern = re.compile("".join(parts))
     # `Hikaru Utada` is `Utada Hikaru`: keys have no spaces, so each turn of the letters is tried.
     turns = (smoothed[place:] + smoothed[:place] for place in range(len(smoothed)))

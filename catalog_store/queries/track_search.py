@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.calibration import calibrate, cut_possible, score_possible
-from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_words, find_in_any_field
+from catalog_store.search.calibration import LEAST_SCORE, calibrate, cut_possible, score_possible
+from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_whole_names, find_by_words, find_in_any_field
 from catalog_store.search.line_comparison import LineComparison
 from catalog_store.search.line_query import read_line_query
 from catalog_store.search.query_names import read_query
@@ -21,6 +21,7 @@ from catalog_store.search.reranker import MATCH_CLASSES, POSSIBLE, Comparison, M
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from catalog_store.search.line_comparison import LineFit
     from catalog_store.search.query_names import QueryNames
     from catalog_store.search.search_index import SearchIndex
 
@@ -31,6 +32,9 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 GOOD_SCORE = calibrate(0.88)
 """Words are read in other ways when the best score is below this one."""
+
+SURE_FIT = 0.75
+"""Whole names are looked up when no answer of the wide reading fits as well."""
 
 
 class Hit(NamedTuple):
@@ -104,6 +108,18 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
     """Return all documents that fit."""
     query = read_query(request.artist, request.title)
+    found = find_by_fields(index, query, until)
+    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
+        _check_deadline(until)
+        fits = find_in_line(index, request, query, found)
+        scores = {document: score_possible(fit.evidence, index.popularity[document]) for document, fit in fits.items()}
+        possible = {document: Match(score, POSSIBLE, fits[document].reasons) for document, score in scores.items() if score >= LEAST_SCORE}
+        found = possible | found
+    return _rank_possible_last(found)
+
+
+def find_by_fields(index: SearchIndex, query: QueryNames, until: float) -> dict[int, Match]:
+    """Return documents whose artist and title fit those of the query."""
     comparison = Comparison(index, query)
     lookup = find_by_words(index, query)
     found = _compare_candidates(comparison, lookup.documents, until)
@@ -111,10 +127,7 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     if max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
         _check_deadline(until)
         found |= _compare_candidates(comparison, find_by_other_readings(index, query, lookup), until)
-    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
-        _check_deadline(until)
-        found = _find_possible(index, request, query, found) | found
-    return _rank_possible_last(found)
+    return found
 
 
 def _rank_possible_last(found: dict[int, Match]) -> dict[int, Match]:
@@ -129,12 +142,15 @@ def _rank_possible_last(found: dict[int, Match]) -> dict[int, Match]:
     }
 
 
-def _find_possible(index: SearchIndex, request: Request, query: QueryNames, found: Mapping[int, Match]) -> dict[int, Match]:
-    """Return documents that may be meant, below all of `found`."""
+def find_in_line(index: SearchIndex, request: Request, query: QueryNames, found: Mapping[int, Match]) -> dict[int, LineFit]:
+    """Return documents that may be meant, besides those of `found`, by the wide reading of both fields."""
     line = read_line_query(request.artist, request.title, query)
     documents, by_sound = find_in_any_field(index, query, line)
-    fits = LineComparison(index, line, by_sound).find_fits([one for one in documents if one not in found])
-    return {document: Match(score_possible(fit.likeness), POSSIBLE, fit.reasons) for document, fit in fits.items()}
+    comparison = LineComparison(index, line, by_sound)
+    fits = comparison.find_fits([one for one in documents if one not in found])
+    if not found and max((fit.likeness for fit in fits.values()), default=0.0) < SURE_FIT:
+        fits |= comparison.find_fits([one for one in find_by_whole_names(index, line) if one not in found and one not in fits])
+    return fits
 
 
 def _compare_candidates(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:

@@ -7,12 +7,33 @@ docs/design/search.md). The function only stretches and keeps the order. The lik
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import itemgetter
+from math import exp, log
+from typing import NamedTuple
 
 KNOTS = ((0.78, 0.20), (0.80, 0.70), (0.82, 0.90), (0.86, 0.97), (0.90, 0.987), (0.95, 0.995), (1.0, 1.0))
 """(likeness, score), both rising, with straight lines between."""
-POSSIBLE_KNOTS = ((0.6, 0.6), (0.773, 0.771), (0.92, 0.94), (0.94, 0.952), (0.98, 0.977), (1.0, 0.999))
-"""The same for `possible` answers: `python -m benchmarks.search_calibration` trains them. The likeness comes from line_comparison.py."""
+
+
+class Evidence(NamedTuple):
+    """How well a document fits the wide reading of a query (line_comparison.py).
+
+    Values of artist, title and variant; the share of the title field that the title explains, and the share of the title that was asked
+    for; the same shares of the artist.
+    """
+
+    artist: float
+    title: float
+    variant: float
+    covered: float
+    of_title: float
+    artist_covered: float
+    of_artist: float
+
+
+POSSIBLE_WEIGHTS = (-7.853, 3.646, 3.824, 21.879, 5.597, 2.815, 2.184, 1.007, 0.912)
+"""Weights of `list_features` in the logarithm of the odds that a `possible` answer is right: `python -m benchmarks.search_calibration`."""
+LEAST_SCORE = 0.5
+"""`possible` answers below are not returned."""
 _BELOW = 0.999
 DECIMALS = 6
 """Scores are rounded so that a cursor finds its place on every machine."""
@@ -27,18 +48,27 @@ def calibrate(likeness: float) -> float:
     return round(low_score + (likeness - low) / (high - low) * (high_score - low_score), DECIMALS)
 
 
-def score_possible(likeness: float) -> float:
-    """Return the score of a `possible` answer of this likeness."""
-    return round(_interpolate(POSSIBLE_KNOTS, likeness), DECIMALS)
+def list_features(evidence: Evidence, popularity: float) -> tuple[float, ...]:
+    """Return what the weights apply to."""
+    return (
+        1.0,
+        log(evidence.artist),
+        log(evidence.title),
+        log(evidence.variant),
+        evidence.covered,
+        evidence.of_title,
+        evidence.artist_covered,
+        evidence.of_artist,
+        popularity,
+    )
+
+
+def score_possible(evidence: Evidence, popularity: float) -> float:
+    """Return the score of a `possible` answer."""
+    total = sum(weight * feature for weight, feature in zip(POSSIBLE_WEIGHTS, list_features(evidence, popularity), strict=True))
+    return round(1.0 / (1.0 + exp(-total)), DECIMALS)
 
 
 def cut_possible(score: float, limit: float) -> float:
     """Return the score of a `possible` answer below `limit`, the least score of the other answers."""
     return round(min(score, _BELOW * limit), DECIMALS)
-
-
-def _interpolate(knots: tuple[tuple[float, float], ...], likeness: float) -> float:
-    likeness = min(max(likeness, knots[0][0]), knots[-1][0])
-    place = min(max(1, bisect_right(knots, likeness, key=itemgetter(0))), len(knots) - 1)
-    (low, low_score), (high, high_score) = knots[place - 1], knots[place]
-    return low_score + (likeness - low) / (high - low) * (high_score - low_score)

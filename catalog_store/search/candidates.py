@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from rapidfuzz import fuzz, process
 
 from catalog_store.search.extra_words import SOUND, build_sound
 from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.line_query import select_lookup_words
 from catalog_store.search.typo_lookup import find_neighbours, join_neighbours, split_parts
+from catalog_store.search.whole_names import ANY, build_whole_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +31,11 @@ COMPARED_AT_ONCE, COMPARED_AT_MOST = 50, 1_000
 """Documents compared at first, and at most."""
 _SHORTEST_SOUND = len(SOUND) + 3
 """Three consonants."""
-COMPARED_IN_ANY_FIELD = 64
-"""Documents compared in the wide reading."""
+COMPARED_IN_ANY_FIELD, COMPARED_BY_WHOLE_NAME = 64, 12
+"""Documents compared in the wide reading: those with pairs of words, and those of one artist or with one title."""
+_LEAST_ALIKE_NAME = 55
+"""Least likeness, in hundredths, of a name with one that was asked for."""
+_SHORTEST_PART_OF_NAME, _MOST_OF_ONE_ARTIST = 4, 128
 _LENGTH_PENALTY, _LARGEST_LENGTH_GAP = 0.009, 10
 """Penalty per word of difference in title length, and the largest difference that counts. Their product, .09, stays below the least
 evidence of a pair: 1 / (1 + log2 POSTINGS_CAP) = .1."""
@@ -89,6 +94,51 @@ def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) ->
         return (), frozenset()
     _, documents, weights = index.postings.look([_hash_words(every, every)])
     return _rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD], _find_by_sound(index, line, artist_words)
+
+
+def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
+    """Find documents of an artist whose whole name sounds like a part of the query, and documents with such a title.
+
+    Most of them fit no better than by chance: only those whose other name is nearly in the query are returned.
+    """
+    by_artist, by_title = _look_whole_names(index, line.artist_names, line.title_names)
+    # Parts of a line may be names by chance. They are read only when the fields as typed name no artist.
+    if not by_artist:
+        by_artist, _ = _look_whole_names(index, line.parts, ())
+    by_artist = by_artist[:_MOST_OF_ONE_ARTIST]
+    titles = [title.core for title in index.titles.of(by_artist)]
+    credits_ = list({index.credit_of[document]: None for document in by_title})
+    names = [" ".join(index.credits[credit].primary) for credit in credits_]
+    alike_credits = set(_select_alike(line.artist_names, credits_, names))
+    alike = [document for document in by_title if index.credit_of[document] in alike_credits]
+    return list(dict.fromkeys((*_select_alike(line.title_names, by_artist, titles), *alike[:COMPARED_BY_WHOLE_NAME])))
+
+
+def _look_whole_names(index: SearchIndex, artists: Sequence[str], titles: Sequence[str]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the documents of the artists, and the documents with the titles."""
+    keys = [[build_whole_key(name) for name in names if name] for names in (artists, titles)]
+    _, by_artist, _ = index.postings.look([_hash_words(keys[0], [ANY])])
+    _, by_title, _ = index.postings.look([_hash_words([ANY], keys[1])])
+    return by_artist, by_title
+
+
+def _select_alike(asked: Sequence[str], numbers: Sequence[int], names: Sequence[str]) -> Sequence[int]:
+    """Return the numbers of the names that are like one of those asked for, best first."""
+    if not names:
+        return ()
+    # A measure of common letters takes 45 ns a name; one that finds a name inside a longer text takes 800.
+    likeness = process.cdist(asked, names, scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE_NAME, dtype=np.uint8).max(axis=0, initial=0)
+    # Half a name is unlike the whole: `rhapsody` and `bohemian rhapsody in blue`. One text of all names is searched at once.
+    text = "\n".join(names)
+    for one in asked:
+        place = text.find(one) if len(one) >= _SHORTEST_PART_OF_NAME else -1
+        while place >= 0:
+            number = text.count("\n", 0, place)
+            likeness[number] = max(likeness[number], _LEAST_ALIKE_NAME)
+            line_end = text.find("\n", place)
+            place = text.find(one, line_end) if line_end >= 0 else -1
+    best = np.argsort(-likeness.astype(np.int16), kind="stable")[:COMPARED_BY_WHOLE_NAME]
+    return [numbers[place] for place in best.tolist() if likeness[place]]
 
 
 def _find_by_sound(index: SearchIndex, line: LineQuery, artist_words: Sequence[str]) -> frozenset[int]:

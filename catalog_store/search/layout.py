@@ -29,9 +29,10 @@ in titles, L lists of artists, A artist names. All arrays are .npy, little endia
   reversed.bin                                             the words but those led by TAB, each backwards, in the same order
   reversed_starts.npy     uint32 or uint64                 where every 64th word of reversed.bin begins, and the size
 
-A pair is (word of an artist, word of the title). Its hash is `hash_artist_word` of the one XOR `hash_title_word` of the other. The top B
-bits are the bucket. Two pairs share bucket and tag once in 2^16 buckets: this only adds candidates, which the reranker drops. Change
-anything here together with FORMAT_VERSION.
+A pair is (word of an artist, word of the title). The key of each whole name is paired with one word for all (whole_names.py), and is in no
+vocabulary. The hash of a pair is `hash_artist_word` of the one XOR `hash_title_word` of the other. The top B bits are the bucket. Two pairs
+share bucket and tag once in 2^16 buckets: this only adds candidates, which the reranker drops. Change anything here together with
+FORMAT_VERSION.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from __future__ import annotations
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-FORMAT_VERSION = 6
-READ_VERSIONS = frozenset({6})
-"""Versions that this program reads (catalog_store/format_versions.py)."""
+FORMAT_VERSION = 7
+READ_VERSIONS = frozenset({6, 7})
+"""Versions that this program reads (catalog_store/format_versions.py). Format 6 has no pairs of whole names; a look-up finds none there."""
 FORMAT_FILE = "format.json"
 
 # Three quarters of the 2^16 values of a unit are ranks. The other 2^14 values lead a second unit: 2^14 * 2^16 long ranks.

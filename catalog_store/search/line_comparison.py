@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys.romanisation import build_sound_key, compare_sounds, romanise
+from catalog_store.name_keys.romanisation import ABJAD, build_sound_key, compare_sounds, romanise
+from catalog_store.search.calibration import Evidence
 from catalog_store.search.extra_words import has_digit_in_word, list_composers
-from catalog_store.search.line_query import FREE_WORDS, SILENT_R, build_field
+from catalog_store.search.line_query import FREE_WORDS, SILENT_R, Reading, build_field
 from catalog_store.search.variant_comparison import compare_variants
+from catalog_store.search.whole_names import write_as_heard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from catalog_store.search.credits import Artists
-    from catalog_store.search.line_query import Field, LineQuery, Reading
+    from catalog_store.search.line_query import Field, LineQuery
     from catalog_store.search.search_index import SearchIndex
     from catalog_store.search.titles import Title
 
@@ -34,44 +36,60 @@ _SWAPPED = 0.97
 _BEGINNING, _PART, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.88, 0.82, 0.55
 """Values of a title: the query begins it, is part of it, has words of it, holds it; both share words (up to _SHARED_MOST more)."""
 _HELD_MORE, _SHARED_MORE, _SHARED_CORE = 0.1, 0.3, 0.05
-_LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_SHARED, _LEAST_SHARED_WORDS = 0.5, 0.8, 0.6, 2
+_LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_SHARED, _LEAST_SHARED_OF_ONE, _LEAST_SHARED_WORDS = 0.35, 0.8, 0.55, 0.7, 2
 _LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
 """The least likeness of a word with a typing error, and the factor of a title with such words."""
-_LEAST_ALIKE_ARTIST, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.79, 0.8, 0.6
+_LEAST_ALIKE_ARTIST, _LEAST_ALIKE_TITLE, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.65, 0.68, 0.8, 0.6
+_SAME_SOUND_LATIN, _LEAST_ALIKE_LETTERS = 0.97, 0.4
 _SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 4, 2
-_SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS = 0.92, 4, 0.3
+_SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS, _LEAST_ALIKE_VOWELS_OF_SHORT = 0.92, 4, 0.35, 0.5
 _HAN_RE = re.compile("[\u3005\u3400-\u9fff]")
 """Chinese characters; the pattern of japanese_readings.py, which opens a dictionary's module."""
+_LEAST_VOWELS = 0.7
+"""Least vowels of a reading per character: `Emerald no Densetsu` for `エメラルドの伝説`."""
 _CATALOGUED = 0.64
 """Value of a title with the catalogue number that was asked for, whatever words are around it."""
 _LEFT_OVER_VARIANT = 0.995
-LEAST = 0.6
+LEAST = 0.5
 """Least likeness of an answer."""
 
 
 class LineFit(NamedTuple):
-    """Likeness, and the reasons for artist, title and variant."""
+    """Likeness, the reasons for artist, title and variant, and what the score is computed from (calibration.py)."""
 
     likeness: float
     reasons: tuple[str, str, str]
+    evidence: Evidence
 
 
 class _ArtistFit(NamedTuple):
-    """The value of an artist in the artist field and in the title field, 0 for none, and the words of all artists."""
+    """The value of an artist in the artist field and in the title field, 0 for none, and the words of all artists.
+
+    `covered` is the share of the artist field that the name explains, `of_name` the share of the name that is in it. `in_half` is the value
+    of a misspelt name in one half of a line, and the number of that half.
+    """
 
     in_artist: float
     in_title: float
     is_title_field: bool
     is_related: bool
     words: frozenset[str]
+    covered: float
+    of_name: float
+    in_half: tuple[float, int]
 
 
 class _TitleFit(NamedTuple):
-    """The value of a title, 0 for none, the reason, and words behind a title that the field holds."""
+    """The value of a title, 0 for none, the reason, and words behind a title that the field holds.
+
+    `covered` is the share of the letters asked for that the title has, `of_title` the share of the title that was asked for.
+    """
 
     value: float
     reason: str
     left_over: tuple[str, ...] = ()
+    covered: float = 1.0
+    of_title: float = 1.0
 
 
 class LineComparison:
@@ -87,17 +105,23 @@ class LineComparison:
         index, found = self._index, {}
         for document, title in zip(documents, index.titles.of(documents), strict=True):
             credit = index.credit_of[document]
-            if credit not in self._artists:
-                self._artists[credit] = _fit_artists(self._query, index.credits[credit])
-            fit = _fit_document(self._query, self._artists[credit], title)
+            artists = self._artists.get(credit)
+            if artists is None:
+                artists = self._artists[credit] = _fit_artists(self._query, index.credits[credit])
+            fit = _fit_document(self._query, artists, title)
             # A reading of Chinese characters is in the index alone.
-            if document in self._by_sound and _HAN_RE.search(title.core) and self._artists[credit].in_artist:
+            if document in self._by_sound and artists.in_artist and _can_be_reading(self._query.titles[0].field, title.core):
                 variant, reason = compare_variants(self._query.titles[0].variant, title.variant)
-                read = LineFit(_SAME_SOUND * self._artists[credit].in_artist * variant, ("artist_equal", "title_similar", reason))
+                read = _build_fit(artists, artists.in_artist, _TitleFit(_SAME_SOUND, "title_similar"), variant, reason)
                 fit = max(fit or read, read)
             if fit is not None and fit.likeness >= LEAST:
                 found[document] = fit
         return found
+
+
+def _can_be_reading(asked: Field, core: str) -> bool:
+    """Return whether a text may be the reading of a Japanese title: each character of it is a syllable or more."""
+    return bool(_HAN_RE.search(core)) and sum(map(asked.compact.count, "aeiouy")) >= _LEAST_VOWELS * len(core.replace(" ", ""))
 
 
 def _fit_document(query: LineQuery, artists: _ArtistFit, title: Title) -> LineFit | None:
@@ -105,7 +129,7 @@ def _fit_document(query: LineQuery, artists: _ArtistFit, title: Title) -> LineFi
 
 
 def _fit_arrangements(query: LineQuery, artists: _ArtistFit, title: Title) -> Iterable[LineFit]:
-    if not (artists.in_artist or artists.in_title or query.composers):
+    if not (artists.in_artist or artists.in_title or artists.in_half[0] or query.composers):
         return
     core = _build_document_field(title.core)
     if not artists.in_artist and query.composers and (composers := list_composers(title.core)) & query.composers:
@@ -116,6 +140,10 @@ def _fit_arrangements(query: LineQuery, artists: _ArtistFit, title: Title) -> It
         if artists.in_title and not artists.is_title_field:
             factor = _FROM_TITLE if artists.is_related else _STRANGER_BESIDE
             yield from _fit_title(reading, core, title, artists, factor * artists.in_title, is_strict=True)
+    value, half = artists.in_half
+    if value:
+        reading = Reading(query.halves[1 - half], query.titles[0].variant)
+        yield from _fit_title(reading, core, title, artists, _STRANGER_BESIDE * value, is_strict=True)
     if artists.in_title and artists.is_title_field:
         yield from _fit_title(query.artist_as_title, core, title, artists, _SWAPPED * artists.in_title, is_strict=True)
 
@@ -123,14 +151,28 @@ def _fit_arrangements(query: LineQuery, artists: _ArtistFit, title: Title) -> It
 def _fit_title(
     reading: Reading, core: Field, title: Title, artists: _ArtistFit, artist_value: float, *, is_strict: bool = False
 ) -> Iterable[LineFit]:
-    value, reason, left_over = _compare_titles(reading.field, core, artists.words, is_strict=is_strict)
+    fit = _compare_titles(reading.field, core, artists.words, is_strict=is_strict)
     variant, variant_reason = compare_variants(reading.variant, title.variant)
     # `mr brightside thin white duke`: the words that are no title may name the version.
-    if left_over and title.variant and "".join(left_over) in title.variant.replace(" ", ""):
-        value, variant, variant_reason = max(value, _PART), _LEFT_OVER_VARIANT, "variant_similar"
-    if value:
-        artist_reason = "artist_equal" if artist_value == 1.0 else "artist_partial"
-        yield LineFit(artist_value * value * variant, (artist_reason, reason, variant_reason))
+    if fit.left_over and title.variant and "".join(fit.left_over) in title.variant.replace(" ", ""):
+        fit, variant, variant_reason = fit._replace(value=max(fit.value, _PART), covered=1.0), _LEFT_OVER_VARIANT, "variant_similar"
+    if fit.value:
+        yield _build_fit(artists, artist_value, fit, variant, variant_reason)
+
+
+def _build_fit(artists: _ArtistFit, artist_value: float, title: _TitleFit, variant: float, variant_reason: str) -> LineFit:
+    is_typed = artist_value == artists.in_artist
+    evidence = Evidence(
+        artist=artist_value,
+        title=title.value,
+        variant=variant,
+        covered=title.covered,
+        of_title=title.of_title,
+        artist_covered=artists.covered if is_typed else 1.0,
+        of_artist=artists.of_name if is_typed else 1.0,
+    )
+    artist_reason = "artist_equal" if artist_value == 1.0 else "artist_partial"
+    return LineFit(artist_value * title.value * variant, (artist_reason, title.reason, variant_reason), evidence)
 
 
 def _compare_titles(asked: Field, core: Field, artist_words: frozenset[str], *, is_strict: bool) -> _TitleFit:
@@ -142,12 +184,18 @@ def _compare_titles(asked: Field, core: Field, artist_words: frozenset[str], *, 
     compact = "".join(telling)
     if core.compact in {asked.compact, compact}:
         return _TitleFit(worth, "title_equal" if worth == 1.0 else "title_similar")
+    of_title = min(1.0, len(compact) / len(core.compact))
     if compact in core.runs or f" {' '.join(telling)} " in f" {' '.join(core.words)} ":
         return _TitleFit(worth * (_BEGINNING if core.compact.startswith(compact) else _PART), "title_partial")
     if known.issuperset(telling):
-        return _TitleFit(0.0 if is_strict else worth * _SCATTERED, "title_partial")
+        value = 0.0 if is_strict and len(known) > len(set(telling)) else worth * _SCATTERED
+        return _TitleFit(value, "title_partial", of_title=of_title)
     sound = _compare_by_sound(asked, core)
-    return _TitleFit(sound, "title_similar") if sound else _compare_words(asked, core, telling, is_strict=is_strict)
+    if sound:
+        return _TitleFit(sound, "title_similar")
+    shared = _compare_words(asked, core, telling, is_strict=is_strict)
+    alike = _CORRECTED * measure_alike(compact, core.compact)
+    return _TitleFit(alike, "title_similar") if alike >= max(_LEAST_ALIKE_TITLE, shared.value) else shared
 
 
 def _correct_words(words: list[str], known: frozenset[str]) -> tuple[list[str], float]:
@@ -156,33 +204,47 @@ def _correct_words(words: list[str], known: frozenset[str]) -> tuple[list[str], 
     for word in words:
         close = word
         if word not in known and len(word) >= _SHORTEST_TYPO and not word.isdigit():
-            likeness, other = max(
-                ((OSA.normalized_similarity(word, one), one) for one in known if len(one) >= _SHORTEST_TYPO), default=(0.0, "")
-            )
+            likeness, other = max(((measure_alike(word, one), one) for one in known), default=(0.0, ""))
             close = other if likeness >= _LEAST_ALIKE_WORD else word
         corrected.append(close)
     return corrected, 1.0 if corrected == words else _CORRECTED
 
 
+def measure_alike(one: str, other: str) -> float:
+    """Return how alike two texts without spaces are, by letters or by sound; 0 for texts of few letters."""
+    if min(len(one), len(other)) < _SHORTEST_TYPO:
+        return 0.0
+    alike = OSA.normalized_similarity(one, other)
+    # Names of one sound share letters. Most names do not, and writing them as heard takes longer than the comparison.
+    if alike < _LEAST_ALIKE_LETTERS or not (one.isascii() and other.isascii()):
+        return alike
+    return max(alike, _SAME_SOUND_LATIN * OSA.normalized_similarity(write_as_heard(one), write_as_heard(other)))
+
+
 def _compare_words(asked: Field, core: Field, telling: list[str], *, is_strict: bool) -> _TitleFit:
     """Compare a title with the `telling` words of a field, some of which it lacks."""
     known = set(core.words)
+    all_letters = sum(map(_count_letters, telling))
     # `BTS (방탄소년단) - Dynamite`: the same name again in another script.
     if core.compact.isascii():
         telling = [word for word in telling if word.isascii()] or telling
     shared = {word for word in telling if word in known}
     left_over = [word for word in telling if word not in known]
-    covered = sum(_count_letters(word) for word in telling if word in known) / max(1, sum(map(_count_letters, telling)))
+    letters = sum(map(_count_letters, telling))
+    covered = sum(_count_letters(word) for word in telling if word in known) / letters
     is_held = core.compact in asked.runs or shared == known
+    of_core = sum(map(_count_letters, shared)) / max(1, sum(map(_count_letters, known)))
     value = 0.0
     if is_held and covered >= (_LEAST_HELD_STRICT if is_strict else _LEAST_HELD):
         value = _HELD + _HELD_MORE * covered
     elif asked.catalogue & core.catalogue:
-        value = _CATALOGUED + _SHARED_MORE * covered
-    elif not is_strict and len(shared) >= _LEAST_SHARED_WORDS and covered >= _LEAST_SHARED:
-        of_core = sum(map(_count_letters, shared)) / max(1, sum(map(_count_letters, known)))
+        return _TitleFit(_CATALOGUED + _SHARED_MORE * covered, "title_partial")
+    elif not is_strict and covered >= (_LEAST_SHARED if len(shared) >= _LEAST_SHARED_WORDS else _LEAST_SHARED_OF_ONE):
         value = _SHARED + _SHARED_MORE * covered + _SHARED_CORE * of_core
-    return _TitleFit(value, "title_partial", tuple(left_over) if is_held else ())
+    covered *= letters / all_letters
+    if is_held:
+        return _TitleFit(value, "title_partial", tuple(left_over), covered)
+    return _TitleFit(value, "title_partial", covered=covered, of_title=of_core)
 
 
 def _compare_by_sound(asked: Field, core: Field) -> float:
@@ -195,9 +257,12 @@ def _measure_sound(asked: str, name: str) -> float:
     """Return how alike two texts of different scripts sound; 0 for no evidence."""
     one, other = build_sound_key(asked), build_sound_key(name)
     if one == other and len(one) >= _SHORTEST_SOUND:
-        # Few consonants are shared by many names: some of the vowels must agree, too.
-        alike = OSA.normalized_similarity(romanise(asked), romanise(name))
-        return float(len(one) >= _TELLING_SOUND or alike >= _LEAST_ALIKE_VOWELS)
+        # Consonants are shared by many names: some of the vowels must agree, too.
+        alike = OSA.normalized_similarity(write_as_heard(romanise(asked)), write_as_heard(romanise(name)))
+        return float(alike >= (_LEAST_ALIKE_VOWELS if len(one) >= _TELLING_SOUND else _LEAST_ALIKE_VOWELS_OF_SHORT))
+    # Scripts without vowels share one consonant or two by chance.
+    if len(one) <= _SHORTEST_SOUND and ABJAD.search(asked + name):
+        return 0.0
     # The consonants are known. Most names differ there, and the costly comparison of all letters is skipped.
     if OSA.normalized_similarity(one, other) < _LEAST_ALIKE_CONSONANTS:
         return 0.0
@@ -216,14 +281,22 @@ def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
         fields.append(_build_document_field(" ".join(names.primary)))
     words = frozenset(word for field in fields for word in field.words)
     title = query.titles[0].field
-    in_artist = max((_fit_name(query.artist, field) for field in fields), default=0.0)
+    in_artist, name = max(((_fit_name(query.artist, field), field.compact) for field in fields), default=(0.0, ""))
+    asked = len(query.artist.compact)
     if not in_artist and words.issuperset(query.artist.words):
         in_artist = _WORDS_OF_ALL
     is_title_field = any(field.compact == title.compact for field in fields)
-    named = [field for field in fields if field.compact in title.runs]
+    line = f" {' '.join(title.words)} "
+    named = [field for field in fields if field.compact in title.runs or f" {' '.join(field.words)} " in line]
     in_title = 1.0 if is_title_field else _NAMED if named else 0.0
+    in_half = (0.0, 0)
+    if not in_title and query.halves:
+        in_half = max(
+            (_compare_spellings(half.compact, field.compact), number) for number, half in enumerate(query.halves) for field in fields
+        )
     is_related = any(field.compact in query.artist.compact for field in named)
-    return _ArtistFit(in_artist, in_title, is_title_field, is_related, words)
+    covered, of_name = min(1.0, len(name) / max(1, asked)), min(1.0, asked / max(1, len(name)))
+    return _ArtistFit(in_artist, in_title, is_title_field, is_related, words, covered, of_name, in_half)
 
 
 def _fit_name(asked: Field, name: Field) -> float:
@@ -245,7 +318,7 @@ def _compare_spellings(asked: str, name: str) -> float:
         return _SOUND
     if asked.isascii() != name.isascii():
         return _SOUND if _measure_sound(asked, name) else 0.0
-    alike = OSA.normalized_similarity(asked, name) if min(len(asked), len(name)) >= _SHORTEST_TYPO else 0.0
+    alike = measure_alike(asked, name)
     return _MISSPELT_ARTIST * alike if alike >= _LEAST_ALIKE_ARTIST else 0.0
 
 

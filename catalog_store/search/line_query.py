@@ -44,6 +44,8 @@ _QUOTES = str.maketrans(dict.fromkeys('「」『』“”„"〈〉《》', " ")
 _FILE_ENDING = re.compile(r"\.(?:mp3|flac|wav|m4a|ogg|aiff?)$", re.IGNORECASE)
 _VIDEO_MARK = re.compile(r"\bm/v\b", re.IGNORECASE)
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]?")
+_HALVES = 2
+_LINE_SEPARATORS = re.compile(r" [-\u2013\u2014|] | by |: |\"")
 _PLACE = re.compile("[a-d]?[0-9]{1,2}")
 """The place of a track on a record or in a folder: `A1. Artist - Title`."""
 _CHANNEL = re.compile(r"(?: ?vevo| ?official| - topic)$")
@@ -82,7 +84,9 @@ class Reading(NamedTuple):
 class LineQuery(NamedTuple):
     """Both fields. `titles` are the readings of the title field, as typed first, and `keys` both fields as keys.
 
-    `more_words` are those of other readings of the title, `composers` those that the artist field names.
+    `more_words` are those of other readings of the title, `composers` those that the artist field names. `artist_names` and `title_names`
+    are keys that may be the whole name of an artist, and a whole title; `parts` those of parts of the title field. `halves` are the two
+    parts of a title field around a dash or `by`.
     """
 
     artist: Field
@@ -91,6 +95,10 @@ class LineQuery(NamedTuple):
     keys: tuple[str, str]
     more_words: tuple[str, ...]
     composers: frozenset[str]
+    artist_names: tuple[str, ...]
+    title_names: tuple[str, ...]
+    parts: tuple[str, ...]
+    halves: tuple[Field, ...]
 
 
 def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
@@ -111,7 +119,23 @@ def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
     more = tuple(word for reading in readings[1:] for word in reading.field.words)
     artist_field = build_field(artist_key)
     as_title = Reading(build_field(swapped.core), swapped.variant)
-    return LineQuery(artist_field, tuple(readings), as_title, (artist_key, keys.core), more, COMPOSERS.intersection(artist_field.words))
+    parts = [key for part in _LINE_SEPARATORS.split(fold(shown)) if (key := extract_words(_BRACKETS.sub(" ", part)))]
+    words = keys.core.split(" ")
+    halves = tuple(build_field(part) for part in parts) if len(parts) == _HALVES else ()
+    rest = " ".join(word for word in words if word not in artist_field.words)
+    ends = [" ".join(end) for size in range(1, min(len(words), _LONGEST_RUN + 1)) for end in (words[:size], words[-size:])]
+    return LineQuery(
+        artist=artist_field,
+        titles=tuple(readings),
+        artist_as_title=as_title,
+        keys=(artist_key, keys.core),
+        more_words=more,
+        composers=COMPOSERS.intersection(artist_field.words),
+        artist_names=tuple(dict.fromkeys((artist_key, names.whole, *names.artists, keys.core))),
+        title_names=tuple(dict.fromkeys((keys.core, names.stem, swapped.core, *parts, *filter(None, [rest])))),
+        halves=halves,
+        parts=tuple(dict.fromkeys((*parts, *ends))),
+    )
 
 
 def build_field(key: str) -> Field:

@@ -45,9 +45,10 @@ from catalog_store.search.layout import (
 )
 from catalog_store.search.titles import encode_ranks, split_titles
 from catalog_store.search.vocabulary import sort_words, write_vocabulary
+from catalog_store.search.whole_names import ANY, build_whole_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -274,6 +275,17 @@ def _build_pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[ND
     yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
     yield _combine_words(build_composers(_select_cores(names), "key").join(words, on="word"), titles)
     yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
+    yield _pair_whole_names(_select_cores(names), hash_title_word, hash_artist_word(ANY))
+    primary = split_artists(lists, "artists").filter(~pl.col("is_featured")).select("list", "key")
+    credited_names = names.select("document", "artists").join(lists, on="artists").join(primary, on="list").select("document", "key")
+    yield _pair_whole_names(credited_names, hash_artist_word, hash_title_word(ANY))
+
+
+def _pair_whole_names(names: pl.DataFrame, hash_word: Callable[[str], int], other: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Pair the key of each name with the word ANY, whose hash on the other side is `other`."""
+    keys = build_whole_keys(names["key"])
+    hashes = np.fromiter(map(hash_word, keys), np.uint64, len(keys))
+    return hashes ^ np.uint64(other), names["document"].cast(pl.UInt64).to_numpy()
 
 
 def _select_rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:

@@ -8,35 +8,31 @@ import polars as pl
 import pytest
 
 from benchmarks.real_names import read_aliases, read_recordings
-from benchmarks.typed_search import ABSENT, PARTS, QUERIES
-
-
-def _read(part: str) -> pl.DataFrame:
-    return pl.read_csv(QUERIES / f"{part}.tsv", separator="\t", quote_char=None, infer_schema=False).fill_null("")
+from benchmarks.typed_search import ABSENT, PARTS, read_queries
 
 
 @pytest.mark.parametrize(("part", "bit"), [("development", 0), ("test", 1)])
 def test_checksum_of_fields_decides_part(part: str, bit: int) -> None:
-    rows = _read(part)
+    rows = read_queries(part)
     assert all(zlib.crc32(f"{artist}\t{title}".encode()) % 2 == bit for artist, title in rows.select("artist", "title").iter_rows())
 
 
 def test_typed_queries_ask_for_recordings_that_exist() -> None:
     names = {("; ".join(one.artists), one.title) for one in read_recordings()}
-    rows = pl.concat([_read(part) for part in PARTS])
+    rows = pl.concat([read_queries(part) for part in PARTS])
     assert rows.height >= 1_000
     asked = rows.filter(pl.col("class") != ABSENT)
     assert set(asked.select("answer_artists", "answer_title").iter_rows()) <= names
 
 
 def test_absent_queries_name_no_answer() -> None:
-    rows = pl.concat([_read(part) for part in PARTS]).filter(pl.col("class") == ABSENT)
+    rows = pl.concat([read_queries(part) for part in PARTS]).filter(pl.col("class") == ABSENT)
     assert set(rows["answer_title"]) == {""}
 
 
 def test_second_test_asks_for_recordings_that_no_other_part_asks_for() -> None:
-    others = pl.concat([_read("development"), _read("test")]).select("answer_artists", "answer_title")
-    second = _read("second_test").filter(pl.col("class") != ABSENT).select("answer_artists", "answer_title")
+    others = pl.concat([read_queries("development"), read_queries("test")]).select("answer_artists", "answer_title")
+    second = read_queries("second_test").filter(pl.col("class") != ABSENT).select("answer_artists", "answer_title")
     assert not set(second.iter_rows()) & set(others.iter_rows())
     assert second.n_unique() == second.height >= 300
 

@@ -109,6 +109,12 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("the killers", "mr brightside thin white duke", 20),
         ("daoko", "uchiage hanabi", 25),
         ("fifty four forty", "i go blind", 26),
+        ("led zepelin", "stareway to hevven", 5),
+        ("quean", "bohemien rapsodie", 9),
+        ("radiohaed", "carma polize", 21),
+        ("lowe", "muse", 24),
+        ("-", "satisfacktion - the roling stones", 4),
+        ("killers", "mister bright side", 19),
     ],
 )
 def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
