@@ -22,6 +22,8 @@ _UNSURE_KINDS = frozenset({"cover"})
 """In a comment they tell about the song: another platform has no such word on the same recording."""
 _UNSURE_WORDS = frozenset({"bootleg"})
 """In a comment `bootleg` is an unofficial release, in a title a remix."""
+_CHANNELS = frozenset({"mono", "stereo"})
+"""Notes that a comment gives for two mixes of one performance."""
 
 
 @lru_cache(maxsize=CACHED_SEGMENTS)
@@ -39,8 +41,9 @@ def _read_tags(text: str) -> tuple[str, ...]:
     if any(sign in folded for sign in "()[]{}"):
         return ()
     read = read_segment(BRACKET + folded)
+    tags = (*read.tags, *(note for note in read.notes if note in _CHANNELS))
     is_sure = _UNSURE_WORDS.isdisjoint(extract_words(folded).split(" ")) and _UNSURE_KINDS.isdisjoint(read.tags)
-    return read.tags if is_sure and not (read.kept or read.credit) else ()
+    return tags if is_sure and not (read.kept or read.credit) else ()
 
 
 def select_version_comments(titles: pl.Series, comments: pl.Series) -> pl.Series:

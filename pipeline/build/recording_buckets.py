@@ -21,6 +21,7 @@ from pipeline.build.recording_ranges import find_range, map_slices, read_sent, r
 from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
+from pipeline.linkage.audio_channels import remove_channels
 from pipeline.linkage.staged_records import list_record_parts
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ class RecordingBuckets(NamedTuple):
         if len(gone):
             members = members.filter(~pl.col("atom_id").is_in(gone.implode()))
         # Title keys are only compared within a recording, so a number stands for the text.
-        atoms = pl.read_parquet(atom_part, columns=["atom_id", "variant", "title_key"]).with_columns(title_key=hash_columns(["title_key"]))
+        atoms = pl.read_parquet(atom_part, columns=["atom_id", "variant", "title_key"])
+        atoms = atoms.with_columns(remove_channels(pl.col("variant")), title_key=hash_columns(["title_key"]))
         members = self.recordings.join(members, number_record()).drop(_RECORD)
         joined = members.join(atoms, on="atom_id", how="left", maintain_order="left")
         if lost := joined["variant"].null_count():

@@ -17,6 +17,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import are_variants_compatible
 from catalog_store.name_keys.romanisation import compare_sounds
+from pipeline.linkage.audio_channels import cut_channel
 from pipeline.linkage.damaged_names import is_rounded_to_minutes, mark_damaged_titles, mark_unlike_artists
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_stand_in
@@ -165,7 +166,10 @@ def has_compatible_variants(pairs: pl.DataFrame) -> pl.Series:
 
 
 def can_be_one_recording(one: str, other: str) -> bool:
-    """Return `are_variants_compatible`, with tolerance for typing errors in the names within a kind."""
+    """Return `are_variants_compatible`, with tolerance for typing errors in the names within a kind. Mono is not stereo."""
+    (channel, one), (other_channel, other) = cut_channel(one), cut_channel(other)
+    if channel != other_channel and channel and other_channel:
+        return False
     if are_variants_compatible(one, other):
         return True
     ones, others = one.split("+"), other.split("+")

@@ -1,14 +1,18 @@
 """Live takes that say `Live` and no more: an artist has one of each show, so artist and title do not identify it.
 
-A code or an album identifies it. Without these, such a take joins another only if the song has no further live take. What must not live
-here: the reading of `Live at Wembley` (catalog_store/name_keys/variants.py).
+A code or an album identifies it. Without these, such a take joins another only if the song has no further live take. A platform may also
+omit the word on a live album: then the album says it, at one title and length. What must not live here: the reading of `Live at Wembley`
+(catalog_store/name_keys/variants.py).
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 
 from catalog_store.record_keys.numbers import GOLDEN
+from pipeline.linkage.guards import can_be_one_recording, compute_duration_gap
 
 TAKE_GAP_MS = 2_000
 """Milliseconds between the durations of one take on two platforms. Two takes of a song are seldom closer."""
@@ -17,9 +21,67 @@ MOST_CODES = 2
 _UNPLACED = r"(?:^|\+)live(?:$|\+)"
 
 
+_CONCERT_KINDS = r"(?:^|\+)(?:live|unplugged)(?:$|[+:])"
+_CONCERT_TAGS = ("live", "unplugged")
+
+
 def is_unplaced_live(variant: pl.Expr) -> pl.Expr:
     """Return whether a variant is a live take that names neither place nor date."""
     return variant.str.contains(_UNPLACED)
+
+
+@cache
+def is_concert_difference(one: str, other: str) -> bool:
+    """Return whether two variants differ by a concert that one of them leaves out: `live:budokan` and nothing."""
+    tags = [[tag for tag in variant.split("+") if tag] for variant in (one, other)]
+    rests = [[tag for tag in listed if tag.partition(":")[0] not in _CONCERT_TAGS] for listed in tags]
+    is_marked = [len(rest) < len(listed) for rest, listed in zip(rests, tags, strict=True)]
+    return is_marked[0] != is_marked[1] and can_be_one_recording(*("+".join(rest) for rest in rests))
+
+
+def mark_concert_differences(pairs: pl.DataFrame) -> pl.Expr:
+    """Return whether compared pairs have one title and length, and their variants differ by a concert that one of them leaves out."""
+    distinct = pairs.select("a_variant", "b_variant").unique()
+    differ = pl.Series([is_concert_difference(*row) for row in distinct.iter_rows()], dtype=pl.Boolean)
+    found = pairs.select("a_variant", "b_variant").join(
+        distinct.with_columns(differ=differ), on=["a_variant", "b_variant"], how="left", maintain_order="left"
+    )
+    is_close = (compute_duration_gap() <= TAKE_GAP_MS).fill_null(value=False)
+    return pl.lit(found["differ"]) & (pl.col("a_title_key") == pl.col("b_title_key")) & is_close
+
+
+def is_on_concert_album() -> pl.Expr:
+    """Return whether the side without the word is on albums that are concerts, and the other on one of these, or on none that is known.
+
+    An edition may hold a song and its concert, so an album without such a title says it by the place of the track alone.
+    """
+    is_plain = {side: ~pl.col(f"{side}_variant").str.contains(_CONCERT_KINDS) for side in ("a", "b")}
+    is_concert = pl.any_horizontal(plain & pl.col(f"{side}_is_concert").fill_null(value=False) for side, plain in is_plain.items())
+    is_unknown = pl.any_horizontal(~plain & (pl.col(f"{side}_albums").list.len().fill_null(0) == 0) for side, plain in is_plain.items())
+    return (is_concert & (is_unknown | (pl.col("album") > 0))) | ((pl.col("album") > 0) & (pl.col("place") > 0))
+
+
+def adopt_concerts(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Give the atoms without the word that an edge joins to a concert the variant of that concert.
+
+    Args:
+        atoms: atom_id, variant and any further columns.
+        edges: rows of `edge` of kind `weak`, the only one that joins them.
+    """
+    variants = atoms.select("atom_id", "variant")
+    ends = edges.select("atom_id_a", "atom_id_b", "score")
+    for side in ("a", "b"):
+        ends = ends.join(variants.rename({"atom_id": f"atom_id_{side}", "variant": side}), on=f"atom_id_{side}")
+    is_marked = {side: pl.col(side).str.contains(_CONCERT_KINDS) for side in ("a", "b")}
+    ends = ends.filter(is_marked["a"] != is_marked["b"])
+    adopted = ends.select(
+        "score",
+        atom_id=pl.when(is_marked["a"]).then("atom_id_b").otherwise("atom_id_a"),
+        adopted=pl.when(is_marked["a"]).then("a").otherwise("b"),
+    )
+    best = adopted.sort(-pl.col("score"), "atom_id", "adopted").unique("atom_id", keep="first").select("atom_id", "adopted")
+    atoms = atoms.join(best, on="atom_id", how="left", maintain_order="left")
+    return atoms.with_columns(variant=pl.coalesce("adopted", "variant")).drop("adopted")
 
 
 def part_shows(numbers: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:

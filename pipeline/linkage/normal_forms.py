@@ -16,6 +16,7 @@ from catalog_store.name_keys import build_title_keys_frame, compact_expr, compos
 from catalog_store.name_keys.spellings import drop_article_expr, unify_spellings_series
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from pipeline.linkage.atoms import choose_stand_in_artist
+from pipeline.linkage.audio_channels import add_channels
 from pipeline.linkage.credits import list_credits, number_name, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_movement_title, is_title_of_work
@@ -63,6 +64,9 @@ _NUMBERS = (
     r"|\b[a-h](?: (?:flat|sharp)|is|es|s)? (?:major|minor|dur|moll)\b"
 )
 
+_HEADING_VARIANT = r"^(?:(?:live|unplugged|demo|acoustic|instrumental|mono|stereo)(?::[^+]*)?(?:\+|$))+$"
+_CONCERT_VARIANT = r"^live(?:$|:)"
+
 
 def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Return the normal form of each record.
@@ -86,7 +90,7 @@ def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.Data
     records = records.with_columns(shown=compose_display_title_expr(pl.col("title"), pl.col("version")))
     rows = records.hstack(read_titles(records["shown"]))
     if "heading" in rows.columns:
-        rows = _read_movements(rows)
+        rows = _read_headings(_read_movements(rows))
     # Rows without any credit stay: they have no lead artist, and their ISRC stands in for one.
     rows = rows.join(read_lead_artists(list_credits(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(
@@ -108,6 +112,7 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
         title_key=compact_expr(pl.col("core")),
         stem_key=compact_expr(pl.col("stem")),
+        variant=add_channels(pl.col("variant"), pl.col("notes")),
     )
     return keys.select(pl.col("title_key", "stem_key", "number_key", "variant").gather(inverse))
 
@@ -122,6 +127,23 @@ def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:
     movements = rows.filter(is_movement).with_columns(shown=pl.concat_str("heading", pl.lit(": "), "shown"))
     movements = movements.with_columns(read_titles(movements["shown"]))
     return pl.concat([rows.filter(~is_movement), movements]).sort("row")
+
+
+def _read_headings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give a track that names no version the one that the heading above it names: `Mono`, `Live At The Roxy, 1977`, `Tour [Live '83]`."""
+    headings = rows.filter(pl.col("variant") == "").select(pl.col("heading").drop_nulls().unique().sort())
+    if headings.is_empty():
+        return rows
+    # Behind a title, a heading that is a version has no words of its own.
+    behind = read_titles(headings.select("x (" + pl.col("heading") + ")").to_series())
+    own = read_titles(headings["heading"]).select(own="variant")
+    whole = pl.when(pl.col("title_key") == "x", pl.col("variant").str.contains(_HEADING_VARIANT)).then("variant")
+    concert = pl.when(pl.col("own").str.contains(_CONCERT_VARIANT)).then("own")
+    found = headings.hstack(behind.hstack(own).select(named=pl.coalesce(whole, concert))).drop_nulls()
+    rows = rows.join(found, on="heading", how="left", maintain_order="left")
+    return rows.with_columns(variant=pl.when(pl.col("variant") == "").then(pl.coalesce("named", "variant")).otherwise("variant")).drop(
+        "version"
+    )
 
 
 def _read_mixed_rows(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Albums, places and years of atoms: what the releases of their records say, as lists of numbers.
+"""Albums, places and years of atoms: what the releases of their records say, as lists of numbers and compact titles.
 
 Only the atoms of a few candidate pairs are looked up, so tracks and releases are filtered while they are read. What must not live here:
 what a common album weighs (match_weights.py).
@@ -22,12 +22,16 @@ EVIDENCE_SCHEMA = pl.Schema(
         "atom_id": pl.Int64(),
         "albums": pl.List(pl.UInt64),
         "album_ends": pl.List(pl.UInt64),
+        "album_titles": pl.List(pl.String),
         "places": pl.List(pl.UInt16),
         "years": pl.List(pl.Int16),
+        "is_concert": pl.Boolean(),
     }
 )
 ALBUM_END = 6
 """Characters at either end of an album's title: a typing error spares one of them."""
+_CONCERT = r"(?i)\b(?:live|alive|concerts?|unplugged|(?:en|ao|dal) vivo|en directo)\b|ライブ|라이브|концерт"
+"""Titles of releases that may hold a concert. `Live Through This` does not, so that this is evidence beside a title with the word only."""
 RELEASE_COLUMNS = ["platform", "release_id", "title", "release_date"]
 """Columns of `source_release` that are read."""
 
@@ -53,15 +57,18 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
         [pl.DataFrame(schema={"release": pl.UInt64, "title": pl.String, "release_date": pl.String})]
         + [rows.select("release", "title", "release_date") for rows in numbered]
     )
+    is_concert = known["title"].str.contains(_CONCERT)
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
     stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
     titles = stems.to_frame().select(title=compact_expr(drop_article_expr(pl.col("stem"))))
-    known = known.hstack(titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(number_ends(pl.col("title")))))
+    named = titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(number_ends(pl.col("title"))), album_title="title")
+    known = known.select("release", "release_date").hstack(named.with_columns(is_concert=is_concert))
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
-    rows = listed.join(known.select("release", "album", "album_ends", year=year), on="release", how="left")
+    rows = listed.join(known.select("release", "album", "album_ends", "album_title", "is_concert", year=year), on="release", how="left")
     grouped = rows.group_by("atom_id").agg(
-        *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "year")),
+        *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "album_title", "year")),
         pl.col("album_ends").drop_nulls().explode().drop_nulls().unique().sort(),
+        is_concert=pl.col("is_concert").drop_nulls().all() & pl.col("is_concert").is_not_null().any(),
         places=pl.col("spot").drop_nulls().unique().sort(),
     )
     return grouped.select(pl.col(name).cast(dtype) for name, dtype in EVIDENCE_SCHEMA.items())

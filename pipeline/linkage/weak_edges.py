@@ -26,7 +26,7 @@ from pipeline.linkage.guards import (
     compute_duration_gap,
     has_same_key,
 )
-from pipeline.linkage.live_takes import is_unplaced_live, mark_lone_takes
+from pipeline.linkage.live_takes import is_on_concert_album, is_unplaced_live, mark_lone_takes
 from pipeline.linkage.release_evidence import ALBUM_END, number_ends
 from pipeline.linkage.title_parts import TRACK_NUMBER, is_cut_title
 from pipeline.linkage.weak_names import add_name_bits, add_name_columns, filter_reachable
@@ -88,6 +88,7 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     # Releases are read for the few pairs that they can decide.
     found = filter_reachable(found, universe)
     found = _weigh_releases(found, read_releases)
+    found = found.filter(~pl.col("is_concert") | is_on_concert_album())
     # Atoms of one key differ in length, or one of them waits for it. Only a common album says more than atoms.py and key_edges.py know.
     # An artist has a `Live` of each show, and so many a title that begins alike: there, too, only the album distinguishes them.
     is_live = pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
@@ -159,6 +160,7 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
         pairs = pairs.join(
             known.rename({name: f"{side}_{name}" for name in known.columns}), left_on=side, right_on=f"{side}_atom_id", how="left"
         )
+    pairs = _add_credited_albums(pairs)
     # A single bears the name of its song, and says nothing that the title does not say.
     for side in ("a", "b"):
         own = pl.concat_list(pl.col(f"{side}_{name}_key").hash() for name in ("title", "stem"))
@@ -205,6 +207,18 @@ def _weigh_releases(pairs: pl.DataFrame, read_releases: Callable[[pl.Series], pl
     # One side has its album in the title: that it is the album of the other agrees as two fields would.
     album = pl.when("rest_is_album").then(match_weights.ALBUM_BITS).otherwise(album)
     return pairs.with_columns(album=album, place=place, year=year)
+
+
+def _add_credited_albums(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add to the albums of an atom those with its artist in front, if the other names no artist: `Artist - Album` stands in its album."""
+    for side, other in (("a", "b"), ("b", "a")):
+        artist, titles, albums = (f"{side}_{name}" for name in ("artist_key", "album_titles", "albums"))
+        bare = pairs.filter((pl.col(f"{other}_artist_key") == "") & (pl.col(artist) != "")).select(side, artist, titles).unique(side)
+        credited = bare.explode(titles, empty_as_null=False).drop_nulls(titles)
+        numbered = credited.group_by(side).agg(credited=(pl.col(artist) + pl.col(titles)).hash())
+        pairs = pairs.join(numbered, on=side, how="left", maintain_order="left")
+        pairs = pairs.with_columns(pl.concat_list(albums, pl.col("credited").fill_null([])).alias(albums)).drop("credited")
+    return pairs
 
 
 def _count_names(atoms: AtomSource, rows: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from pipeline.linkage import match_weights
 from pipeline.linkage.damaged_names import NAMELESS_ARTISTS, mark_initials
 from pipeline.linkage.generic_titles import is_movement_title, is_work_title
 from pipeline.linkage.guards import Letters, has_compatible_variants, mark_length_differences
+from pipeline.linkage.live_takes import mark_concert_differences
 from pipeline.linkage.performers import mark_other_performers
 from pipeline.linkage.sound_edges import SOUND_SIMILARITY as ALIKE_SOUNDS
 from pipeline.linkage.title_parts import is_movement_of
@@ -47,7 +48,8 @@ def filter_reachable(pairs: pl.DataFrame, universe: int) -> pl.DataFrame:
 def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add what the comparison of names rests on.
 
-    Added are `fits`, `same_numbers`, `is_longer` and its like (`compare_longer_titles`), `is_movement`, `is_text`, the edits of both names.
+    Added are `fits`, `is_concert` (one side leaves out that it is a concert), `same_numbers`, `is_longer` and its like
+    (`compare_longer_titles`), `is_movement`, `is_text`, the edits of both names.
     """
     # A reading holds the numbers of its own title; after it are those of the album and of the year.
     same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
@@ -58,7 +60,7 @@ def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
     are_near = match_weights.is_near("a_title_key", "b_title_key", "title_edits") & ~pl.col("title_edits_replace")
     is_movement = is_movement_of()
     fits = pl.lit(has_compatible_variants(pairs)) | mark_length_differences(pairs)
-    pairs = pairs.with_columns(are_titles_near=are_near)
+    pairs = pairs.with_columns(are_titles_near=are_near, is_concert=mark_concert_differences(pairs))
     pairs = pairs.hstack(compare_longer_titles(pairs["a_title_key"], pairs["b_title_key"]))
     # A letter too many inside a title is a typing error, and a number too many may be that of the track.
     is_typo = pl.col("are_titles_near") & same_numbers
@@ -68,7 +70,7 @@ def add_name_columns(pairs: pl.DataFrame) -> pl.DataFrame:
     # Years that a longer title adds are those of an edition: `Title 2014 Label`.
     one, other = (pl.col(f"{side}_number_key").str.replace_all(_YEARS, "").str.strip_chars() for side in ("a", "b"))
     return pairs.with_columns(
-        fits=fits,
+        fits=fits | pl.col("is_concert"),
         same_numbers=same_numbers | (is_longer & (one == other)) | is_movement,
         is_longer=is_longer,
         is_movement=is_movement,

@@ -88,6 +88,44 @@ def test_album_with_a_typing_error_is_the_same_album() -> None:
     assert not is_one(records, **albums(a="Plays Metallica", b="Pays Metalica"))
 
 
+def test_missing_artist_stands_in_front_of_the_album() -> None:
+    records = Records().add("a", "Holiday", [], seconds=232).add("b", "Holiday", "Green Day", platform="store_a", seconds=232)
+    assert is_one(records, **albums(a="Green Day - American Idiot", b="American Idiot"))
+    assert not is_one(records, **albums(a="Madonna - American Idiot", b="American Idiot"))
+    assert not is_one(records, **albums(a="Green Day - Dookie", b="American Idiot"))
+
+
+@pytest.mark.parametrize(
+    ("plain", "marked", "seconds", "joined"),
+    [
+        # The album of the track without the word is a concert, and the other's album is that or unknown.
+        ("Unplugged In New York", "MTV Unplugged In New York", 200, True),
+        ("Live Rust", "Live Rust", 201.5, True),
+        ("Live Rust", "", 201.5, True),
+        ("Live Rust", "", 203, False),
+        ("Live Rust", "Weld", 200, False),
+        ("Rust Never Sleeps", "", 200, False),
+        ("", "Live Rust", 200, False),
+        # Track 3 of one album is one track.
+        ("Rust", "Rust", 200, True),
+    ],
+)
+@pytest.mark.parametrize("note", ["Live", "Live at the Cow Palace"])
+def test_track_of_a_concert_album_may_lack_the_word(plain: str, marked: str, seconds: float, note: str, *, joined: bool) -> None:
+    records = Records().add("a", "Powderfinger", "Neil Young", seconds=200)
+    records.add("b", f"Powderfinger - {note}", "Neil Young", platform="store_a", seconds=seconds)
+    titles = {side: title for side, title in (("a", plain), ("b", marked)) if title}
+    assert is_one(records, **albums(**titles)) == joined
+
+
+def test_track_of_a_concert_album_leaves_the_studio_take() -> None:
+    records = Records().add("a", "Powderfinger", "Neil Young", seconds=200)
+    records.add("b", "Powderfinger (Live)", "Neil Young", platform="store_a", isrcs="USAAA7900001")
+    records.add("c", "Powderfinger", "Neil Young", platform="store_a", seconds=206, isrcs="USAAA7900002")
+    found = partition(link(records.frame(), **albums(a="Live Rust")))
+    assert found == {frozenset("ab"), frozenset("c")}
+
+
 def test_single_of_the_same_name_gives_no_evidence() -> None:
     assert not is_one(pair(artist=[], seconds=201.5), **albums(a=TITLE, b=TITLE))
 
