@@ -98,7 +98,7 @@ def test_a3_a_revoked_key_is_refused_and_use_is_noted(api: Api) -> None:
     assert problem(api.get("/v1/genres", key=made.key)) == (401, "invalid_api_key", [])
 
 
-def test_a4_a_free_key_reads_and_is_refused_what_is_paid_before_anything_is_looked_at(server: Api) -> None:
+def test_a4_a_free_key_reads_and_is_refused_paid_routes_before_other_checks(server: Api) -> None:
     free = server.as_caller("free")
     for path in PAID_PATHS:
         assert problem(free.get(f"{path}?limit=abc&cursor=x&genreId=zero")) == (403, "plan_required", []), path
@@ -209,7 +209,7 @@ def test_a8_a_bad_body_with_an_address_is_400_over_the_rate_too(server: Api) -> 
         "/v1/tracks/77777/suggestions",
     ],
 )
-def test_a6_what_is_not_known_is_404(api: Api, path: str) -> None:
+def test_a6_an_unknown_id_or_code_is_404(api: Api, path: str) -> None:
     if path.endswith("suggestions"):
         assert problem(api.post(path, {"field": "genre", "value": "House"})) == (404, "not_found", [])
     else:
@@ -238,7 +238,7 @@ def test_a6_what_is_not_known_is_404(api: Api, path: str) -> None:
         ("/v1/changes?since=../../etc", ["since"]),
     ],
 )
-def test_a6_what_cannot_be_meant_is_400(api: Api, path: str, names: list[str]) -> None:
+def test_a6_a_malformed_value_is_400(api: Api, path: str, names: list[str]) -> None:
     assert api.refused(path) == (400, "invalid_parameter", names)
 
 
@@ -371,7 +371,7 @@ def test_a16_answers_about_the_catalog_name_their_build_in_a_header_only(api: Ap
     assert api.get("/v1/tracks/99999999").headers["x-catalog-build"] == build, "an unknown id is an answer of that build too"
 
 
-def test_a16_answers_have_strong_tags_and_what_is_held_is_304(api: Api) -> None:
+def test_a16_answers_have_strong_tags_and_a_held_answer_is_304(api: Api) -> None:
     for path in READ_PATHS:
         answer = api.get(path)
         tag = answer.headers["etag"]
@@ -389,7 +389,7 @@ def test_a16_answers_have_strong_tags_and_what_is_held_is_304(api: Api) -> None:
     assert (merged.status_code, merged.headers["content-location"]) == (304, "/v1/tracks/1")
 
 
-def test_a17_changes_of_the_interface_are_told_and_deprecations_carry_their_headers(api: Api) -> None:
+def test_a17_the_changelog_lists_changes_and_deprecations_carry_their_headers(api: Api) -> None:
     changes = api.get("/v1/changelog", key=None).json()["changes"]
     assert changes
     assert all(set(one) >= {"date", "kind", "path", "note"} for one in changes)
@@ -403,7 +403,7 @@ def test_a17_changes_of_the_interface_are_told_and_deprecations_carry_their_head
     assert build_deprecation_headers((leaving,), "/v1/new") == {}
 
 
-def test_a17_every_answer_of_a_deprecated_route_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a17_every_answer_of_a_deprecated_route_has_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route_declaration, "CHANGES", (InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new."),))
 
     @route_declaration.get_route("/v1/old", GenreTree, tag="Genres", summary="Leaving")

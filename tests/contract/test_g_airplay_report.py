@@ -33,7 +33,7 @@ def test_g6_an_airing_is_one_row_however_often_it_was_detected_and_a_repeat_anot
     assert len(reported["detail"]) == 2
 
 
-def test_g6_gaps_are_listed_for_who_reconciles(radio: Api) -> None:
+def test_g6_gaps_are_listed_in_the_report(radio: Api) -> None:
     stream_id = new_stream(radio)
     with radio.accounts.engine.begin() as connection:
         gaps.open_gap(connection, stream_id, gaps.SOURCE, NOON, "HTTP 404")

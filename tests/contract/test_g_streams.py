@@ -49,7 +49,7 @@ def test_g1_addresses_inside_and_other_schemes_are_400(radio: Api, url: object) 
     assert radio.ask(STREAMS)["results"] == []
 
 
-def test_g1_what_else_is_wrong_is_named_at_once(radio: Api) -> None:
+def test_g1_other_errors_are_named_at_once(radio: Api) -> None:
     assert problem(radio.post(STREAMS, {})) == (400, "invalid_parameter", ["url", "name"])
     assert problem(radio.post(STREAMS, {"url": PUBLIC, "name": " "}))[2] == ["name"]
     assert problem(radio.post(STREAMS, {"url": PUBLIC, "name": "x" * 201}))[2] == ["name"]

@@ -26,7 +26,7 @@ def published(built: BuiltWorld, table: str) -> pl.DataFrame:
     return pl.read_parquet(built.catalog / "current" / "tables" / table / "*.parquet")
 
 
-def test_text_tells_fields_records_and_evidence_of_the_live_snapshot(built_world: BuiltWorld) -> None:
+def test_text_shows_fields_records_and_evidence_of_the_live_snapshot(built_world: BuiltWorld) -> None:
     edge = published(built_world, "edge").row(0, named=True)
     member = published(built_world, "atom_member").filter(pl.col("atom_id") == edge["atom_id_a"]).row(0, named=True)
     key = f"{member['platform']}:{member['external_id']}"

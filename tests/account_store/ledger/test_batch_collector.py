@@ -149,7 +149,7 @@ def test_callers_get_their_results_and_later_operations_form_the_next_batch(
     assert (loop.ready, collector._is_busy) == ([], False)
 
 
-def test_closed_store_and_closed_loop_stop_nobody(
+def test_closed_store_and_closed_loop_stop_no_other_request(
     collector: BatchCollector, loop: Loop, submissions: Submissions, caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[Any] = []

@@ -36,7 +36,7 @@ def test_reservation_is_held_when_all_was_granted_or_paid_before(granted: int, i
 
 
 @pytest.mark.parametrize(("price", "is_allowed"), [(-1, False), (0, True), (9, True), (10, True), (11, False)])
-def test_settled_price_lies_between_nothing_and_the_reservation(price: int, is_allowed: bool) -> None:  # noqa: FBT001
+def test_settled_price_is_between_zero_and_the_reservation(price: int, is_allowed: bool) -> None:  # noqa: FBT001
     held = Reservation("r", operation(Kind.RESERVE, 10, day=DAY).build_charge(10, 10), "k", "h")
     if is_allowed:
         assert ledger._build_settle(held, price) == Operation(Kind.SETTLE, 1, 10, price, ALLOWED, False, "k", "h", "r", DAY)

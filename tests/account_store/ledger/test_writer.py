@@ -64,7 +64,7 @@ def test_results_are_delivered_to_each_submission_in_order(caplog: pytest.LogCap
     assert [record.getMessage() for record in caplog.records] == ["the result of a charge could not be delivered"]
 
 
-def test_pending_refunds_come_first_and_are_answered_to_nobody(subject: Writer, caplog: pytest.LogCaptureFixture) -> None:
+def test_pending_refunds_come_first_and_answer_no_caller(subject: Writer, caplog: pytest.LogCaptureFixture) -> None:
     books, owed = Books(), [operation(Kind.REFUND, 7), operation(Kind.REFUND, 2)]
     assert subject._commit(books, []) == []
     subject._pending_refunds = owed
@@ -224,7 +224,7 @@ def test_writer_logs_owed_credits_when_it_ends(subject: Writer, monkeypatch: pyt
     assert caplog.records[-1].getMessage() == "credits are owed and lost with this process: 7, and those of 0 commits in doubt"
 
 
-def test_database_that_fell_silent_in_a_batch_is_connected_anew(subject: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_that_stopped_answering_in_a_batch_is_reconnected(subject: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     silent, fresh = Books(plain_first=True), Books()
     silent.fails = OSError("silent")
     heard: list[Any] = []

@@ -20,13 +20,13 @@ NOWHERE = "http://127.0.0.1:9/"
 def test_event_is_committed_together_with_its_cause(accounts: Accounts, clock: HandClock) -> None:
     made = hooked(accounts, NOWHERE)
 
-    def told_and_undone() -> None:
+    def announced_and_rolled_back() -> None:
         with accounts.engine.begin() as connection:
             assert emit(connection, made.endpoint.account_id, TRACK_STARTED, {"a": 1}, occurred_at=clock.now)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        told_and_undone()
+        announced_and_rolled_back()
     assert log_of(accounts, made.endpoint) == []
     with accounts.engine.begin() as connection:
         event_id = emit(connection, made.endpoint.account_id, TRACK_STARTED, {"title": "Ünï"}, occurred_at=clock.now)

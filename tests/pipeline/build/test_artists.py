@@ -212,7 +212,7 @@ def test_works_that_never_meet_part_a_name_only_beside_facts(
     assert (ids(world)["catalog_a:x"] == ids(world)["streamsvc_c:y"]) == is_one
 
 
-def test_name_with_two_bearers_on_a_platform_parts_works_that_never_meet(world: World) -> None:
+def test_name_of_two_artists_on_a_platform_separates_works_that_never_meet(world: World) -> None:
     for platform, artist, first in (("catalog_a", "x", 1), ("streamsvc_c", "y", 11), ("streamsvc_c", "z", 21)):
         for number in range(first, first + 8):
             world.recording(number, platform, f"{platform}-{number}", f"Song {number}", credit("John Williams", artist))

@@ -151,7 +151,7 @@ ROLELESS_TITLES = [
 ]
 
 
-def test_the_title_tells_the_roles_that_a_list_leaves_out(world: World) -> None:
+def test_the_title_gives_the_roles_that_a_list_leaves_out(world: World) -> None:
     for number, (title, _) in enumerate(ROLELESS_TITLES, start=1):
         world.recording(number, "streamsvc_a", f"a{number}", title, NOVA, credit("Gast", "g"))
     build(world)

@@ -35,7 +35,7 @@ def run_and_evaluate(
         found(context.for_run_failure())
 
 
-def test_failed_build_is_told_with_the_reason_of_its_step(tmp_path: Path) -> None:
+def test_failed_build_is_reported_with_the_reason_of_its_step(tmp_path: Path) -> None:
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
     with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
@@ -48,7 +48,7 @@ def test_failed_build_is_told_with_the_reason_of_its_step(tmp_path: Path) -> Non
     assert any("atoms: " in problem and "no dump: there is nothing to build from" in problem for problem in alert["problems"]), alert
 
 
-def test_build_with_warnings_is_told_and_one_without_is_not(tmp_path: Path) -> None:
+def test_build_with_warnings_is_reported_and_one_without_is_not(tmp_path: Path) -> None:
     (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
     with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))

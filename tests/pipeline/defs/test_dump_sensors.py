@@ -90,7 +90,7 @@ def test_failed_fetch_is_asked_for_again_at_most_once_an_hour(watched: Watched) 
     assert first.run_key.endswith(f"{datetime.now(UTC):%Y-%m-%dT%H}") or first.run_key != second.run_key
 
 
-def test_unreadable_upstream_is_told_and_asks_for_nothing(watched: Watched, tmp_path: Path) -> None:
+def test_unreadable_upstream_is_reported_and_starts_no_run(watched: Watched, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "dumps" / "store_a")
     (tmp_path / "dumps" / "store_a").mkdir()
     assert "the folder is empty" in str(watched.look("store_a"))

@@ -186,7 +186,7 @@ def test_wrong_attachment_beside_a_right_one_does_not_part(world: World) -> None
 @pytest.mark.parametrize(
     "nothing", [np.full(400, SILENCE_ITEM, np.uint32), np.full(400, 7, np.uint32), performance(1)[:60]], ids=["silence", "drone", "short"]
 )
-def test_audio_that_proves_nothing_neither_joins_nor_parts(world: World, nothing: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_audio_that_proves_nothing_neither_joins_nor_separates(world: World, nothing: np.ndarray) -> None:  # type: ignore[type-arg]
     world.add(1, "Song of the Sea", isrcs=CODE)
     world.add(2, "Song of the Seas", isrcs=OTHER_CODE)
     world.add(3, "A Third One", isrcs="GBABC2000003")

@@ -83,7 +83,7 @@ def test_untimed_track_of_a_live_album_joins_no_studio_take() -> None:
     assert len(records.linked()) == 2
 
 
-def test_timed_track_of_a_live_album_is_told_by_its_length() -> None:
+def test_timed_track_of_a_live_album_is_identified_by_its_length() -> None:
     records = Records().add("a", "Blue Evening").add("b", "Blue Evening", platform="catalog_a", seconds=200.4, traits=("live",))
     assert len(records.linked()) == 1
 

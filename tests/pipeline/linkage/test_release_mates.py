@@ -102,7 +102,7 @@ def test_untimed_track_joins_by_its_key_beside_another_that_has_joined_by_a_code
     assert len(records.linked()) == 1
 
 
-def test_thousands_of_tracks_of_one_title_are_parted() -> None:
+def test_thousands_of_tracks_of_one_title_are_separated() -> None:
     records = Records()
     for number in range(2_500):
         records.add(str(number), "Blue", platform="catalog_a", release="r", track=number % 30, seconds=None)

@@ -396,7 +396,7 @@ def test_work_without_an_artist_says_less_than_a_song_without_one() -> None:
     assert not is_one(Records().add("a", work, []).add("b", work, [], platform="store_a", seconds=200.6))
 
 
-def test_sound_tells_artists_of_two_scripts_apart() -> None:
+def test_sound_distinguishes_artists_of_two_scripts() -> None:
     title = "Unforgettable Midnight Conversation"
     assert is_one(Records().add("a", title, "Танцующие Медведи").add("b", title, "Tantsuyushchie Medvedi", platform="store_a"))
     assert not is_one(Records().add("a", title, "Танцующие Медведи").add("b", title, "Apocalyptica Quartet", platform="store_a"))

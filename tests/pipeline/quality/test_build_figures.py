@@ -115,7 +115,7 @@ def test_golden_pairs_are_judged_once_for_a_program(judged: list[int], tmp_path:
     assert judged == [1, 1]
 
 
-def test_golden_pairs_are_judged_again_when_everything_is_made_anew(judged: list[int], tmp_path: Path) -> None:
+def test_golden_pairs_are_judged_again_when_everything_is_rebuilt(judged: list[int], tmp_path: Path) -> None:
     paths = BuildPaths(tmp_path)
     find_golden_figures(paths)
     paths.ask_for_relink()

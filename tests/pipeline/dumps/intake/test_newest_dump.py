@@ -90,7 +90,7 @@ def test_other_code_stages_the_same_dump_again(tmp_path: Path, monkeypatch: pyte
     assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
 
 
-def test_a_broken_dump_gives_way_to_the_one_before(tmp_path: Path) -> None:
+def test_a_broken_dump_is_replaced_by_the_one_before(tmp_path: Path) -> None:
     deliver(tmp_path, "2026-08-01", lines(1))
     zone = deliver(tmp_path, "2026-09-01", "")
     result = stage_newest("store_a", zone, tmp_path / "staged")

@@ -112,7 +112,7 @@ def test_dump_that_does_not_fit_is_refused_before_it_is_fetched(upstream: Upstre
 
 
 @pytest.mark.parametrize(("free", "fits"), [(999, False), (1000, True)])
-def test_room_is_asked_for_only_what_is_not_here_yet(
+def test_room_is_required_only_for_missing_files(
     upstream: Upstream,
     zone: Path,
     monkeypatch: pytest.MonkeyPatch,

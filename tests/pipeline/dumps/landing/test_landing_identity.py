@@ -121,7 +121,7 @@ def test_server_that_is_down_and_folder_that_cannot_be_listed_are_reported(upstr
 # --- local folders ---
 
 
-def test_local_file_changed_in_place_with_its_time_set_back_lands_anew(tmp_path: Path, zone: Path) -> None:
+def test_local_file_changed_in_place_with_its_time_set_back_lands_again(tmp_path: Path, zone: Path) -> None:
     file = tmp_path / "up" / "2026-09-01" / "a.csv"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"one")
@@ -133,7 +133,7 @@ def test_local_file_changed_in_place_with_its_time_set_back_lands_anew(tmp_path:
     assert (second.status, content(second)) == ("new", b"two")
 
 
-def test_link_that_leads_to_another_file_of_the_same_size_lands_anew(tmp_path: Path, zone: Path) -> None:
+def test_link_that_leads_to_another_file_of_the_same_size_lands_again(tmp_path: Path, zone: Path) -> None:
     folder = tmp_path / "up" / "2026-09-01"
     folder.mkdir(parents=True)
     for name in ("one", "two"):
@@ -149,7 +149,7 @@ def test_link_that_leads_to_another_file_of_the_same_size_lands_anew(tmp_path: P
 
 
 @pytest.mark.parametrize("keeps_time", [True, False])
-def test_linked_file_changed_in_place_is_reported_and_lands_anew(tmp_path: Path, zone: Path, keeps_time: bool) -> None:  # noqa: FBT001
+def test_linked_file_changed_in_place_is_reported_and_lands_again(tmp_path: Path, zone: Path, keeps_time: bool) -> None:  # noqa: FBT001
     file = tmp_path / "up" / "2026-09-01" / "a.csv"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"one")

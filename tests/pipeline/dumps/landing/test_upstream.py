@@ -92,7 +92,7 @@ def test_change_is_visible_by_validators_and_cut_by_size(file: RemoteFile, is_ch
     assert (file.is_change_visible, file.is_cut_visible) == (is_change_visible, is_cut_visible)
 
 
-def test_marks_hold_all_that_tells_a_delivery_and_only_the_lines_of_a_checksum_file() -> None:
+def test_marks_hold_all_that_identifies_a_delivery_and_only_the_lines_of_a_checksum_file() -> None:
     file = RemoteFile("p", "n", 3, ("ETag=1",), 7, {"sha1": "b", "md5": "a"})
     assert file.marks == ("n", 3, ("ETag=1",), 7, [("md5", "a"), ("sha1", "b")])
     assert file.marks_while_fetched == ("n", [("md5", "a"), ("sha1", "b")])

@@ -381,7 +381,7 @@ def test_numbers_with_a_fraction_credits_given_twice_and_headings_in_capitals_ar
     assert rejects(tables) == {("source_recording", "invalid_id", "record 2", "1.5", None)}
 
 
-def test_a_length_of_zero_gives_way_to_the_one_in_words(stage: Callable[..., Tables]) -> None:
+def test_a_length_of_zero_is_replaced_by_the_one_in_words(stage: Callable[..., Tables]) -> None:
     tables = stage(tracks__ndjson=[track(7, length_ms=0, length="3:20"), track(8, length_ms=0, length=None)])
     assert tables["source_recording"]["duration_ms"].to_list() == [200_000, None]
     assert rejects(tables) == {("source_recording", "invalid_duration", "line 2", "8", "duration")}
