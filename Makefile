@@ -2,7 +2,7 @@
 PYTHON ?=
 FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-long check fuzz bench dev docs lock clean
+.PHONY: help setup run test test-slow test-long check fuzz bench dev explore docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -13,7 +13,7 @@ run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready 
 test: setup ## run the tests that a change needs
 	@scripts/system_packages && POLARS_MAX_THREADS=1 PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-slow: setup ## run the tests that take many CPU seconds each: whole builds, forced linkage, kills, browser (.ci/run does)
-	@scripts/system_packages && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
+	@scripts/system_packages && scripts/analyst_tools && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
 check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies
@@ -24,9 +24,11 @@ bench: setup ## print the benchmark tables (takes hours; each section can be run
 	@scripts/benchmarks
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
 	@scripts/dev
+explore: ## browse the live snapshot in the terminal, with SQL (CATALOG_ROOT names the catalog; default: the demo)
+	@scripts/explore
 docs: setup ## rewrite the generated pages, build the site into docs/_build
 	@.venv/bin/python -m scripts.generate_docs && scripts/site
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz .venv-docs docs/_build demo
+	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz .venv-docs .venv-explore .venv-oldest-duckdb docs/_build demo

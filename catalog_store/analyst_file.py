@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from catalog_store.snapshot import StoredTable
 
 LINKAGE_RESULTS = ("recording_member", "isrc_conflict")
+OLDEST_DUCKDB = "v1.2.0"
+"""The oldest version of DuckDB that reads the file. By default only versions from 2.0 on could."""
 FOLDER_MACRO = "catalog_folder"
 """A macro, and the variable that overrides it."""
 _KEY_TABLE = "table_key"
@@ -45,7 +47,7 @@ _KEY_COMMENTS = {
 def build_analyst_file(tables: Mapping[str, StoredTable], path: Path, home: Path) -> None:
     """Write the new file `path` beside the parts of `tables`. `home` is the folder that the snapshot gets when it is published."""
     held = [name for name in tables if is_in_file(name)]
-    with closing(duckdb.connect(path)) as file:
+    with closing(duckdb.connect(path, config={"storage_compatibility_version": OLDEST_DUCKDB})) as file:
         # One transaction, because each of several hundred statements would otherwise wait for the disk.
         statements = [
             "BEGIN",
