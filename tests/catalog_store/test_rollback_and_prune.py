@@ -63,7 +63,7 @@ def test_prune_keeps_the_newest_and_the_live_one(tmp_path: Path) -> None:
         prune(tmp_path, 0)
 
 
-def test_rollback_reads_the_files_through_unless_told_not_to(small: dict[str, Path], tmp_path: Path) -> None:
+def test_rollback_reads_the_files_through_unless_asked_not_to(small: dict[str, Path], tmp_path: Path) -> None:
     for name in ("a", "b"):
         publish(copied(small, tmp_path / f"tables-{name}"), tmp_path, snapshot_id=name, next_ids={})
     reported: list[str] = []

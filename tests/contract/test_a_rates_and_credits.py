@@ -76,7 +76,7 @@ def test_a10_a_credit_for_an_answer_and_for_a_404_of_a_lookup_nothing_for_the_re
     assert TIMESTAMP.fullmatch(after["resets_at"])
 
 
-def test_a11_what_exceeds_the_credits_is_429_and_does_nothing(server: Api) -> None:
+def test_a11_a_request_above_the_credits_is_429_and_does_nothing(server: Api) -> None:
     caller = server.with_credits(2)
     assert [caller.get("/v1/genres").status_code for _ in range(2)] == [200, 200]
     answer = caller.get("/v1/genres")

@@ -162,7 +162,7 @@ def test_c5_cosmetic_differences_are_absorbed(api: Api, artist: str, title: str)
         ("!?!", "÷", 12),
     ],
 )
-def test_c5_nothing_is_absorbed_to_nothing(api: Api, artist: str, title: str, number: int) -> None:
+def test_c5_a_title_of_cosmetic_words_only_is_kept(api: Api, artist: str, title: str, number: int) -> None:
     assert found(api, artist, title)[:1] == [number]
 
 

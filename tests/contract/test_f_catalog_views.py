@@ -78,7 +78,7 @@ def test_f5_artists_and_labels_are_found_by_every_name_that_is_shown(api: Api) -
                 assert artist["id"] in ids(api, "/v1/artists", name=name), name
 
 
-def test_f5_name_of_nobody_is_an_empty_page_and_a_missing_one_is_refused(api: Api) -> None:
+def test_f5_an_unknown_name_is_an_empty_page_and_a_missing_one_is_refused(api: Api) -> None:
     assert api.ask("/v1/artists", name="nobody at all") == {"results": [], "next_cursor": None}
     assert api.ask("/v1/labels", name="\u266b") == {"results": [], "next_cursor": None}
     assert api.refused("/v1/artists") == (400, "invalid_parameter", ["name"])

@@ -145,7 +145,7 @@ def test_g1_a_stream_that_was_never_heard_is_not_billed(radio: Api) -> None:
     assert earlier.stream_months == 2, "an airing was heard by somebody"
 
 
-def test_g7_csv_parquet_and_json_tell_the_same(radio: Api) -> None:
+def test_g7_csv_parquet_and_json_have_the_same_rows(radio: Api) -> None:
     first, second = new_stream(radio, 'Radio "Amber", Köln'), new_stream(radio, "Radio B")
     new_stream(radio, "Silent")
     for stream_id in (first, second):

@@ -57,7 +57,7 @@ def test_g1_other_errors_are_named_at_once(radio: Api) -> None:
     assert problem(radio.request("POST", STREAMS, content=b"{}", headers={"content-type": "text/plain"}))[1] == "unsupported_media_type"
 
 
-def test_g1_a_name_that_does_not_resolve_now_is_taken_and_told(radio: Api) -> None:
+def test_g1_a_name_that_does_not_resolve_now_is_taken_and_marked(radio: Api) -> None:
     body = radio.post(STREAMS, {"url": "http://nowhere.invalid/live", "name": "Radio"}).json()
     assert body["status"] == "active"
     assert "nowhere.invalid" in body["unresolved"]
@@ -83,7 +83,7 @@ def test_g1_a_repeat_under_an_idempotency_key_is_one_stream(radio: Api) -> None:
     assert problem(other)[:2] == (409, "idempotency_key_reused")
 
 
-def test_g2_statuses_are_those_of_the_contract_and_the_last_error_is_told(radio: Api) -> None:
+def test_g2_statuses_are_those_of_the_contract_and_the_last_error_is_shown(radio: Api) -> None:
     stream_id = new_stream(radio)
     assert radio.ask(f"{STREAMS}/{stream_id}")["runtime_status"] == "starting"
     for status, error in (("running", None), ("reconnecting", "connection refused by 93.184.215.14:8000"), ("failed", "HTTP 404")):
@@ -118,7 +118,7 @@ def test_g3_cursors_of_others_and_changed_ones_are_refused(server: Api, radio: A
     assert radio.refused(STREAMS, cursor=cursor[:-2] + "xx")[:2] == (400, "invalid_cursor")
 
 
-def test_g3_g5_sealed_cursors_with_places_of_nothing_are_refused(radio: Api) -> None:
+def test_g3_g5_sealed_cursors_with_invalid_places_are_refused(radio: Api) -> None:
     stream_id = new_stream(radio)
     sealed = CursorCodec().encode(("streams", str(account_of(radio))), encode_place(str(uuid.uuid4())))
     assert radio.refused(STREAMS, cursor=sealed)[:2] == (400, "invalid_cursor")
@@ -143,7 +143,7 @@ def test_g3_stopping_is_for_good_and_twice_is_once(radio: Api) -> None:
     assert radio.ask(f"{STREAMS}/{stream_id}/history")["results"][0]["ended_at"] is not None, "what aired stays"
 
 
-def test_g3_streams_of_others_and_of_nobody_are_404(server: Api, radio: Api) -> None:
+def test_g3_streams_of_others_and_unknown_streams_are_404(server: Api, radio: Api) -> None:
     stream_id = new_stream(radio)
     other = with_card(server)
     for identity in (stream_id, str(uuid.uuid4()), "1", "not-a-uuid", stream_id.upper() + "x", "%00", "%ff"):
@@ -156,7 +156,7 @@ def test_g3_streams_of_others_and_of_nobody_are_404(server: Api, radio: Api) -> 
     assert problem(radio.request("PUT", f"{STREAMS}/{stream_id}"))[:2] == (405, "method_not_allowed")
 
 
-def test_g4_what_is_heard_now_is_told_with_its_track(radio: Api) -> None:
+def test_g4_the_track_that_plays_now_is_shown(radio: Api) -> None:
     stream_id = new_stream(radio)
     shown = radio.ask(f"{STREAMS}/{stream_id}")
     assert (shown["now_playing"], shown["now_playing_state"], shown["last_recognized_at"]) == (None, "not_listening", None)

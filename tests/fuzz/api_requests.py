@@ -134,11 +134,11 @@ def _heads() -> list[bytes]:
 @cache
 def _names() -> tuple[bytes, ...]:
     """Return the names and choices in the description."""
-    found = {one for operation in OPERATIONS.values() for one in _told(described(operation))}
+    found = {one for operation in OPERATIONS.values() for one in _find_names(described(operation))}
     return tuple(sorted(one.encode() for one in found if one.isascii() and 1 < len(one) < 40))
 
 
-def _told(schema: object) -> Iterator[str]:
+def _find_names(schema: object) -> Iterator[str]:
     if isinstance(schema, dict):
         yield from schema.get("properties", {})
         yield from (one for one in schema.get("enum", ()) if isinstance(one, str))
@@ -146,7 +146,7 @@ def _told(schema: object) -> Iterator[str]:
         schema = list(schema.values())
     if isinstance(schema, list):
         for one in schema:
-            yield from _told(one)
+            yield from _find_names(one)
 
 
 def _body_words() -> list[bytes]:

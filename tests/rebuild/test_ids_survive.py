@@ -161,8 +161,8 @@ def test_a_renamed_artist_keeps_id_and_recordings(paths: BuildPaths) -> None:
     before = live_ids(paths)
     credited = pl.concat([read_table(TABLES["source_recording"], folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS)])
     people = credited.select("platform", person=pl.col("artists").list.first()).unnest("person").drop_nulls("artist_id")
-    told_apart = people.unique(["platform", "artist_id", "name"]).filter(pl.struct("platform", "name").is_duplicated())["name"]
-    busiest = people.filter(~pl.col("name").is_in(told_apart.implode())).group_by("name").agg(pl.len(), pl.col("platform").n_unique())
+    ambiguous = people.unique(["platform", "artist_id", "name"]).filter(pl.struct("platform", "name").is_duplicated())["name"]
+    busiest = people.filter(~pl.col("name").is_in(ambiguous.implode())).group_by("name").agg(pl.len(), pl.col("platform").n_unique())
     name = busiest.sort("platform", "len", "name", descending=True)["name"][0]
 
     was_credited = credited_as(paths.current / "tables" / "source_credit", name)

@@ -40,7 +40,7 @@ class Doubts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 0
         self.answered_first = 0
-        self.is_told = True
+        self.is_answering = True
         self.holds = True
         commit, has_committed = PostgresqlLedger._commit, PostgresqlLedger.has_committed
 
@@ -55,7 +55,7 @@ class Doubts:
 
         monkeypatch.setattr(PostgresqlLedger, "_commit", unanswered)
         monkeypatch.setattr(
-            PostgresqlLedger, "has_committed", lambda ledger, transaction: has_committed(ledger, transaction) if self.is_told else None
+            PostgresqlLedger, "has_committed", lambda ledger, transaction: has_committed(ledger, transaction) if self.is_answering else None
         )
 
     def lose(self, operate: Callable[[], object], *, holds: bool) -> None:
@@ -121,13 +121,13 @@ def test_reservation_without_an_answer_lapses_and_is_not_given_back_twice(accoun
 def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, doubts: Doubts) -> None:
     callers = [new_caller(accounts) for _ in range(3)]
     kept = [await_result(accounts.ledger.charge, caller, 5) for caller in callers]
-    doubts.is_told = False
+    doubts.is_answering = False
     for caller, holds in zip(callers, (True, False, True), strict=True):
         doubts.lose(lambda caller=caller: await_result(accounts.ledger.charge, caller, PRICE), holds=holds)
     doubts.lose(lambda: await_result(accounts.ledger.release, kept[1]), holds=False)
     used = [await_result(accounts.ledger.charge, caller, 0).used for caller in callers]
     assert used == [15, 5, 15], "nothing is given back as long as the server cannot tell"
-    doubts.is_told = True
+    doubts.is_answering = True
     assert [charged(accounts, caller) for caller in callers] == [5, 0, 5]
 
 

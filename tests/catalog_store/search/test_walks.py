@@ -120,13 +120,13 @@ def test_unknown_document_or_word_raises_index_error() -> None:
         pool.of([-1])
 
 
-def sorted_words(words: list[str], stride: int = 2, longest_told: int = 8) -> tuple[SortedWords, list[str]]:
+def sorted_words(words: list[str], stride: int = 2, longest_counted: int = 8) -> tuple[SortedWords, list[str]]:
     """Return the opened words, and the words in their order."""
-    ordered = sorted({*words}, key=lambda word: (min(len(word), longest_told), word.encode()))
+    ordered = sorted({*words}, key=lambda word: (min(len(word), longest_counted), word.encode()))
     lines = [f"{word}\n".encode() for word in ordered]
     starts = [*accumulate(map(len, lines), initial=1)]
     strides = np.array([*starts[:-1][::stride], starts[-1]], dtype=np.uint32)
-    return SortedWords(b"\n" + b"".join(lines), strides, stride, longest_told), ordered
+    return SortedWords(b"\n" + b"".join(lines), strides, stride, longest_counted), ordered
 
 
 @given(st.lists(WORD, max_size=30), WORD, st.integers(1, 5))
@@ -170,7 +170,7 @@ def test_long_words_are_compared_too(word: str, changes: list[tuple[int, str]]) 
         letters[place % len(letters)] = letter
     other = "".join(letters)
     edits = OSA.distance(word, other)
-    assert sorted_words([other], longest_told=255)[0].close(word, 0, len(other), 2, 1, False) == ([(edits, other)] if edits <= 2 else [])
+    assert sorted_words([other], longest_counted=255)[0].close(word, 0, len(other), 2, 1, False) == ([(edits, other)] if edits <= 2 else [])
 
 
 def test_starts_beyond_the_texts_are_not_followed() -> None:

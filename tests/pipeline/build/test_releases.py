@@ -190,11 +190,11 @@ def test_deluxe_edition_is_another_release_in_every_spelling(world: World) -> No
 def test_remastered_edition_without_date_or_barcode_is_not_the_original(world: World) -> None:
     world.release("streamsvc_a", "old", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1, 2, 3))
     world.release("streamsvc_b", "new", "Hit", NOVA, tracks=tracks(world, "streamsvc_b", 1, 2, 3), version="Remastered")
-    told_by_tracks = []
+    remastered = []
     for number in (1, 2, 3):
         world.recording(number, "catalog_a", f"9-{number}", f"Track {number} (2011 Remaster)", NOVA)
-        told_by_tracks.append(f"9-{number}")
-    world.release("catalog_a", "new", "Hit", NOVA, tracks=tuple(told_by_tracks))
+        remastered.append(f"9-{number}")
+    world.release("catalog_a", "new", "Hit", NOVA, tracks=tuple(remastered))
     found = build(world)
     assert found["streamsvc_a:old"] != found["streamsvc_b:new"] == found["catalog_a:new"]
 

@@ -84,10 +84,10 @@ class Works:
 
 
 def add_cases(works: Works, cases: tuple[Case, ...]) -> dict[int, Case]:
-    for number, (title, artist, seconds, claimed_title, by, told_seconds, *work) in enumerate(cases, start=1):
+    for number, (title, artist, seconds, claimed_title, by, claimed_seconds, *work) in enumerate(cases, start=1):
         works.add_recording(number, title, artist, seconds, isrcs=[isrc(number)], artist_id=number)
         works.add_work(number, work[0] if work else str(claimed_title))
-        works.add_row(number, isrc=isrc(number), recording_title=claimed_title, artist_credit=by, duration_ms=milliseconds(told_seconds))
+        works.add_row(number, isrc=isrc(number), recording_title=claimed_title, artist_credit=by, duration_ms=milliseconds(claimed_seconds))
     return dict(enumerate(cases, start=1))
 
 
