@@ -5,13 +5,14 @@ brings the evidence, and identity.py decides. Two artists *tie* in one of these 
 
 - Both are credited on a recording under one name.
 - A platform links them.
-- Both lead the same recordings under two names. One name is a spelling of the other, or one artist lists the other's name.
+- Both lead the same recordings under two names. One name is a spelling of the other or its family name, or one artist lists the other's name.
 
 Add a kind of evidence here.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -36,6 +37,9 @@ TYPOS = ((24, 3), (11, 2), (5, 1))
 """Pairs: letters of the shorter name, wrong letters that it may have."""
 LEAST_FOR_SCRIPTS = 2
 """Least common recordings of two names in different scripts. The spellings of such names cannot be compared."""
+
+LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
+"""Letters of a family name, and initials in front of it: `J. S. Bach`."""
 
 _NODES = """
 SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose, platform = 'name' AS is_bare
@@ -139,10 +143,25 @@ def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFram
     pairs = pairs.join(listed.select("node_a", "node_b", is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
     mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
     scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
+    short = pl.Series([is_short_form(*keys) for keys in pairs.select("key_a", "key_b").iter_rows()], dtype=pl.Boolean)
+    # A family name alone is that of a family, so all works under it must be those of one member.
+    shorter = pl.when(pl.col("key_a").str.len_chars() < pl.col("key_b").str.len_chars())
+    is_whole = pl.col("shared") == shorter.then("a").otherwise("b")
+    scripts |= pl.lit(short) & is_whole & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
     # A similar spelling is weak evidence, as is another script: the two must also share half of one artist's works. A listed name suffices.
     pairs = pairs.with_columns(is_spelling=is_one_spelling(pairs["key_a"], pairs["key_b"]))
     pairs = pairs.filter(pl.col("is_listed").fill_null(value=False) | (pl.col("is_spelling") | scripts) & mostly)
     return pairs.select("node_a", "node_b", strength=TIE / 2 + pl.col("shared"))
+
+
+def is_short_form(first: str, second: str) -> bool:
+    """Return whether one key is the family name of the other, alone or behind initials: `couperin`, `jsbach`; never the end of a group."""
+    shorter, longer = sorted((first, second), key=len)
+    family = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(reversed(shorter), reversed(longer), strict=False)))
+    initials, names = shorter[: len(shorter) - family], longer[: len(longer) - family]
+    is_person = family >= LEAST_FAMILY_NAME and len(names) > len(initials) and "and" not in names
+    rest = iter(names)
+    return is_person and initials[:1] in ("", names[:1]) and len(initials) <= MOST_INITIALS and all(letter in rest for letter in initials)
 
 
 def is_one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:

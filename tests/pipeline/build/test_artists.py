@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pipeline.build.artist_evidence import is_one_spelling
+from pipeline.build.artist_evidence import is_one_spelling, is_short_form
 from pipeline.build.artists import build_artists
 from pipeline.build.identity import separate_platforms
 
@@ -366,6 +366,34 @@ def test_various_artists_are_dropped_beside_a_known_artist(world: World) -> None
     build_artists(world.write())
     credited = {row[2]: row[5] for row in world.rows_of("source_credit")}
     assert credited == {"s1": "Nova", "a2": "Various Artists"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_short"),
+    [
+        ("couperin", "francoiscouperin", True),
+        ("jsbach", "johannsebastianbach", True),
+        ("wamozart", "wolfgangamadeusmozart", True),
+        ("mjackson", "janetjackson", False),
+        ("wailers", "bobmarleyandthewailers", False),
+        ("queen", "queenandadamlambert", False),
+        ("king", "bbking", True),
+        ("ono", "yokoono", False),
+        ("bach", "bach", False),
+    ],
+)
+def test_short_form_is_a_family_name_with_or_without_initials(one: str, other: str, *, is_short: bool) -> None:
+    assert is_short_form(one, other) == is_short_form(other, one) == is_short
+
+
+@pytest.mark.parametrize(("second", "is_one"), [("a", True), ("b", False)])
+def test_family_name_is_the_member_who_leads_all_its_recordings(world: World, second: str, *, is_one: bool) -> None:
+    names = {"a": "François Couperin", "b": "Louis Couperin"}
+    for number, member in enumerate(("a", second), start=1):
+        world.recording(number, "catalog_b", f"b{number}", "Piece", credit(names[member], member))
+        world.recording(number, "store_a", f"s{number}", "Piece", credit("Couperin", "s"))
+    build_artists(world.write())
+    assert (ids(world)["store_a:s"] == ids(world)["catalog_b:a"]) == is_one
 
 
 def test_strongest_ties_win_over_joins_within_a_platform() -> None:
