@@ -5,7 +5,7 @@ brings the evidence, and identity.py decides. Two artists *tie* in one of these 
 
 - Both are credited on a recording under one name.
 - A platform links them.
-- Both lead the same recordings under two names. One name is a spelling of the other or its family name, or one artist lists the other's name.
+- Both lead the same recordings under two names. One name is a spelling or the family name of the other, or one artist lists the other's.
 
 Add a kind of evidence here.
 """
