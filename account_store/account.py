@@ -1,4 +1,4 @@
-"""The record of an account. What must not live here: reading and changing accounts (accounts.py)."""
+"""The record of an account. Out of scope: reading and changing accounts (accounts.py)."""
 
 from __future__ import annotations
 

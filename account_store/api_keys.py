@@ -5,7 +5,7 @@ look-up: an answer of the database is cached for KEY_CACHE_SECONDS, so every pro
 The ledger asks for revocations itself: a revoked key is charged for nothing from that moment on. Unknown keys are cached as long, at most
 CACHED_UNKNOWN of them, so that a flood of invented keys costs a look-up each, but no memory.
 
-What must not live here: the rights of a caller (plans.py) and their credits (ledger/).
+Out of scope: the rights of a caller (plans.py) and their credits (ledger/).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ backup holds:
   state.json, <table>.copy     PostgreSQL: revision, columns in order and sequences; the rows in the text format of COPY
   secret.key                   the keys that seal secrets, if there are any
 
-All files are 0600. A restore brings the revision of the backup back and migrates it then. What must not live here: what else belongs to a
+All files are 0600. A restore brings the revision of the backup back and migrates it then. Out of scope: what else belongs to a
 backup, and its checksums (pipeline/backup.py).
 """
 

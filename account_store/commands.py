@@ -1,6 +1,6 @@
 """The operator's commands: arguments, help and action of each. Add one here, and to docs/guides/accounts.md.
 
-A command returns records (dataclasses or dictionaries) and raises AccountError. What must not live here: parsing and printing.
+A command returns records (dataclasses or dictionaries) and raises AccountError. Out of scope: parsing and printing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The errors of the account store, each with a stable code. Add a class when callers must distinguish a new failure.
 
-What must not live here: HTTP statuses and wording for clients (`catalog_api/problems.py`).
+Out of scope: HTTP statuses and wording for clients (`catalog_api/problems.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ids of streams and webhooks: UUIDs that sort by creation time (version 7, RFC 9562).
 
-Creation times are stored to the second; the ids keep the order within a second. What must not live here: secrets, which nobody may guess
+Creation times are stored to the second; the ids keep the order within a second. Out of scope: secrets, which nobody may guess
 (api_keys.py), ids of the catalog.
 """
 

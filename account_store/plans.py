@@ -1,6 +1,6 @@
 """The plans of accounts, read from `plans.yaml`, the one table of prices, credits and rates.
 
-What must not live here: the plan of an account (accounts.py), counting (ledger/, rate_limits.py), the features of routes.
+Out of scope: the plan of an account (accounts.py), counting (ledger/, rate_limits.py), the features of routes.
 """
 
 from __future__ import annotations

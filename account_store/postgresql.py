@@ -2,7 +2,7 @@
 
 A server that hangs (frozen, out of disk, behind a firewall that drops packets) neither answers nor closes. Without limits of our own each
 request would block a thread until none is left. Every wait of the driver passes `BoundedConnection.wait`, which gives the connection up
-after the limit. From then on `Outage` admits one attempt at a time and refuses the others at once. What must not live here: SQL, messages
+after the limit. From then on `Outage` admits one attempt at a time and refuses the others at once. Out of scope: SQL, messages
 to callers.
 """
 

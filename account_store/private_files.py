@@ -1,6 +1,6 @@
 """Private files and folders for secrets and personal data: 0600 and 0700, whatever the umask.
 
-Wider rights of existing ones are narrowed and logged; those of another owner's files are only logged. What must not live here: the list of
+Wider rights of existing ones are narrowed and logged; those of another owner's files are only logged. Out of scope: the list of
 such files.
 """
 

@@ -7,7 +7,7 @@
 
 `limits` supplies the Redis storage (plain, TLS, sentinel and cluster addresses; script loading). The bucket is ours, because none of its
 strategies refills evenly (decision 0013). A bucket is one number, the moment at which it will be full (generic cell rate algorithm). While
-Redis fails, each machine counts for itself. What must not live here: credits (ledger/), the buckets that processes of one machine share
+Redis fails, each machine counts for itself. Out of scope: credits (ledger/), the buckets that processes of one machine share
 (shared_buckets.py).
 """
 

@@ -6,7 +6,7 @@
 The file is a table of fixed size. A key belongs to one set of `WAYS` slots; a slot is the key and the moment at which its bucket will be
 full. When a set has no free slot, the bucket nearest to full is replaced: it loses least. Taking a token holds a record lock of the kernel
 on the set for some microseconds. A process that dies drops its locks, and nobody waits longer than LOCK_WAIT_SECONDS for a stopped one.
-What must not live here: plans, callers and refusals (rate_limits.py).
+Out of scope: plans, callers and refusals (rate_limits.py).
 """
 
 from __future__ import annotations

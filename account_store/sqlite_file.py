@@ -2,7 +2,7 @@
 
 After that, connections go on in a file without a name, and their writes are lost with the process. A connection records the files that it
 opened; one `os.stat` (a microsecond) shows whether they are still at their path. A connection never makes a missing file: with an empty
-database every key would be answered 401. What must not live here: SQL.
+database every key would be answered 401. Out of scope: SQL.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     await answers.put(account_id, key, StoredAnswer(200, "application/json", body))
 
 The charge makes the record in its own transaction; `put` adds the answer. A process killed in between leaves a charge without an answer.
-The repeated request is charged nothing then (`is_replay`), does the work and stores its answer. What must not live here: the hash of a
+The repeated request is charged nothing then (`is_replay`), does the work and stores its answer. Out of scope: the hash of a
 request, and which routes take the header.
 """
 

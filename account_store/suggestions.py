@@ -3,7 +3,7 @@
     pending -> approved | rejected        an operator decides
     approved -> rejected                  the operator withdraws it: the next build does not have it
 
-Only genres return to the build (`exported`); the operator acts on other approved fields. What must not live here: whether the track or the
+Only genres return to the build (`exported`); the operator acts on other approved fields. Out of scope: whether the track or the
 genre exists (the API and the build know the catalog).
 """
 

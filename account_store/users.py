@@ -1,7 +1,7 @@
 """Users of the dashboard: e-mail, password (argon2id), sessions. Each user has an account, created with them on the free plan.
 
 Failed attempts are limited for each e-mail and each network address; the database counts them for all processes. An unknown e-mail takes as
-long as a wrong password and gives the same error. Session tokens are random and stored as hashes. What must not live here: cookies, forms,
+long as a wrong password and gives the same error. Session tokens are random and stored as hashes. Out of scope: cookies, forms,
 CSRF (the dashboard), sending e-mails.
 """
 

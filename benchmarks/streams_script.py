@@ -2,7 +2,7 @@
 
 Recordings are the beginnings of real tracks (benchmarks/game_music.py); every third track is in no index and airs as unknown music. Made-up
 recordings of other tracks (recognition_synthetic.py) fill the index; of the same tracks, some would be copies of what airs. A speaking
-program talks, also over music. What must not live here: how a show is heard (streams_rehearsal.py, streams_on_air.py), whether rows
+program talks, also over music. Out of scope: how a show is heard (streams_rehearsal.py, streams_on_air.py), whether rows
 are right (streams_truth.py).
 """
 

@@ -1,6 +1,6 @@
 """Check addresses that callers name (streams, webhooks). An address inside a private network is the caller's error.
 
-Names are resolved in threads of this module: a slow name server must not delay the look-ups of keys. What must not live here: which
+Names are resolved in threads of this module: a slow name server must not delay the look-ups of keys. Out of scope: which
 addresses are allowed, and how to connect to them (outbound_http).
 """
 

@@ -1,6 +1,6 @@
 """Tell the webhooks of all accounts once that a snapshot is live. Any process of any node may notice it first.
 
-What must not live here: following `current` (live_catalog.py), recipients and delivery (account_store/webhooks).
+Out of scope: following `current` (live_catalog.py), recipients and delivery (account_store/webhooks).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An answer, ready to send: status, headers and encoded body. It is itself the ASGI application that sends them.
 
-Tracks pass through as they were stored; the hot path decodes and encodes nothing. What must not live here: what an answer says (routes/),
+Tracks pass through as they were stored; the hot path decodes and encodes nothing. Out of scope: what an answer says (routes/),
 what an error looks like (problems.py), what it costs (credit_prices.py).
 """
 

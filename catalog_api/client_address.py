@@ -1,6 +1,6 @@
 """Find the address of a client: that of the connection, or the one that the operator's load balancer writes into a header.
 
-What must not live here: what is counted by address (unknown keys, connections, sign-ins).
+Out of scope: what is counted by address (unknown keys, connections, sign-ins).
 """
 
 from __future__ import annotations

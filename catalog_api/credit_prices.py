@@ -1,7 +1,7 @@
 """The price of each operation in credits (specification, part 8; contract A10, D3, E3).
 
 A given answer costs its price: a 200, and the 404 of a lookup. A 304, every other 4xx and every 5xx cost nothing. A new price goes here,
-and into the table of docs/reference/api.md. What must not live here: what a plan grants and costs in euros (account_store/plans.yaml), and
+and into the table of docs/reference/api.md. Out of scope: what a plan grants and costs in euros (account_store/plans.yaml), and
 when a price is charged (metering.py).
 """
 

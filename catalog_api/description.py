@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description of `/v1`, generated from the declarations of the routes (contract A1).
 
 This module adds what a declaration implies: the codes that every route can answer, the headers, the plans. Schemas come from the wire
-types. What must not live here: any single route.
+types. Out of scope: any single route.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the node of the canonical tree that a caller's text means: by the node's own name, else by the genre rules for user tags.
 
 So `drum & bass` finds DnB. The rules are those of the installed package. Ids of nodes never change meaning, so they fit every snapshot.
-What must not live here: queries (catalog_store/queries/browse.py).
+Out of scope: queries (catalog_store/queries/browse.py).
 """
 
 from __future__ import annotations

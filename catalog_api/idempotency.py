@@ -1,4 +1,4 @@
-"""Read the `Idempotency-Key` header. What must not live here: what is stored under a key (account_store/stored_answers.py)."""
+"""Read the `Idempotency-Key` header. Out of scope: what is stored under a key (account_store/stored_answers.py)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The catalog that answers requests: the live snapshot, which each request holds until it ends (catalog_store/live_snapshot.py).
 
-What must not live here: how a snapshot is followed, verified and freed; queries (catalog_store/queries).
+Out of scope: how a snapshot is followed, verified and freed; queries (catalog_store/queries).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Order (contract A8): the middleware checked the key, the route its plan, paramet
 catalog and the work. A lookup is answered before it is charged, and sent only when the charge holds. So an answer that turns out to be free
 (304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
 
-What must not live here: what an operation costs (credit_prices.py), what a question is about (routes/), how credits are counted
+Out of scope: what an operation costs (credit_prices.py), what a question is about (routes/), how credits are counted
 (account_store/ledger).
 """
 

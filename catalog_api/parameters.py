@@ -1,7 +1,7 @@
 """The parameters of routes, each with the one function that reads it and the schema that describes it.
 
 A route declares its parameters. `read_parameters` reads all of them at once and collects every problem, so that one answer names all
-(contract A5). Limits come from the specification, part 8. What must not live here: bodies (request_bodies.py), queries.
+(contract A5). Limits come from the specification, part 8. Out of scope: bodies (request_bodies.py), queries.
 """
 
 from __future__ import annotations

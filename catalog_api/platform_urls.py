@@ -1,6 +1,6 @@
 """URLs of platforms: write a link's id into the template of its platform, read a URL back into platform and id.
 
-Operators can change the templates (settings.py). What must not live here: which links a track has.
+Operators can change the templates (settings.py). Out of scope: which links a track has.
 """
 
 from __future__ import annotations

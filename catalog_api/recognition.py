@@ -1,6 +1,6 @@
 """Name the recordings in a fingerprint or an upload: ask the matcher, decode uploads in the sandbox, look up names in the catalog.
 
-One per worker. What must not live here: requests and answers over HTTP (routes/identify.py), prices (credit_prices.py).
+One per worker. Out of scope: requests and answers over HTTP (routes/identify.py), prices (credit_prices.py).
 """
 
 from __future__ import annotations

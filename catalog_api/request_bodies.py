@@ -1,6 +1,6 @@
 """Read request bodies: JSON of a bounded size and the right type, in UTF-8, without duplicate members.
 
-This module refuses what is wrong with any body; the handlers know what the members mean. What must not live here: audio uploads, which are
+This module refuses what is wrong with any body; the handlers know what the members mean. Out of scope: audio uploads, which are
 never held in memory (uploads.py).
 """
 

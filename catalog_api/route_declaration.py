@@ -4,7 +4,7 @@
     def track_by_id(values: ParameterValues) -> Question: ...
 
 A handler takes checked values and returns a question, which metering.py answers. So a bad request is refused before anything is charged,
-and nothing is answered before it is counted (contract A8). What must not live here: any single route.
+and nothing is answered before it is counted (contract A8). Out of scope: any single route.
 """
 
 from __future__ import annotations

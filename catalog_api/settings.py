@@ -2,7 +2,7 @@
 
 Sources, from weak to strong: the default, the file (TOML, named by `--settings` or CATALOG_API_SETTINGS), the environment
 (CATALOG_API_<NAME>), an option of `python -m catalog_api serve`. `python -m catalog_api settings` prints all with their values, as a usable
-file. Add a setting here with its description and run `make docs`. What must not live here: settings of a build (pipeline/settings.py).
+file. Add a setting here with its description and run `make docs`. Out of scope: settings of a build (pipeline/settings.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Receive audio uploads: never whole in memory, in a bounded number of files without names.
 
 A file without a name disappears with the process that has it open, so nothing is left to clean up after a kill. The number of files in a
-worker and the size of each are bounded. An upload that takes too long is ended; server/http_protocol.py has ended the slowest before. What
-must not live here: recognition (recognition.py), prices (credit_prices.py).
+worker and the size of each are bounded. An upload that takes too long is ended; server/http_protocol.py has ended the slowest before.
+Out of scope: recognition (recognition.py), prices (credit_prices.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The lock of a file that one process at a time may hold.
 
-What must not live here: which work needs the lock, and what the refused process reports to its caller.
+Out of scope: which work needs the lock, and what the refused process reports to its caller.
 """
 
 from __future__ import annotations

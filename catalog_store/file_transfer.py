@@ -2,7 +2,7 @@
 
 A transfer that broke off is continued only if the first part is provably of the same file: HTTP requests carry `If-Range`, or a checksum
 proves the whole file afterwards. Addresses come from the operator, so they may be inside the network; those of callers go through
-outbound_http. What must not live here: which files, how often to try, and whether the content is right.
+outbound_http. Out of scope: which files, how often to try, and whether the content is right.
 """
 
 from __future__ import annotations

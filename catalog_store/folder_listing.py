@@ -1,7 +1,7 @@
 """Listings of folders in which an unreadable folder is an error.
 
 `Path.glob` and `Path.rglob` pass over a folder that may not be read, as if it were empty: its snapshots would not be pruned, its records
-would be missing. So the packages list folders with these functions. What must not live here: what files mean.
+would be missing. So the packages list folders with these functions. Out of scope: what files mean.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ updated; the way back is the reverse (docs/guides/upgrade.md). A change of a for
 before, and names both. The release after that may drop the older one. Nothing is released yet: until then a format may change without a
 reader of the old one.
 
-docs/reference/snapshot_format.md lists all versions. What must not live here: what a format holds.
+docs/reference/snapshot_format.md lists all versions. Out of scope: what a format holds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A build sets the budget for each of its steps (`use_budget`), and a pool gives each worker a share. Every DuckDB session, pool and index
 builder takes its limit from here. Without a build, as in `verify`, the default for an empty catalog holds. A budget decides about memory
-and speed and never about rows. What must not live here: how a setting is written (pipeline/settings.py).
+and speed and never about rows. Out of scope: how a setting is written (pipeline/settings.py).
 """
 
 from __future__ import annotations

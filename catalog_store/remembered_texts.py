@@ -1,7 +1,7 @@
 """Results of a function of texts, remembered from build to build: a night reads only the texts that are new.
 
 A file holds the results of one function for the texts of one build. Each program has a folder of its own, because
-another program may read a text otherwise. What must not live here: the functions.
+another program may read a text otherwise. Out of scope: the functions.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 A web server follows the link `current`, so it needs no listing and no further file. A store without links gets a copy of the manifest under
 that name, as the last file of an upload. Anything that fsspec opens will do; credentials come from the environment, as fsspec and the
-client of each store read them. What must not live here: what is fetched and where it goes (snapshot_pull.py), the transfer itself
+client of each store read them. Out of scope: what is fetched and where it goes (snapshot_pull.py), the transfer itself
 (file_transfer.py).
 """
 

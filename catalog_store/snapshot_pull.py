@@ -5,7 +5,7 @@ gather in `snapshots/.pulling/<sha256>`, so a pull that was interrupted goes on,
 there, a folder of links is built beside them, flushed, and renamed to the snapshot's id; then `current` is switched as a rollback does.
 A process killed at any moment leaves `current` at a whole snapshot, and the next pull uses what is in `.pulling`.
 
-One process at a time pulls into a folder (`.pull.lock`). What must not live here: where files come from (remote_catalog.py), the switch and
+One process at a time pulls into a folder (`.pull.lock`). Out of scope: where files come from (remote_catalog.py), the switch and
 what is pruned (publisher.py).
 """
 

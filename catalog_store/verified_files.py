@@ -5,7 +5,7 @@ file that was read its size, time of change and inode. A file that differs from 
 later keeps all three: the scrub (scrub.py) finds that. Where the catalog cannot be written, the mark is in a folder that the processes of
 one server share. A mark also holds a refusal, so that a damaged snapshot is read once and not by every process.
 
-The lock makes the processes wait for the one that reads; the kernel releases the lock of a process that dies. What must not live here: what
+The lock makes the processes wait for the one that reads; the kernel releases the lock of a process that dies. Out of scope: what
 is read (snapshot.verify) and who opens it (live_snapshot.py).
 """
 

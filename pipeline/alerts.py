@@ -1,6 +1,6 @@
 """Alerts to an operator: one message by webhook, by mail, or by both.
 
-What must not live here: which event deserves an alert (defs/alert_sensors.py).
+Out of scope: which event deserves an alert (defs/alert_sensors.py).
 """
 
 from __future__ import annotations

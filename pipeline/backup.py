@@ -7,8 +7,8 @@
 
 backup.json: `format`, `format_version`, `created_at`, `folder` (the folder of files), `snapshots` ([{id, manifest_sha256}], the live one
 last; the manifest of each has the checksums of its files), `files` ([{path, bytes, sha256}]). Snapshots are copied as a pull copies them:
-only what the backup lacks. A backup that fails leaves the one before valid. Files with secrets are 0600, in a folder that is 0700. What
-must not live here: how a database is copied.
+only what the backup lacks. A backup that fails leaves the one before valid. Files with secrets are 0600, in a folder that is 0700.
+Out of scope: how a database is copied.
 """
 
 from __future__ import annotations

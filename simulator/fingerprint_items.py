@@ -1,6 +1,6 @@
 """Made-up fingerprints: random walks over bits that change as often as those of music, and copies with a few bits changed.
 
-They come from no audio; tests that need audio decode real files. What must not live here: the owner of a fingerprint.
+They come from no audio; tests that need audio decode real files. Out of scope: the owner of a fingerprint.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@
     number_words     numbers as words
     romanised        names of other scripts in Latin letters
 
-Each maker takes a song and returns the two fields, or None when the class cannot be made of it. What must not live here: drawing and
+Each maker takes a song and returns the two fields, or None when the class cannot be made of it. Out of scope: drawing and
 judging (queries.py).
 """
 

@@ -12,7 +12,7 @@
 A query comes with its recording (null for absent). An answer counts as found by its names (`find_answer_names`). Recordings with the same
 primary artists, song and variant are one answer, because names do not distinguish them; any of them counts. A query with an edit tag asks
 for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries, whatever the
-order of rows. What must not live here: typing errors and noise (typed_names.py); fifteen more classes (loose_queries.py); the search.
+order of rows. Out of scope: typing errors and noise (typed_names.py); fifteen more classes (loose_queries.py); the search.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
 """Cyrillic and Greek words in Latin letters, as distributors write them; other scripts are left as they are.
 
-Letters are replaced one at a time and by no official standard, because platforms follow none. What must not live here: the reverse.
+Letters are replaced one at a time and by no official standard, because platforms follow none. Out of scope: the reverse.
 """
 
 from __future__ import annotations

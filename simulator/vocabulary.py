@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
 """Made-up words of many scripts: the same seed gives the same words. A few words are common; the others are made of syllables.
 
-Add a script here. What must not live here: titles and names made of words (names.py).
+Add a script here. Out of scope: titles and names made of words (names.py).
 """
 
 from __future__ import annotations

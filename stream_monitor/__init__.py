@@ -1,1 +1,1 @@
-"""Monitoring of live streams: capture, detection, airings. What must not live here: HTTP routes."""
+"""Monitoring of live streams: capture, detection, airings. Out of scope: HTTP routes."""

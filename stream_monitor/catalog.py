@@ -1,6 +1,6 @@
 """The part of the live catalog that monitoring needs: fingerprints and names of recordings.
 
-Follows the published snapshot as the servers do. What must not live here: searching for a recording (the matcher process does).
+Follows the published snapshot as the servers do. Out of scope: searching for a recording (the matcher process does).
 """
 
 from __future__ import annotations

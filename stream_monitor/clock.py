@@ -1,7 +1,7 @@
 """Air time of a connection's samples.
 
 A server sends its buffer at once (burst on connect), then as fast as the stream plays. So the clock counts from the first sample, whose
-time is the earliest that any later arrival allows. What must not live here: reading the time (the caller passes it).
+time is the earliest that any later arrival allows. Out of scope: reading the time (the caller passes it).
 """
 
 from __future__ import annotations

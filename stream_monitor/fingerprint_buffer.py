@@ -1,6 +1,6 @@
 """The fingerprints of one connection's sound so far, at all phases: its last minutes.
 
-Items are numbered from the connection's first; item i of a phase begins at sample PHASES[phase] + i * HOP_SAMPLES. What must not live here:
+Items are numbered from the connection's first; item i of a phase begins at sample PHASES[phase] + i * HOP_SAMPLES. Out of scope:
 comparing items (references.py), the time at which they were on the air (clock.py).
 """
 

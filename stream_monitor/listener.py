@@ -1,7 +1,7 @@
 """Listens to one stream in a thread of its own: connects, decodes, has the tracker decide every few seconds, and reconnects.
 
     starting -> running -> reconnecting -> running ...      -> failed when it has not run for FAILED_AFTER_SECONDS, or cannot
-What must not live here: the decision what plays (tracker.py), the share of streams (worker.py).
+Out of scope: the decision what plays (tracker.py), the share of streams (worker.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One play of one recording, as far as it was heard, and its writes.
 
-What must not live here: deciding what plays (tracker.py), when to write (write_queue.py).
+Out of scope: deciding what plays (tracker.py), when to write (write_queue.py).
 """
 
 from __future__ import annotations

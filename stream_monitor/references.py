@@ -2,7 +2,7 @@
 
 The matcher names a recording in a window of audio. The recording's fingerprint then shows item by item whether the sound is this recording.
 That needs no search, finds ends to within a second, and follows a track through passages that no search would find (a voice over it).
-What must not live here: the meaning of an airing (tracker.py).
+Out of scope: the meaning of an airing (tracker.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trace: the last fingerprints of a stream that belong to no airing yet, for the next connection or for the worker that takes over.
 
 A track is recognised 8 to 15 s after it began. When the connection or the worker ends before that, the next one recognises the track, and
-the trace shows since when it has played. A trace has times of its own, so that a gap in the sound stays a gap. What must not live here:
+the trace shows since when it has played. A trace has times of its own, so that a gap in the sound stays a gap. Out of scope:
 storage (account_store/streams/traces.py), the meaning of an airing (tracker.py).
 """
 

@@ -5,7 +5,7 @@ recording counts as played after one match that leaves no doubt, or after a matc
 advertisements give neither. One play is one row through talk, drop-outs, new connections and other workers, because its implied start (the
 anchor) stays where it is. The same recording begun again is another row.
 
-What must not live here: sound and connections (listener.py), comparison of fingerprints (references.py), tables (account_store/streams).
+Out of scope: sound and connections (listener.py), comparison of fingerprints (references.py), tables (account_store/streams).
 """
 
 from __future__ import annotations

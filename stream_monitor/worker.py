@@ -1,6 +1,6 @@
 """A monitor worker: claims streams, listens to each, renews its leases, and releases them when it stops.
 
-When it dies, other workers take its streams over as soon as its leases have ended. What must not live here: options and signals
+When it dies, other workers take its streams over as soon as its leases have ended. Out of scope: options and signals
 (__main__.py), one stream (listener.py).
 """
 

@@ -1,7 +1,7 @@
 """Writes the findings of listeners into the account store: all streams of a worker in one transaction, each under its lease.
 
 Pending writes stay in memory while the database is away and are written in order when it is back. Of a stream's traces only the latest
-counts. A stream whose lease was lost is not written any more: another worker has it. What must not live here: deciding what plays.
+counts. A stream whose lease was lost is not written any more: another worker has it. Out of scope: deciding what plays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The deliverer: leases endpoints with due deliveries, sends to each in order, records the outcomes, and goes on until it is stopped.
 
 It serves many endpoints at once, each with one message at a time: a slow or dead endpoint delays its own messages only. An outcome is
-recorded after the answer: a deliverer that dies in between leaves the message to be sent again, with the same id. What must not live here:
+recorded after the answer: a deliverer that dies in between leaves the message to be sent again, with the same id. Out of scope:
 the choice of messages (queue.py), an attempt (sender.py), the process (__main__.py).
 """
 

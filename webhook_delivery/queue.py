@@ -7,7 +7,7 @@
 
 A lease covers an endpoint. Any number of deliverers on any number of machines send to it one after the other, and an endpoint that hangs
 delays no other. A deliverer that dies leaves a lease that expires and a delivery that is still due: another sends it again with the same id
-(at least once). The clocks of machines may differ by a few seconds, not by a lease. What must not live here: HTTP.
+(at least once). The clocks of machines may differ by a few seconds, not by a lease. Out of scope: HTTP.
 """
 
 from __future__ import annotations

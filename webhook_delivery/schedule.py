@@ -2,7 +2,7 @@
 
 A delivery has ten attempts within a day, at the offsets of Standard Webhooks 1.0 from the first. After each failure an endpoint
 rests, twice as long as before. So an endpoint that is down costs an attempt every few minutes for any number of deliveries, and waiting
-deliveries keep their attempts until it is up. What must not live here: the database.
+deliveries keep their attempts until it is up. Out of scope: the database.
 """
 
 from __future__ import annotations

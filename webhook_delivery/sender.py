@@ -1,7 +1,7 @@
 """One attempt: sends a message to its receiver and judges the answer. Only a whole answer with a 2xx is a success.
 
 A receiver may be slow, endless or malicious. An attempt ends after DEADLINE_SECONDS; it reads MOST_READ bytes of a body at most and follows
-no redirect. After an answer that breaks off the message is sent again, and the receiver recognises it by its id. What must not live here:
+no redirect. After an answer that breaks off the message is sent again, and the receiver recognises it by its id. Out of scope:
 the time of retries (schedule.py).
 """
 

@@ -1,8 +1,8 @@
 """Groups the operations of one event loop into write batches, so that requests that arrive together share a transaction.
 
 There is no timer. The collector submits a batch when the loop has nothing else to do: requests that have arrived are worked on first. A
-single operation waits for some empty rounds of the loop, microseconds. While one batch is being committed, the next one fills. What must
-not live here: commits (`writer`).
+single operation waits for some empty rounds of the loop, microseconds. While one batch is being committed, the next one fills.
+Out of scope: commits (`writer`).
 """
 
 # A transaction costs some 240 us of CPU however small it is, and its thread takes the interpreter away from the loop in the middle of

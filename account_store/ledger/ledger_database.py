@@ -5,7 +5,7 @@ kinds of operation are decided one by one, in order of arrival, while the row of
 sum does not fit, those under an idempotency key, and those of reservations. Both ways hold `used <= allowed` in the database itself,
 whatever other processes do.
 
-What must not live here: the differences between the databases (`sqlite_ledger`, `postgresql_ledger`).
+Out of scope: the differences between the databases (`sqlite_ledger`, `postgresql_ledger`).
 """
 
 from __future__ import annotations

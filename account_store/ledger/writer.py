@@ -3,8 +3,8 @@
 There is no timer. Waiting operations are committed at once; while one transaction is on its way to the disk, the next operations queue up.
 `benchmarks/metering.py` measures this against a transaction for each charge.
 
-A thread that ends by an error fails everything that waits for it with UnavailableError; the next operation starts another thread. What must
-not live here: the meaning of an operation (`ledger_database`), event loops (`batch_collector`).
+A thread that ends by an error fails everything that waits for it with UnavailableError; the next operation starts another thread.
+Out of scope: the meaning of an operation (`ledger_database`), event loops (`batch_collector`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Two rows never stand for one airing: `start` continues the row of the same recording whose anchor is within SAME_AIRING_MS, open or ended.
 The caller's transaction holds the stream's row (leases.hold, or the registry's lock), so two workers never read and write at once.
-What must not live here: the judgement of detections (`stream_monitor`), reading for reports (history.py, report.py).
+Out of scope: the judgement of detections (`stream_monitor`), reading for reports (history.py, report.py).
 """
 
 from __future__ import annotations

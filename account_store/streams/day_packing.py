@@ -1,7 +1,7 @@
 """Reads days of airings and packs them (report.py has the layout).
 
 A report reads millions of rows, so the way matters. SQLite sends rows, from an index that has all columns. PostgreSQL sends whole columns:
-rows would cost the client twice as much. What must not live here: the choice of days, and storage (report.py).
+rows would cost the client twice as much. Out of scope: the choice of days, and storage (report.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Gaps: times at which nobody listened to an active stream. Airings of these times are missing in reports.
 
-One gap of a stream is open at a time. The caller's transaction holds the stream's row. What must not live here: details of a source's fault
+One gap of a stream is open at a time. The caller's transaction holds the stream's row. Out of scope: details of a source's fault
 (the stream's `last_error`).
 """
 

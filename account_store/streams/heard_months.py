@@ -1,4 +1,4 @@
-"""The calendar months in which a stream was heard: the basis of billing. What must not live here: when sound counts as heard."""
+"""The calendar months in which a stream was heard: the basis of billing. Out of scope: when sound counts as heard."""
 
 from __future__ import annotations
 

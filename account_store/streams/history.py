@@ -3,8 +3,8 @@
     accounts.history.read_page(stream_id, limit=20)          # newest first
     accounts.history.find_on_air([stream_id, ...])           # the present airing of each stream
 
-Titles are those of the catalog at the time of the airing; the API adds present ones. The caller has checked the owner (registry.py). What
-must not live here: writing (airings.py, gaps.py), months of airings at once (report.py).
+Titles are those of the catalog at the time of the airing; the API adds present ones. The caller has checked the owner (registry.py).
+Out of scope: writing (airings.py, gaps.py), months of airings at once (report.py).
 """
 
 from __future__ import annotations

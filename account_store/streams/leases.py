@@ -10,7 +10,7 @@
 Each claim increments the stream's `lease_token`, and `hold` compares it under the row's lock: a worker that comes back from a suspension or
 a network fault can write nothing. Time is the database's, so that the clocks of machines need not agree. Workers share by capacity: none
 takes more than its part of the active streams, so that one that starts later gets some, too.
-What must not live here: sound (`stream_monitor`).
+Out of scope: sound (`stream_monitor`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     made = accounts.streams.create(account_id, "https://radio.example.org/live.mp3", "Radio")
     accounts.streams.stop(account_id, made.stream_id)
 
-A worker claims a new stream within a second or so. A stopped stream stays, with its airings, and is never monitored again. What must not
-live here: whether the account may have streams (a card), whether its address is allowed (outbound_http).
+A worker claims a new stream within a second or so. A stopped stream stays, with its airings, and is never monitored again.
+Out of scope: whether the account may have streams (a card), whether its address is allowed (outbound_http).
 """
 
 from __future__ import annotations

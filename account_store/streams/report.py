@@ -9,7 +9,7 @@ then airing id:
     8n    4n bytes  int32   starts, in seconds since the day began (UTC)
     12n   4n bytes  int32   durations in seconds
 
-The rows can be deleted at any time: they are rebuilt. What must not live here: present names of recordings (the API knows the catalog), the
+The rows can be deleted at any time: they are rebuilt. Out of scope: present names of recordings (the API knows the catalog), the
 formats of a report.
 """
 

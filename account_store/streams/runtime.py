@@ -1,6 +1,6 @@
 """The runtime state of a stream, written by the worker that monitors it: status, error, audio format. The caller holds the lease.
 
-What must not live here: airings, gaps, leases.
+Out of scope: airings, gaps, leases.
 """
 
 from __future__ import annotations

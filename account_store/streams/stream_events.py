@@ -2,7 +2,7 @@
 
 Each goes into the outbox in the transaction that changes its row: none is lost, and none reports a change that was rolled back. An airing
 that ended and then continues (a long talk-over) is announced as ended once more: the later event with the same `airing_id` replaces the
-earlier one. What must not live here: delivery (webhook_delivery).
+earlier one. Out of scope: delivery (webhook_delivery).
 """
 
 from __future__ import annotations

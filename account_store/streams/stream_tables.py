@@ -1,7 +1,7 @@
 """The tables of streams, airings and monitor workers, beside the rest of the store's in `account_store/schema.py`.
 
 A change here needs a revision in `migrations/versions`. Columns that end in `_ms` hold Unix milliseconds. Workers compare them;
-reports show whole seconds. What must not live here: tables of webhooks.
+reports show whole seconds. Out of scope: tables of webhooks.
 """
 
 from __future__ import annotations

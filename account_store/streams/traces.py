@@ -3,7 +3,7 @@
     save_traces(connection, [(lease, trace.stored), ...])     every second or so, all streams of a worker at once
     load_trace(connection, stream_id)                         by the worker that takes over
 
-Each stream has one row, its latest trace. The row holds its own time, so that an old one does no harm. What must not live here: the use
+Each stream has one row, its latest trace. The row holds its own time, so that an old one does no harm. Out of scope: the use
 of a trace (`stream_monitor/trace.py`), airings (airings.py).
 """
 

@@ -4,7 +4,7 @@
     accounts.deliveries.replay_since(account_id, endpoint_id, moment)          # everything that did not arrive since then
     accounts.deliveries.ping(account_id, endpoint_id)
 
-A replay starts the schedule again with the same event id, so that a receiver recognises the event. What must not live here: sending
+A replay starts the schedule again with the same event id, so that a receiver recognises the event. Out of scope: sending
 (webhook_delivery).
 """
 

@@ -3,7 +3,7 @@
     made = accounts.webhooks.create(account_id, "https://example.org/hook", (TRACK_STARTED,))     # made.secret is shown only here
     accounts.webhooks.rotate(account_id, made.endpoint.endpoint_id)                               # two signatures for a day
 
-A disabled endpoint receives nothing; its events are held for a replay. What must not live here: deliveries (deliveries.py).
+A disabled endpoint receives nothing; its events are held for a replay. Out of scope: deliveries (deliveries.py).
 """
 
 from __future__ import annotations

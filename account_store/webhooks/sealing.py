@@ -1,7 +1,7 @@
 """Encryption of secrets in the database.
 
 Signing needs the secret itself, so a hash is not enough. Keys are Fernet keys (AES-128 and HMAC-SHA256), separated by commas. The first one
-encrypts, all decrypt. What must not live here: the origin of keys (secret_keys.py).
+encrypts, all decrypt. Out of scope: the origin of keys (secret_keys.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     ACCOUNT_SECRET_KEY_FILE    the file; by default `<database>-key` beside a SQLite file, else below XDG_STATE_HOME (~/.local/state)
 
 The database records the key's fingerprint, so that a lost key, or one of another machine, is noticed before a second one seals anything.
-Opening the accounts seals secrets that are stored unencrypted. What must not live here: encryption (sealing.py).
+Opening the accounts seals secrets that are stored unencrypted. Out of scope: encryption (sealing.py).
 """
 
 from __future__ import annotations

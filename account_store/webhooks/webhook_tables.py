@@ -1,6 +1,6 @@
 """The tables of webhooks, beside the rest of the store's in `account_store/schema.py`: endpoints, events, deliveries, attempts.
 
-A change here needs a revision in `migrations/versions`. What must not live here: tables of streams.
+A change here needs a revision in `migrations/versions`. Out of scope: tables of streams.
 """
 
 from __future__ import annotations

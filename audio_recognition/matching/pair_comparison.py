@@ -1,7 +1,7 @@
 """The comparison of two whole fingerprints: how much they differ where they fit best.
 
-Two encodings of one recording begin within seconds of each other, so all shifts in that range are tried and no index is needed. What must
-not live here: what a distance means for a catalog (pipeline/linkage/audio_verdicts.py).
+Two encodings of one recording begin within seconds of each other, so all shifts in that range are tried and no index is needed.
+Out of scope: what a distance means for a catalog (pipeline/linkage/audio_verdicts.py).
 """
 
 from __future__ import annotations

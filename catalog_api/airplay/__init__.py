@@ -7,6 +7,6 @@
     streamed_answer    an answer that is produced while it is sent
     day_packing        days that are over, packed before a report asks for them
 
-A report holds one stream in memory at a time. What must not live here: which airings there are (account_store/streams/report.py), the
+A report holds one stream in memory at a time. Out of scope: which airings there are (account_store/streams/report.py), the
 parameters of the route (routes/airplay_report.py).
 """

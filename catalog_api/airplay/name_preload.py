@@ -1,7 +1,7 @@
 """Read the names of aired recordings before a report asks for them. The first report on a snapshot would spend a second on it.
 
 It begins shortly before the worker accepts requests, then goes on beside them: some hundred names at a time, in the thread of the reports,
-so that a report can run in between. What must not live here: where names are kept (stream_sheets.py), how they are read (track_names.py).
+so that a report can run in between. Out of scope: where names are kept (stream_sheets.py), how they are read (track_names.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One stream's part of a report, as columns, and rows of text made of them.
 
-A loop over millions of airings would take seconds; these functions work on whole columns. What must not live here: the formats
+A loop over millions of airings would take seconds; these functions work on whole columns. Out of scope: the formats
 (report_formats.py).
 """
 

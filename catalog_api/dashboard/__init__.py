@@ -7,5 +7,5 @@
     bounded_threads      threads for blocking work, with bounds and deadlines: /v1 never waits for a page
     account_pages, track_pages, stream_pages, webhook_pages    the pages
 
-What must not live here: rules about keys, credits and passwords (account_store), anything that /v1 needs.
+Out of scope: rules about keys, credits and passwords (account_store), anything that /v1 needs.
 """

@@ -1,8 +1,8 @@
 """One request of a browser: its cookie, the signed-in user, and the check of every form.
 
 The cookie holds a random token. Sign-in replaces it by the token of a session of the account store, so a token that was planted in a
-browser never becomes a session. Every form carries a digest of the token, which nobody can make without reading the cookie. What must not
-live here: pages, passwords (account_store.users).
+browser never becomes a session. Every form carries a digest of the token, which nobody can make without reading the cookie.
+Out of scope: pages, passwords (account_store.users).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests of the dashboard to /v1, in this process, as one of the account's own keys.
 
 So a search from a page runs the same code as one over the API. It is limited, charged and refused in the same way, and appears in the usage
-of that key. What must not live here: any single request.
+of that key. Out of scope: any single request.
 """
 
 from __future__ import annotations

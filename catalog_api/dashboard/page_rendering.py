@@ -1,7 +1,7 @@
 """Render templates to answers: one environment, and one format each for times, numbers and durations.
 
-Everything that goes into a template is escaped (autoescape). Nothing here or in a template marks foreign text as safe. What must not live
-here: the contents of pages (templates/), who sees them (browser_session.py).
+Everything that goes into a template is escaped (autoescape). Nothing here or in a template marks foreign text as safe.
+Out of scope: the contents of pages (templates/), who sees them (browser_session.py).
 """
 
 from __future__ import annotations

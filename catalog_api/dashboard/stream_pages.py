@@ -1,6 +1,6 @@
 """Live streams: what is on now, a stream's day, the airplay report. Registering and stopping go through `/v1`; they cost no credits.
 
-The browser reloads the page every REFRESH_SECONDS, which can be paused. What must not live here: formats of the report
+The browser reloads the page every REFRESH_SECONDS, which can be paused. Out of scope: formats of the report
 (catalog_api/airplay).
 """
 

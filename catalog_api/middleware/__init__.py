@@ -6,5 +6,5 @@
     fast_routes          the direct way to the handlers of frequent GET routes
     time_slices          turns of long work in the event loop
 
-What must not live here: what a plan allows (entitlements.py), prices (credit_prices.py), charges (metering.py).
+Out of scope: what a plan allows (entitlements.py), prices (credit_prices.py), charges (metering.py).
 """

@@ -1,6 +1,6 @@
 """Authenticate requests by API key (contract A3, A8).
 
-The key is checked before anything else, even before the path. Only open paths need none. What must not live here: what a plan allows
+The key is checked before anything else, even before the path. Only open paths need none. Out of scope: what a plan allows
 (entitlements.py), what a request costs (credit_prices.py).
 """
 

@@ -1,7 +1,7 @@
 """Call the handlers of frequent GET routes directly: paths that are fixed, or fixed except for their last part.
 
 The framework's dispatch costs more than a lookup (docs/design/decisions/0012; docs/benchmarks/http_server.md has the ratio). This layer
-finds the handler in a dictionary and leaves every other request to the framework. What must not live here: anything that makes an answer
+finds the handler in a dictionary and leaves every other request to the framework. Out of scope: anything that makes an answer
 different from the framework's.
 """
 

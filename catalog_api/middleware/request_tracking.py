@@ -1,6 +1,6 @@
 """The outermost layer: give each request an id and record its outcome.
 
-It surrounds authentication too, so every answer has an id and is counted. What must not live here: anything that decides an answer. Inner
+It surrounds authentication too, so every answer has an id and is counted. Out of scope: anything that decides an answer. Inner
 layers report through `scope["state"]`: `caller`, `route`, `credits` (charged), `code` (of a problem document).
 """
 

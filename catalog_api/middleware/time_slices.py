@@ -1,7 +1,7 @@
 """Share the event loop between long questions and everything else: a few milliseconds of long work, then a few rounds for the rest.
 
 asyncio runs everything that is ready in one round of its loop. Of fifty searches that arrive together, the first would be answered with the
-last. What must not live here: the work (metering.py).
+last. Out of scope: the work (metering.py).
 """
 
 from __future__ import annotations

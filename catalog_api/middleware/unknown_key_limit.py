@@ -1,7 +1,7 @@
 """Limit the unknown keys that one client may try: above the limit the answer is 429 instead of 401, so that guessing is slow and visible.
 
-Live keys of the same address are not affected: many callers share one behind NAT. All workers of the machine count together. What must not
-live here: the check of a key (authentication.py), the rate of a live key (account_store/rate_limits.py).
+Live keys of the same address are not affected: many callers share one behind NAT. All workers of the machine count together.
+Out of scope: the check of a key (authentication.py), the rate of a live key (account_store/rate_limits.py).
 """
 
 from __future__ import annotations

@@ -10,6 +10,6 @@
     request_statistics     counts and log lines of a worker
     metrics_endpoint       the counts of all workers for Prometheus
 
-What must not live here: paths, keys and accounts (middleware/, routes). This module imports nothing, because parent_watchdog must start
+Out of scope: paths, keys and accounts (middleware/, routes). This module imports nothing, because parent_watchdog must start
 fast.
 """

@@ -12,7 +12,7 @@ The contract with a companion:
 - It may write metrics in Prometheus' text format to the file that COMPANION_METRICS names (`prometheus_client.write_to_textfile`). The
   supervisor shows them on `/metrics`. A companion that wrote this file and then leaves it for SILENT_SECONDS hangs; it is killed.
 
-process_supervisor.py lists the companions. What must not live here: what a companion does.
+process_supervisor.py lists the companions. Out of scope: what a companion does.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An address at its own limit gives up the connection that it left idle longest. When the worker is full, the address with most connections
 gives up one of its idle ones. So idle connections of one address keep nobody out. Connections of a proxy stand for many clients: they do
 not count against its address and are closed last. An IPv6 network of 64 bits counts as one address, because a single machine has that
-many. What must not live here: sockets, the meaning of idle (http_protocol.py).
+many. Out of scope: sockets, the meaning of idle (http_protocol.py).
 """
 
 from __future__ import annotations

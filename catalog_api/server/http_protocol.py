@@ -14,7 +14,7 @@ subclass does, and answers with problem documents. One round a second checks all
 
 uvicorn does not document this class as public. Only this module and process_supervisor.py use such parts of uvicorn, and
 tests/catalog_api/server/test_uvicorn_internals.py fails when uvicorn changes them. Routes limit the size of bodies (request_bodies.py).
-What must not live here: paths, keys, accounts.
+Out of scope: paths, keys, accounts.
 """
 
 from __future__ import annotations

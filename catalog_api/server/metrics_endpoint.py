@@ -1,6 +1,6 @@
 """Serve the counts of the workers and the metrics of the companions to Prometheus, on an address that is not the public one.
 
-The supervisor process runs this endpoint. docs/reference/metrics.md describes each metric. What must not live here: counting
+The supervisor process runs this endpoint. docs/reference/metrics.md describes each metric. Out of scope: counting
 (request_statistics.py).
 """
 

@@ -1,7 +1,7 @@
 """Send a process SIGTERM when its parent dies, however it dies. No process is left behind on its port, socket or lease.
 
 Workers call `end_with_parent` themselves. Companions are started through `python -m catalog_api.server.parent_watchdog PARENT COMMAND...`,
-which makes the request and becomes COMMAND: the request survives exec. What must not live here: imports that take time.
+which makes the request and becomes COMMAND: the request survives exec. Out of scope: imports that take time.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 This process opens one listening socket and shares it: the kernel gives each connection to a free worker. SIGTERM and SIGINT stop the
 server: it accepts nothing new, finishes requests under way (`shutdown_seconds`), ends the companions, then itself. SIGHUP replaces the
-workers one by one and leaves the companions alone. A new companion is an entry of `_list_companions`. What must not live here:
+workers one by one and leaves the companions alone. A new companion is an entry of `_list_companions`. Out of scope:
 anything that a request needs; this process opens no catalog.
 """
 

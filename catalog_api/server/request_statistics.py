@@ -2,7 +2,7 @@
 
 Counting must cost a microsecond, not the ten of a metrics library that shares memory between processes. So each worker counts alone and
 writes its `WorkerReport` to a file once a second; metrics_endpoint.py adds the files up. Log lines are written in batches, some hundred
-milliseconds later. Keys, query strings and bodies never get here. What must not live here: names of metrics (metrics_endpoint.py).
+milliseconds later. Keys, query strings and bodies never get here. Out of scope: names of metrics (metrics_endpoint.py).
 """
 
 from __future__ import annotations

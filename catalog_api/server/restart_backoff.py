@@ -1,6 +1,6 @@
 """Delays between restarts: none after a long run, growing ones for a process that keeps dying soon after its start.
 
-What must not live here: processes (process_supervisor.py, companion_processes.py).
+Out of scope: processes (process_supervisor.py, companion_processes.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One worker process: build the application from the environment, run periodic tasks beside it.
 
-process_supervisor.py starts workers with the settings in the environment. What must not live here: answers.
+process_supervisor.py starts workers with the settings in the environment. Out of scope: answers.
 """
 
 from __future__ import annotations

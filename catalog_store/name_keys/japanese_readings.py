@@ -1,7 +1,7 @@
 """Readings of Japanese titles with Chinese characters, by the dictionary of Janome (IPADIC): `打上花火` is read `ウチアゲハナビ`.
 
 The build of the search index alone uses them: the dictionary takes 90 MB, and 900 MB without bytecode, so no query may. A title is read
-as it is shown, because keys write Chinese characters in one form that the dictionary does not know. What must not live here: sounds
+as it is shown, because keys write Chinese characters in one form that the dictionary does not know. Out of scope: sounds
 (romanisation.py).
 """
 

@@ -3,8 +3,8 @@
 `romanise` writes a folded text in Latin letters, a character at a time by the tables of anyascii; combinations of kana follow Hepburn.
 `compare_sounds` measures how alike two folded texts sound. Platforms follow no standard (`Yulia`, `Julija`; `Tokyo`, `Toukyou`), so letters
 of one sound count as equal. Arabic and Hebrew write few vowels, so only consonants count there. A Chinese character in a Japanese text has
-a reading that no table knows, so any letters may stand for it: `さくら学院` sounds like `Sakura Gakuin` by its kana. What must not live
-here: which names may be one artist (pipeline/linkage/guards.py).
+a reading that no table knows, so any letters may stand for it: `さくら学院` sounds like `Sakura Gakuin` by its kana.
+Out of scope: which names may be one artist (pipeline/linkage/guards.py).
 """
 
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose

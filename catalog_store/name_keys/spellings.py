@@ -1,7 +1,7 @@
 """Words that people write in several ways: `Maroon Five` and `Maroon 5`, `Saint` and `St`, `4 U` and `For You`.
 
 Linkage compares keys in one spelling, and stems without a leading article. Search keeps the words as written: whoever types `four t` has
-not finished `Four Tops`. What must not live here: numbers after a counting word (part_numbers.py), letters (folding.py), typing errors.
+not finished `Four Tops`. Out of scope: numbers after a counting word (part_numbers.py), letters (folding.py), typing errors.
 """
 
 from __future__ import annotations

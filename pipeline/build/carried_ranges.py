@@ -3,8 +3,8 @@
 A stage digests its inputs by recording (catalog_store/record_keys/row_digests.py). Where a recording has the digest that it had when the
 live snapshot was built, its rows are read out of the snapshot's parts. The digests of a range are below `<root>/work/carried/<stage>/` in a
 folder that is named after the contents of the parts that the range made. So digests never count for other parts than those: after a
-rollback, a failed night or a damaged part the range is rebuilt. The program and its libraries are part of each digest. What must not
-live here: which inputs a stage has.
+rollback, a failed night or a damaged part the range is rebuilt. The program and its libraries are part of each digest.
+Out of scope: which inputs a stage has.
 """
 
 from __future__ import annotations

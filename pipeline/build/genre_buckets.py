@@ -2,7 +2,7 @@
 
 Strings hang on records, releases and artists of the platforms. The strings of an entity and the recordings that it concerns meet by its
 number; what they say goes to the ranges of recordings. Two entities share a number with a chance of 1 in 2^64; then the recordings of the
-one would hear the strings of the other, too. What must not live here: what a string means, and whom to believe.
+one would hear the strings of the other, too. Out of scope: what a string means, and whom to believe.
 """
 
 from __future__ import annotations

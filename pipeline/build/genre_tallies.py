@@ -1,7 +1,7 @@
 """Counts of recordings by what platforms say about their genre: for the coverage of the rules and the page of unknown strings.
 
 A range keeps a row for each recording and platform (`VOICE`), and one for each recording and string that no rule knows (`UNKNOWN`). So the
-next build takes over the rows of recordings that stay, and counts all of them. What must not live here: whose opinion decides.
+next build takes over the rows of recordings that stay, and counts all of them. Out of scope: whose opinion decides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ids of the groups of platform entities that a stage has found, from the tables of its workbench and back into one.
 
-What must not live here: who is one entity (identity.py); who gets which id (pipeline/linkage/id_rules.py).
+Out of scope: who is one entity (identity.py); who gets which id (pipeline/linkage/id_rules.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Source records sent to ranges of recording ids, so that each range is built alone in bounded memory.
 
 Two indexes of numbers come first: the recording of each source record, and the date of each source release. With them each slice of a
-staging table finds the range of its rows by itself, so every text is sent once. What must not live here: which value of a field is chosen.
+staging table finds the range of its rows by itself, so every text is sent once. Out of scope: which value of a field is chosen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ranges of recording ids: the unit in which the stages of recordings work, so that memory depends on a range and not on the catalog.
 
 A stage sends rows to ranges with the shuffle, or reads the rows of a range from a table in the order of recordings. Each range makes one
-part of the stage's tables. What must not live here: what a stage makes of its rows.
+part of the stage's tables. Out of scope: what a stage makes of its rows.
 """
 
 from __future__ import annotations

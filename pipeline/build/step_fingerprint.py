@@ -1,7 +1,7 @@
 """The fingerprint of what a step reads besides tables: code, libraries, overrides, rules, requests and ids that were given out.
 
 A build reuses a step of a killed build only if the fingerprints are equal. The hash covers too much rather than too little: to run a step
-again is slow, and to build on the output of another program is wrong. What must not live here: which tables a step reads (work_state.py).
+again is slow, and to build on the output of another program is wrong. Out of scope: which tables a step reads (work_state.py).
 """
 
 from __future__ import annotations

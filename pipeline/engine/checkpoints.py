@@ -1,7 +1,7 @@
 """Checkpoints of a step that works through many inputs: a build skips the inputs that a killed one has finished.
 
 A step runs under a token, which stands for everything that it reads (`use_token`). It spills into a folder that carries the token: the
-folder of another token is emptied. Beside the outputs is an empty file for each finished input. What must not live here: what a token
+folder of another token is emptied. Beside the outputs is an empty file for each finished input. Out of scope: what a token
 stands for.
 """
 

@@ -2,7 +2,7 @@
 
 An interruption is an exception in the middle of whatever runs, and code may swallow it. Python drops what a finaliser raises, and every
 member of a tar archive has one. DuckDB raises an ordinary RuntimeError in its place. A build that lost its interruption went on to the end.
-So the command line watches for signals, and every step asks before it begins. What must not live here: what a command prints.
+So the command line watches for signals, and every step asks before it begins. Out of scope: what a command prints.
 """
 
 from __future__ import annotations

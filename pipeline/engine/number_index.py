@@ -3,7 +3,7 @@
 The entries are shuffled into parts by the upper bits of their numbers; a part is sorted and laid down as one array. A lookup sorts its own
 numbers and maps one part after the other into memory, so it holds a part at a time, whatever the size of the table. Numbers that stand for
 texts are unique but for a chance of 1 in 2^64 a pair: `seal` refuses two equal ones. A lookup of a number that stands for an unknown text
-finds a wrong entry with a chance of its entries in 2^64. What must not live here: what the numbers stand for.
+finds a wrong entry with a chance of its entries in 2^64. Out of scope: what the numbers stand for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Progress of a step: which share is done and how long the rest takes, as a line of text now and then.
 
 The seconds of the last build are the first estimate. Where a pool works through a known number of inputs, those that are finished correct
-it. What must not live here: where the lines go, and the costs of builds.
+it. Out of scope: where the lines go, and the costs of builds.
 """
 
 from __future__ import annotations

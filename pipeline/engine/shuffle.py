@@ -2,7 +2,7 @@
 
 A writer leaves one file, its run: Arrow IPC with a record batch for each bucket that has rows, in order of buckets. The schema's metadata
 holds the numbers of the buckets and their rows. So a shuffle makes as many files as it has writers, whatever the number of buckets, and a
-reader of a bucket reads the footer and one batch of each run. What must not live here: which key makes the buckets.
+reader of a bucket reads the footer and one batch of each run. Out of scope: which key makes the buckets.
 """
 
 from __future__ import annotations

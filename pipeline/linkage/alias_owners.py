@@ -2,7 +2,7 @@
 
 `Ye` is listed with `Kanye West` and with nobody else. So a record that credits `Ye` also counts as one of Kanye West where guards and edges
 ask for a common name (credits.py). The name of its lead stays what it is. A name in two scripts (`周杰倫 (Jay Chou)`) lists its other name
-itself. What must not live here: memberships, because a member is not the group.
+itself. Out of scope: memberships, because a member is not the group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Fingerprints of atoms: the claims of fingerprints that carry weight, placed on tonight's atoms.
 
 Users attach fingerprints to wrong records, mostly one user at a time and often to a record of another length. So a claim needs two users,
-a quarter of the votes of its track, and nearly the length of the atom. A claim that may speak against others needs more (`is_firm`). What
-must not live here: the comparison of fingerprints.
+a quarter of the votes of its track, and nearly the length of the atom. A claim that may speak against others needs more (`is_firm`).
+Out of scope: the comparison of fingerprints.
 """
 
 from __future__ import annotations

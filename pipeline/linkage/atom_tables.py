@@ -1,7 +1,7 @@
 """Staged records -> tables `atom`, `atom_member`, `atom_isrc` and the name tables of a build: the full path.
 
 A pool of processes normalises slices of records and spills them into buckets of artists; each bucket then becomes a part of every table.
-The parts are also copied for memory mapping (mapped_atoms.py). What must not live here: which records make one atom (atoms.py); how a
+The parts are also copied for memory mapping (mapped_atoms.py). Out of scope: which records make one atom (atoms.py); how a
 night reuses the parts of a snapshot (incremental/atom_changes.py).
 """
 

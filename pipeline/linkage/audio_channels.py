@@ -1,7 +1,7 @@
 """Mono and stereo, two mixes of one performance: both marks on two records part them, and one mark beside none proves nothing.
 
-The mark is a tag of the variant inside linkage alone. Search and the published variant leave it out, because nobody looks for it. What must
-not live here: the words (catalog_store/name_keys/version_words.py).
+The mark is a tag of the variant inside linkage alone. Search and the published variant leave it out, because nobody looks for it.
+Out of scope: the words (catalog_store/name_keys/version_words.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Equal audio counts like a shared code: names, variants and durations must pass the same guards, because a fingerprint may be attached to
 the wrong record. An instrumental or a live recording stays apart by its variant; clean and explicit share their variant and join.
 Different audio joins nothing and forbids nothing a reviewer decides; clusters.py separates such atoms if other evidence has joined them.
-What must not live here: limits of audio (audio_verdicts.py), and whose fingerprints count (atom_fingerprints.py).
+Out of scope: limits of audio (audio_verdicts.py), and whose fingerprints count (atom_fingerprints.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pairs of atoms whose audio is worth a comparison: under one fingerprint track, or of one length under similar names, or joined already.
 
-Blocks keep the number of pairs near the number of atoms. What must not live here: whether names or audio agree.
+Blocks keep the number of pairs near the number of atoms. Out of scope: whether names or audio agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts on audio: which distances of two fingerprints mean equal audio, and which mean two performances.
 
-The limits come from real tracks in several encodings (docs/design/linkage_evidence.md). What must not live here: which pairs are compared
+The limits come from real tracks in several encodings (docs/design/linkage_evidence.md). Out of scope: which pairs are compared
 (audio_pairs.py), and what a verdict does to a recording (audio_edges.py, clusters.py).
 """
 

@@ -1,7 +1,7 @@
 """Pairs of atoms that share blocks (weak_blocks.py), and the number of their blocks that are small enough to be searched.
 
 Searched are the blocks of a few atoms at a time, so that memory does not grow with the table. A build that knows the pairs of an earlier
-one searches the blocks that a change touched, and learns by how many blocks each pair differs. What must not live here: what a pair is
+one searches the blocks that a change touched, and learns by how many blocks each pair differs. Out of scope: what a pair is
 worth (weak_edges.py), and which atoms changed (incremental/weak_changes.py).
 """
 

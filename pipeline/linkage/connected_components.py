@@ -1,7 +1,7 @@
 """Connected components of an undirected graph, for atoms as well as for artists and labels.
 
 SciPy needs half the processor time (0.6 s instead of 1.0 s for a million nodes), but a quarter of a second to import, in every process.
-What must not live here: what nodes and edges stand for.
+Out of scope: what nodes and edges stand for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names that are damaged beyond a few typing errors, under evidence that already says one recording (a code, a place, a link).
 
 Of two such records the names need not be alike: a cut title with a typing error behind a track number still is part of the other. So the
-length must be equal here, and what is left of the names must not contradict. What must not live here: names that are alike by themselves
+length must be equal here, and what is left of the names must not contradict. Out of scope: names that are alike by themselves
 (guards.py), and names without such evidence (weak_names.py).
 """
 

@@ -1,7 +1,7 @@
 """Tables of atoms -> rows of `edge`: one function for each source of evidence.
 
 Order of the stage: shared codes and typing errors, reviewed decisions, cross-links and release positions; then keys with one recording
-left, which need the components of all others. Atoms are read a bucket at a time. What must not live here: which pairs pass (guards.py and
+left, which need the components of all others. Atoms are read a bucket at a time. Out of scope: which pairs pass (guards.py and
 the `<kind>_edges` modules); how a night reuses edges (incremental/edge_changes.py).
 """
 

@@ -1,6 +1,6 @@
 """Work on the rows of a frame that names the row on which it fails.
 
-What must not live here: which source record such a row stands for (failing_records.py).
+Out of scope: which source record such a row stands for (failing_records.py).
 """
 
 from __future__ import annotations

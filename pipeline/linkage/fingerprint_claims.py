@@ -1,7 +1,7 @@
 """Claims of fingerprints as of today: which fingerprint stands for a track, and which records users or operators name for it.
 
 Of the rows of one id those of the latest day count, and merged tracks are followed. Linkage reads the claims by source record
-(atom_fingerprints.py), the catalog by recording (pipeline/build/fingerprints.py). What must not live here: which claim wins.
+(atom_fingerprints.py), the catalog by recording (pipeline/build/fingerprints.py). Out of scope: which claim wins.
 """
 
 from __future__ import annotations

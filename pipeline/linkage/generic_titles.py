@@ -1,7 +1,7 @@
 """Generic titles: keys that many recordings of one artist have, and that therefore identify none of them.
 
 Two kinds of titles: movements (`Allegro ma non troppo`, `Menuett I/II`), which mean something under the name of their work only, and
-stand-ins for a title (`Untitled`, `Intro`). A title is generic if the vocabulary accounts for all of it. What must not live here: what
+stand-ins for a title (`Untitled`, `Intro`). A title is generic if the vocabulary accounts for all of it. Out of scope: what
 linkage does about a generic title (atoms.py, key_edges.py, typo_edges.py), live takes (live_takes.py), and the reading of titles
 (catalog_store/name_keys).
 """

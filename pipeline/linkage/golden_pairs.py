@@ -2,7 +2,7 @@
 
 The files of `golden/` are reviewed data, one a theme; docs/design/linkage_review.md describes their form. All records of all pairs are
 linked at once, because in a catalog every pair has other records around it. A hash of its name puts each pair into one of two parts.
-Improve linkage with the wrong pairs of `development`; the rates of `test` show whether that helps elsewhere. What must not live here:
+Improve linkage with the wrong pairs of `development`; the rates of `test` show whether that helps elsewhere. Out of scope:
 limits that stop a build (pipeline/quality/gate.py).
 """
 

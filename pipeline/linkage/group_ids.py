@@ -12,7 +12,7 @@ The files are in one folder, which the caller makes and removes:
     id          group, code, by receiver; code: an id, or -1 - rank for a group that gets a new one
     fresh       the ranks of the groups that get a new id (NumberOrder)
 
-What must not live here: what is a group; tables.
+Out of scope: what is a group; tables.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Ids never start at 1 again while there is a snapshot. A lost or damaged registry
 the snapshot's other tables, into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/`; a snapshot itself is never changed. A rebuilt
 registry does not know keys that were absent from that snapshot, nor merges that could be undone.
 
-What must not live here: who gets which id (id_rules.py).
+Out of scope: who gets which id (id_rules.py).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ undone. Keys that are absent from a build keep their home: a platform that retur
 stored: an unused id leads to the end of its links if that is in use, else to nothing. So a redirect whose end is gone for a while comes
 back with it.
 
-What must not live here: what is one entity; where the registry is on disk (id_registry.py); ids of changed groups only
+Out of scope: what is one entity; where the registry is on disk (id_registry.py); ids of changed groups only
 (incremental/id_changes.py).
 """
 

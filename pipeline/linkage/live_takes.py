@@ -1,7 +1,7 @@
 """Live takes that say `Live` and no more: an artist has one of each show, so artist and title do not identify it.
 
 A code or an album identifies it. Without these, such a take joins another only if the song has no further live take. A platform may also
-omit the word on a live album: then the album says it, at one title and length. What must not live here: the reading of `Live at Wembley`
+omit the word on a live album: then the album says it, at one title and length. Out of scope: the reading of `Live at Wembley`
 (catalog_store/name_keys/variants.py).
 """
 

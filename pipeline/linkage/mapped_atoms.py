@@ -15,8 +15,8 @@ night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes th
 Nothing here is published. A night without usable files links everything again (incremental/night.py).
 
 Touched pages count as memory of the process, and fetching some thousand rows touches nearly all pages, because the system maps the
-neighbours of each. So pages are given back above MOST_HELD, which costs some microseconds for each that is touched again. What must not
-live here: which atoms are read.
+neighbours of each. So pages are given back above MOST_HELD, which costs some microseconds for each that is touched again.
+Out of scope: which atoms are read.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ a rare one agrees by chance less often (term frequency), a short one resembles o
 makes up for the odds of two random atoms, 1 in N, and leaves SURE_BITS. A missing value weighs nothing.
 
 No label of a world was used: the weights are the logarithms of shares that hold for names and lengths of music in general, and each is
-stated beside its constant. What must not live here: which pairs are compared (weak_blocks.py), and what two versions exclude (guards.py).
+stated beside its constant. Out of scope: which pairs are compared (weak_blocks.py), and what two versions exclude (guards.py).
 """
 
 from __future__ import annotations

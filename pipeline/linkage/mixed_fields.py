@@ -4,7 +4,7 @@
 A record with one likely reading gets it: `Artist - Title` without an artist, `03. Title`, `Title $ 1.29 (C) 2015 Label 4:15`. A text
 without separators (`Gone The Weeknd Trilogy`) has many readings, and a title in two scripts (`アイドル = Idol`) is either half. They are
 kept as numbers, and linkage looks for a record that has one of them as its title and artist (weak_blocks.py). The shown title never
-changes. What must not live here: how sure a reading is (match_weights.py).
+changes. Out of scope: how sure a reading is (match_weights.py).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ An atom knows artists by name. Records whose codes overlap are one body. Two bod
 - They are on one release, which holds a recording once (two of one `Interlude`).
 - A platform names their other artists and none is the same (one symphony by two orchestras, led by its composer).
 
-What must not live here: which artists are one (the build decides that, from all their works).
+Out of scope: which artists are one (the build decides that, from all their works).
 """
 
 from __future__ import annotations

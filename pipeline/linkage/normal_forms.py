@@ -1,6 +1,6 @@
 """Source records -> normal forms: the keys by which records are linked. Only this module reads titles and names as delivered.
 
-Costly work runs on the distinct strings of a slice of rows. Add a column here when a later stage compares it. What must not live here:
+Costly work runs on the distinct strings of a slice of rows. Add a column here when a later stage compares it. Out of scope:
 limits (guards.py).
 """
 

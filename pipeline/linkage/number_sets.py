@@ -1,6 +1,6 @@
 """Sets of small whole numbers in one bit each: ids in use, places of records.
 
-A set over all records of a catalog takes 0.2 bytes a record. What must not live here: what the numbers stand for.
+A set over all records of a catalog takes 0.2 bytes a record. Out of scope: what the numbers stand for.
 """
 
 from __future__ import annotations

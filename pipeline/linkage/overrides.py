@@ -16,7 +16,7 @@ a record that no dump holds tonight: linked records form a *body*, and a cannot-
 rejected. Records that no dump holds are reported and not rejected, because dumps come and go.
 
 Decisions reach the clusters in three ways: `find_moves` returns the records that leave their atom, `build_must_edges` the strongest edges,
-`find_cannot_pairs` the pairs that clustering keeps apart. What must not live here: decisions that no person made.
+`find_cannot_pairs` the pairs that clustering keeps apart. Out of scope: decisions that no person made.
 """
 
 from __future__ import annotations

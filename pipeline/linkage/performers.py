@@ -1,7 +1,7 @@
 """Performers of works: many play one movement, and a platform may credit its composer first.
 
 Then artist, title and even the length of two performances are equal. So the other credited names tell records of one work apart: those that
-name no performer in common are two recordings, whoever leads them. What must not live here: namesakes with different codes (namesakes.py).
+name no performer in common are two recordings, whoever leads them. Out of scope: namesakes with different codes (namesakes.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Records come in any order. A pool of processes shuffles them into ranges of (platform, external id), sorts each range, matches it with its
 range of the last registry and sends votes to the groups. group_ids.py gives the groups their ids. Then the ranges are written in order as
-tables `recording_member` and `id_registry`. The limits of the ranges do not change the tables. What must not live here: the rules
+tables `recording_member` and `id_registry`. The limits of the ranges do not change the tables. Out of scope: the rules
 (id_rules.py); ids of a night that builds on a snapshot (incremental/recording_changes.py).
 """
 

@@ -1,7 +1,7 @@
 """Clusters -> tables `recording_member`, `isrc_owner`, `isrc_conflict`, and the ids for the registry: the full path.
 
-Claims of codes ask for the ids of their groups and are then shuffled into ranges of codes, in which the owners are settled. What must not
-live here: who gets which id (id_rules.py); how a night reuses ids (incremental/recording_changes.py).
+Claims of codes ask for the ids of their groups and are then shuffled into ranges of codes, in which the owners are settled.
+Out of scope: who gets which id (id_rules.py); how a night reuses ids (incremental/recording_changes.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A barcode says that two releases are one product (release_positions.py), but many have none. So releases are laid over each other by title:
 if other tracks in the same places are known to be one recording, and lengths do not contradict, a track with damaged names or without a
 length is the one in its place. Only places with an atom that lacks a code are looked at. Each build aligns all of them anew, because what
-agrees depends on all other edges. What must not live here: what names in one place must have in common (guards.py).
+agrees depends on all other edges. Out of scope: what names in one place must have in common (guards.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Albums, places and years of atoms: what the releases of their records say, as lists of numbers and compact titles.
 
-Only the atoms of a few candidate pairs are looked up, so tracks and releases are filtered while they are read. What must not live here:
+Only the atoms of a few candidate pairs are looked up, so tracks and releases are filtered while they are read. Out of scope:
 what a common album weighs (match_weights.py).
 """
 

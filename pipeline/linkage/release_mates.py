@@ -5,7 +5,7 @@ share a code or one `repeats` the other (an LP beside a CD with the same tracks)
 releases: the one with their code, else the one whose duration is clearly nearest, else the one in their place (disc and track). If nothing
 decides, none stays, because a guess would be wrong more often than right.
 
-The answer depends on the records, not on their order. What must not live here: namesakes with different codes (namesakes.py); tracks of
+The answer depends on the records, not on their order. Out of scope: namesakes with different codes (namesakes.py); tracks of
 one release in different atoms (clusters.py).
 """
 

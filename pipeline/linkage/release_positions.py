@@ -1,7 +1,7 @@
 """Positions on releases: a barcode, a disc and a track number name one position, whichever platform lists it.
 
 All releases and tracks are read, as numbers. Only contested positions are kept, those with several atoms: on most positions all platforms
-have records of one atom. What must not live here: what two records in one position mean (position_edges.py); how a night reuses known
+have records of one atom. Out of scope: what two records in one position mean (position_edges.py); how a night reuses known
 positions (incremental/position_changes.py).
 """
 

@@ -1,7 +1,7 @@
 """Ids of entities whose source keys come in order: artists, labels and releases. Texts are held a block at a time.
 
-The blocks are matched with the last registry, vote for their groups (group_ids.py), and get the ids back in the same order. What must not
-live here: the rules (id_rules.py); keys that come in any order (record_ids.py).
+The blocks are matched with the last registry, vote for their groups (group_ids.py), and get the ids back in the same order.
+Out of scope: the rules (id_rules.py); keys that come in any order (record_ids.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sorted columns of numbers, and runs of equal values in them.
 
-Once rows are in order, a run costs a fraction of a group-by of Polars. What must not live here: what the numbers mean.
+Once rows are in order, a run costs a fraction of a group-by of Polars. Out of scope: what the numbers mean.
 """
 
 from __future__ import annotations

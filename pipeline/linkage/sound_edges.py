@@ -1,7 +1,7 @@
 """Edges between atoms without a common code whose artist and title are written in two scripts and sound alike: `Кино`, `Kino`.
 
 Each build finds them again: few atoms have names in another script, and a stored number of the sounds of artist and title brings their
-counterparts together. Both names must sound alike at one length, because nothing else speaks for a pair. What must not live here: how a
+counterparts together. Both names must sound alike at one length, because nothing else speaks for a pair. Out of scope: how a
 name sounds (catalog_store/name_keys/romanisation.py).
 """
 

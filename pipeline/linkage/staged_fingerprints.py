@@ -1,6 +1,6 @@
 """Reads of staged fingerprints by their keys, a row group at a time.
 
-Fingerprints are wide (5 kB) and staged day by day. What must not live here: which fingerprints count.
+Fingerprints are wide (5 kB) and staged day by day. Out of scope: which fingerprints count.
 """
 
 from __future__ import annotations

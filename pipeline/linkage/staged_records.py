@@ -1,6 +1,6 @@
 """Reads of staging tables, a bounded slice at a time: records, names, content hashes, barcodes, tracks.
 
-Besides it only staged_fingerprints.py and atom_fingerprints.py open staging tables. What must not live here: the meaning of a title or a
+Besides it only staged_fingerprints.py and atom_fingerprints.py open staging tables. Out of scope: the meaning of a title or a
 name.
 """
 

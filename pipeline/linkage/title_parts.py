@@ -1,7 +1,7 @@
 """Titles of which one is a part of the other: cut by a platform, without the work above a movement, or after a track number.
 
-A pair has columns `a_title_key`, `a_number_key` and those of `b`. The numbers of the part must be those at the same end of the whole. What
-must not live here: how much more must agree (guards.py, weak_edges.py).
+A pair has columns `a_title_key`, `a_number_key` and those of `b`. The numbers of the part must be those at the same end of the whole.
+Out of scope: how much more must agree (guards.py, weak_edges.py).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Blocking is on atoms, never on records, and always with close durations. Three kinds of blocks: same lead artist (the title differs), same
 title with a common credited name (another lead), same title with artist names alike at one end (a misspelt artist). A missing shared code
-is evidence against a pair: two atoms that both carry codes and share none, or that are on one release, are two recordings. What must not
-live here: pairs around changed atoms only (incremental/typo_changes.py).
+is evidence against a pair: two atoms that both carry codes and share none, or that are on one release, are two recordings.
+Out of scope: pairs around changed atoms only (incremental/typo_changes.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Blocks in which atoms are compared by weak signals: any two of title, artist and length suffice, and an error spares one end of a name.
 
 A block is a number, a hash over its kind and its parts. Few pairs share a block by chance; a collision (1 in 2^64) only adds a pair that
-the comparison rejects. What must not live here: what a pair is worth (match_weights.py).
+the comparison rejects. Out of scope: what a pair is worth (match_weights.py).
 """
 
 from __future__ import annotations

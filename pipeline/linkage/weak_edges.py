@@ -4,7 +4,7 @@ Strong evidence comes first. This stage looks at atoms whose component has no co
 that shares a block with it. A pair needs more bits (match_weights.py) than two random atoms give, and must pass the guards of variants,
 numbers, codes and releases. Every build weighs all pairs again, because an edge depends on how rare a name is among all atoms.
 
-What must not live here: which pairs are compared (weak_pairs.py), what names say (weak_names.py) and what a signal weighs
+Out of scope: which pairs are compared (weak_pairs.py), what names say (weak_names.py) and what a signal weighs
 (match_weights.py).
 """
 

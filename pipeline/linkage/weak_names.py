@@ -1,6 +1,6 @@
 """The names of two atoms as weak signals: whether they can be those of one recording, and how many bits they weigh.
 
-All of it depends on the two atoms and on how frequent their names are. What must not live here: the weights (match_weights.py), and which
+All of it depends on the two atoms and on how frequent their names are. Out of scope: the weights (match_weights.py), and which
 pairs are compared (weak_pairs.py).
 """
 

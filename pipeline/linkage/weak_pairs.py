@@ -1,7 +1,7 @@
 """Pairs of atoms that weak signals may join: they share a block, one of them has no code, and their names can be those of one recording.
 
 All of this depends on the two atoms and their blocks alone, so a night takes over the pairs of its base (incremental/weak_changes.py).
-What must not live here: which parts make a block (weak_blocks.py), and what a pair is worth (weak_edges.py).
+Out of scope: which parts make a block (weak_blocks.py), and what a pair is worth (weak_edges.py).
 """
 
 from __future__ import annotations

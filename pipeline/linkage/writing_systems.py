@@ -1,6 +1,6 @@
 """Writing systems of names: `Кино` and `kino` share no letter, so only their sounds can be compared.
 
-Add a script to SCRIPTS when platforms of a market write it. What must not live here: limits (guards.py), and how a script sounds
+Add a script to SCRIPTS when platforms of a market write it. Out of scope: limits (guards.py), and how a script sounds
 (catalog_store/name_keys/romanisation.py).
 """
 

@@ -1,6 +1,6 @@
 """Costs of the last published builds, a file in the work folder, for the comparison in the report.
 
-The file is a convenience: without it a report has nothing to compare with. What must not live here: the measuring of costs
+The file is a convenience: without it a report has nothing to compare with. Out of scope: the measuring of costs
 (engine/usage.py).
 """
 

@@ -3,5 +3,5 @@
     source = open_source(outbound, url)                  # errors.py: CaptureError with what an operator can do about it
     for samples in decode_sound(source): ...             # int16[n], mono, chromaprint.SAMPLE_RATE
 
-What must not live here: retries (listener.py), fingerprints and matching (fingerprint_buffer.py, tracker.py).
+Out of scope: retries (listener.py), fingerprints and matching (fingerprint_buffer.py, tracker.py).
 """

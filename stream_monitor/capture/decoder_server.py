@@ -1,7 +1,7 @@
 """`python -m stream_monitor.capture.decoder_server`: forks a confined decoding process for each stream of a worker. Started by decoders.py.
 
 A stream's process is confined like those for uploads (audio_recognition/uploads/confinement.py) before it reads a byte. Its one socket
-leads to the worker, which sends the stream's bytes and receives the sound. What must not live here: decoding itself (sound.py), the
+leads to the worker, which sends the stream's bytes and receives the sound. Out of scope: decoding itself (sound.py), the
 worker's end (decoders.py).
 """
 

@@ -4,7 +4,7 @@
     for samples in decoders.decode(source, on_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
 
 A process that crashes, hangs or is killed ends its stream's connection with a DecoderError, and the stream reconnects as after any other
-failure. The worker and its other streams do not notice. What must not live here: decoding itself (sound.py, decoder_server.py).
+failure. The worker and its other streams do not notice. Out of scope: decoding itself (sound.py, decoder_server.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A source's bytes as a file for FFmpeg, which ends where another decoder must continue.
 
 The file ends at the next link of an Ogg stream, and after many bytes without sound (the broadcaster changed the codec). `reopen` returns
-the next file. What must not live here: decoding.
+the next file. Out of scope: decoding.
 """
 
 from __future__ import annotations

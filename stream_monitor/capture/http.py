@@ -1,7 +1,7 @@
 """A GET with an endless answer, as radio servers understand it: HTTP/1.x or Shoutcast's `ICY 200 OK`, chunked or not.
 
 `outbound_http` checks the address of the request and of each redirect. Standard clients refuse the ICY status line and resolve names by
-themselves. What must not live here: the format of the body.
+themselves. Out of scope: the format of the body.
 """
 
 from __future__ import annotations

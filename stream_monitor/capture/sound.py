@@ -2,7 +2,7 @@
 
 A packet that does not decode is skipped. Another rate or number of channels gets another resampler; another codec, or the next link of an
 Ogg stream, gets another decoder on the same connection. The first bytes select one demuxer, and no other is tried: no stream can pick a
-reader that opens files or addresses. Decoding runs in a confined process of the stream's own (decoder_server.py). What must not live here:
+reader that opens files or addresses. Decoding runs in a confined process of the stream's own (decoder_server.py). Out of scope:
 air time (clock.py).
 """
 

@@ -2,7 +2,7 @@
 
 A `Scenario` prepares a folder, does one operation in it, and says what must hold afterwards and after the next operations. The operation is
 recorded once to count its calls; then it runs once for each call and kind of fault, each time in a process of its own on a copy of the
-folder. What follows runs on what the fault left; states that look alike are followed up once. What must not live here: what the calls are
+folder. What follows runs on what the fault left; states that look alike are followed up once. Out of scope: what the calls are
 (system_calls.py), what must hold (scenarios of each package).
 """
 

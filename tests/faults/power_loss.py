@@ -3,7 +3,7 @@
 The model is that of ALICE (Pillai et al., OSDI 2014) and of SQLite's crash tests, with what POSIX promises and no more: `fsync` of a file
 makes its bytes durable, not its name; `fsync` of a folder makes the names in it durable. Of unsynced bytes any may be lost, page by page;
 of unsynced names in a folder those after some point are lost, in each folder another point; a file may have its length and zeros in it.
-What must not live here: recording (system_calls.py), what must hold (scenarios).
+Out of scope: recording (system_calls.py), what must hold (scenarios).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A recorder of the system calls by which this process changes files below a folder. It can make one of them fail (system_calls.c).
 
-`watch` once per process, `arm` around what is to be seen, `read_log` afterwards, from any process. What must not live here: which call
+`watch` once per process, `arm` around what is to be seen, `read_log` afterwards, from any process. Out of scope: which call
 fails and what must hold afterwards (injection.py), what of the calls survives a power loss (power_loss.py).
 """
 

@@ -1,7 +1,7 @@
 """Fuzz targets of requests to `/v1`: bodies of all operations that take one, and heads with paths, queries and header fields.
 
-An answer must match the description of the operation (service.judge). Bytes that no HTTP parser lets through are not asked. What must not
-live here: cursors that have the right seal (cursors.py).
+An answer must match the description of the operation (service.judge). Bytes that no HTTP parser lets through are not asked.
+Out of scope: cursors that have the right seal (cursors.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fuzz targets of fingerprints in every external form: text of callers, frames of the matcher, packets of a decoding process.
 
-And of the match itself, for which any row of items is a question. What must not live here: fingerprints of a dump (dump_readers.py).
+And of the match itself, for which any row of items is a question. Out of scope: fingerprints of a dump (dump_readers.py).
 """
 
 from __future__ import annotations

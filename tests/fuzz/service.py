@@ -1,7 +1,7 @@
 """The service under fuzz: the application over the awkward catalog in this process, and the check of each answer.
 
 It starts with its first request and runs until `close_service`. Names of other machines do not resolve here: a fuzzer
-asks nobody outside. What must not live here: what is sent (the modules of targets).
+asks nobody outside. Out of scope: what is sent (the modules of targets).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A scripted radio show for tests: songs with distinct fingerprints, talk, silence; its sound and its true airings.
 
-Songs are named by number; a song's sound depends on its number alone. What must not live here: encoding and serving (sounds.py,
+Songs are named by number; a song's sound depends on its number alone. Out of scope: encoding and serving (sounds.py,
 servers.py).
 """
 

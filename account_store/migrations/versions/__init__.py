@@ -1,1 +1,1 @@
-"""The revisions, one file each, in order of their numbers. What must not live here: the tables as code knows them (schema.py)."""
+"""The revisions, one file each, in order of their numbers. Out of scope: the tables as code knows them (schema.py)."""

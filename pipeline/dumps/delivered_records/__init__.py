@@ -1,5 +1,5 @@
 """Records of several layouts in one shape on disk, staged from there: duplicates found, parts kept apart from records.
 
 An adapter whose platform ships several layouts maps each of them to `record_shapes`, adds the frames to a `DeliveredStore` and calls
-`stage_delivered`. What must not live here: anything about one platform.
+`stage_delivered`. Out of scope: anything about one platform.
 """

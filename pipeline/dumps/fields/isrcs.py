@@ -1,7 +1,7 @@
 """ISRCs in dumps: the marks of fonts and typists are removed before a code is checked.
 
 One field may hold several codes. Wide letters, invisible characters and quotes do not belong to a code. Where only digits are possible, an
-O is a zero, and an I or L is a one. Nothing else is guessed. What must not live here: which codes a lookup accepts
+O is a zero, and an I or L is a one. Nothing else is guessed. Out of scope: which codes a lookup accepts
 (catalog_store/identifiers.py).
 """
 

@@ -2,7 +2,7 @@
 """Removal of control characters and repair of encodings in titles and names, so that the catalog can show and search them.
 
 UTF-8 that somebody has read as Latin-1 or Windows-1252 (`BeyoncÃ©`) becomes what it was. Line ends and tabs become a blank, other control
-characters are removed. Invisible characters with a meaning (joiners, directions) stay. What must not live here: the meaning of a title
+characters are removed. Invisible characters with a meaning (joiners, directions) stay. Out of scope: the meaning of a title
 (catalog_store/name_keys).
 """
 

@@ -1,7 +1,7 @@
 """Files of a dump that no layout reads: known companions are skipped, all others become rejects.
 
 An adapter says which files it reads (`StagingWriter.use`). Every other file of the folder is a reject and part of one warning: it may be a
-second layout or an unknown file. What must not live here: which file belongs to which layout.
+second layout or an unknown file. Out of scope: which file belongs to which layout.
 """
 
 from __future__ import annotations

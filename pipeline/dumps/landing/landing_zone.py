@@ -12,7 +12,7 @@ neither validators nor checksums of a file, nothing reveals a replaced file of t
 compared.
 
 `<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
-What must not live here: what upstream shows (upstream.py), how a file is brought over (transfer.py).
+Out of scope: what upstream shows (upstream.py), how a file is brought over (transfer.py).
 """
 
 from __future__ import annotations

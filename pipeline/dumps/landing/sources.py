@@ -9,7 +9,7 @@
         fresh_days: 10                                # a dump older than this is reported; default: never
         options: {key: "${DUMP_KEY}"}                 # given to the file system; ${NAME} is read from the environment
 
-Checksum files beside a dump are read whether or not `files` chooses them. What must not live here: fetching (`landing_zone.py`), and
+Checksum files beside a dump are read whether or not `files` chooses them. Out of scope: fetching (`landing_zone.py`), and
 anything about the content of files.
 """
 

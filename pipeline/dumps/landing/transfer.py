@@ -1,6 +1,6 @@
 """Transfer of one file of a dump: by a hard link, or as catalog_store/file_transfer.py fetches any file.
 
-What must not live here: which files, how often to try, and whether the content is right.
+Out of scope: which files, how often to try, and whether the content is right.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Listing of an upstream: the files of its newest dump, and the marks that tell one delivery from another.
 
-The marks come from listings, response headers and checksum files. No dump file is opened here. What must not live here: fetching
+The marks come from listings, response headers and checksum files. No dump file is opened here. Out of scope: fetching
 (transfer.py) and what has landed (landing_zone.py).
 """
 

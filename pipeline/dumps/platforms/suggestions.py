@@ -5,7 +5,7 @@
 
 `genre` is the name of a node, in any case. A column `genre_id` with the node's number may replace it; if both are there, the number counts.
 Files are UTF-8 with a heading; the columns may have any order, and others are ignored. Every file `*.csv` of the dump is read, in name
-order. An unknown kind, an id of the wrong shape, and a genre that is not a node of the canonical tree are rejects. What must not live here:
+order. An unknown kind, an id of the wrong shape, and a genre that is not a node of the canonical tree are rejects. Out of scope:
 the effect of a suggestion (`pipeline/build/genre_suggestions.py`).
 """
 

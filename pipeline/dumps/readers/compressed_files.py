@@ -1,8 +1,8 @@
 """Delivered files, plain or compressed, as a stream of unpacked bytes.
 
-What lives here: choosing the decompressor by what the file begins with (names are wrong at times: many an HTTP client unpacks `.gz` on the
+In scope: choosing the decompressor by what the file begins with (names are wrong at times: many an HTTP client unpacks `.gz` on the
 way and keeps the name), and turning every way in which a file can be cut off or damaged into a `DumpError`
-that says where. Add a compression when a platform ships a new one. What must not live here: what the bytes mean.
+that says where. Add a compression when a platform ships a new one. Out of scope: what the bytes mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PostgreSQL `COPY ... TO` text -> Polars frames, block by block: the row encoding of database dumps.
 
 Columns are in table order after tabs, there is no heading and no quoting. Backslash-N alone is NULL, and an empty cell is the empty
-text. With one more backslash in front, backslash-N is that very text. Escapes are undone in the rows that have one. What must not live
-here: which tables a dump has.
+text. With one more backslash in front, backslash-N is that very text. Escapes are undone in the rows that have one.
+Out of scope: which tables a dump has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One delivered CSV or TSV file -> a table of a DuckDB connection, every column as text, with the number of each record in the file.
 
-A record that does not fit is a reject. Compressed files are unpacked first: DuckDB does not compare their checksums. What must not live
-here: what a column means.
+A record that does not fit is a reject. Compressed files are unpacked first: DuckDB does not compare their checksums.
+Out of scope: what a column means.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` after records, `#` lines around the data, no quoting.
 
-What lives here: the syntax, and the dirt that the syntax alone reveals. What must not live here: what a column means.
+In scope: the syntax, and the dirt that the syntax alone reveals. Out of scope: what a column means.
 
 A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`

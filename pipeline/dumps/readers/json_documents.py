@@ -1,6 +1,6 @@
 """Answers of web APIs -> the records in them: `[...]`, `{"data": [...], "included": [...]}`, or one object.
 
-What lives here: taking envelopes apart. What must not live here: reading files, what a record means.
+In scope: taking envelopes apart. Out of scope: reading files, what a record means.
 """
 
 from __future__ import annotations

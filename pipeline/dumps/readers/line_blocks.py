@@ -1,7 +1,7 @@
 """Blocks of bytes cut after line ends, in bounded memory: a line that is too long is skipped and reported.
 
-What lives here: the cutting that all readers of lines and records share, and a sample of lines from all over a file. What must not live
-here: what a line means.
+In scope: the cutting that all readers of lines and records share, and a sample of lines from all over a file.
+Out of scope: what a line means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reader of JSON: frames of the wanted columns, block by block, with every record counted.
 
-What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
-`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also come one per line. What must not live here: what
+In scope: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
+`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also come one per line. Out of scope: what
 a field means.
 
 A file is streamed by DuckDB as a whole, strictly (measured at 1.0 to 1.2 times the raw `COPY (FROM read_json(...)) TO parquet` of the same

@@ -1,6 +1,6 @@
 """Places of records in newline-delimited text, for rejects: line numbers and raw excerpts.
 
-What lives here: finding the lines that are not blank, in one block or forward through one file. What must not live here: what a line
+In scope: finding the lines that are not blank, in one block or forward through one file. Out of scope: what a line
 means.
 """
 

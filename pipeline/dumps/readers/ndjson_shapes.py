@@ -1,7 +1,7 @@
 """Types of the fields of a JSON record, and the repair of records that break them: fields of another type are removed by name.
 
-What lives here: telling one record at a time, off the fast path, whether its fields are of the types asked for; what JSON writers get wrong
-in text. What must not live here: blocks, files, what a field means.
+In scope: telling one record at a time, off the fast path, whether its fields are of the types asked for; what JSON writers get wrong
+in text. Out of scope: blocks, files, what a field means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Delivered Parquet files within a bounded memory: what a file's pages may unpack to is looked at before they are unpacked.
 
-A column chunk stores a repeated value once, in its dictionary, so a file of some megabytes can hold terabytes of text. What must not live
-here: what a column means.
+A column chunk stores a repeated value once, in its dictionary, so a file of some megabytes can hold terabytes of text.
+Out of scope: what a column means.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tab-separated lines in large blocks, every row checked for its cell count and its UTF-8 before a parser sees it.
 
-What lives here: cutting a byte stream at line ends, finding the lines that do not fit, exact line numbers. What must not: what a cell means
+In scope: cutting a byte stream at line ends, finding the lines that do not fit, exact line numbers. Out of scope: what a cell means
 (`copy_text.py` for PostgreSQL's COPY text, the adapters for the rest). Quoting does not exist in these files: `"` is a letter.
 """
 

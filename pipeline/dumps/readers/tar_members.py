@@ -1,6 +1,6 @@
 """Tar headers read strictly: a damaged one is an error, not the end of the archive.
 
-What lives here: what the library's own reader lets pass. What must not live here: which members a dump has.
+In scope: what the library's own reader lets pass. Out of scope: which members a dump has.
 """
 
 from __future__ import annotations

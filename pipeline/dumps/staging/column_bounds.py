@@ -4,7 +4,7 @@ Dumps are not trusted: one title of 2 MB would stop every later step without nam
 column may be null; else the row is rejected. A list loses entries that are too long, and becomes empty if it has too many. Ordinary rows
 cost one look at the largest value of each column.
 
-What must not live here: the bounds (catalog_store/tables), what a value means (the adapters).
+Out of scope: the bounds (catalog_store/tables), what a value means (the adapters).
 """
 
 from __future__ import annotations

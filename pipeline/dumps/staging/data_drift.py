@@ -1,7 +1,7 @@
 """Comparison of a dump with the one before: does a table have far fewer rows, or a column far fewer values?
 
-One rule serves all tables and columns, in staging (against the tables staged before) and in the gate (against the live snapshot). What must
-not live here: counting (staging_profile.py), what a build does about it (intake/newest_dump.py, pipeline/quality/gate.py).
+One rule serves all tables and columns, in staging (against the tables staged before) and in the gate (against the live snapshot).
+Out of scope: counting (staging_profile.py), what a build does about it (intake/newest_dump.py, pipeline/quality/gate.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A part is a table, a feed, or the records of one layout. Where a part has a heading (`require_columns`), a missing required column makes the
 dump broken; a missing optional column and a new column are warnings. Where each record has its own members (`MemberCensus`), the share of
 records with each member is measured. The dump before decides what is news: a member that was rare or unknown then is not reported again.
-All adapters use this one mechanism. What must not live here: what a column means, and how much less a dump may hold (data_drift.py).
+All adapters use this one mechanism. Out of scope: what a column means, and how much less a dump may hold (data_drift.py).
 """
 
 from __future__ import annotations

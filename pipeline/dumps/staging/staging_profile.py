@@ -1,7 +1,7 @@
 """Counts of a platform's staging tables: rows, and rows with a value in each column. Builds are compared by them.
 
-They are beside the tables as `profile.json`. Staging tables of an older version without this file are counted again. What must not
-live here: which difference is too large (data_drift.py).
+They are beside the tables as `profile.json`. Staging tables of an older version without this file are counted again.
+Out of scope: which difference is too large (data_drift.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Positions on releases of a night that builds on a snapshot: only barcodes on which something changed are searched.
 
 Sums over releases by barcode and over tracks by release tell where something changed. All releases and tracks are still read, once, as
-numbers. What must not live here: how positions are found (release_positions.py).
+numbers. Out of scope: how positions are found (release_positions.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Changes to a few rows of a large sorted table: found and inserted by row number, without a look at the other rows.
 
-To sort, join or merge the whole table would compare every name there is. What must not live here: which rows change.
+To sort, join or merge the whole table would compare every name there is. Out of scope: which rows change.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Whether a pair is worth weighing depends on its two atoms, on the blocks that they share, and on whether one of them is without a code. So
 only blocks of atoms that came, went or lost their code are searched. A block may grow above the limit of searched blocks or shrink below
-it; then pairs of unchanged atoms have one block fewer or more, and a pair without a block is dropped. What must not live here: which pairs
+it; then pairs of unchanged atoms have one block fewer or more, and a pair without a block is dropped. Out of scope: which pairs
 are worth weighing (weak_pairs.py); their bits, which depend on all atoms, are found again in every build (weak_edges.py).
 """
 

@@ -1,6 +1,6 @@
 """The situations of `situations/`: hand-made records of real music with the grouping that the page of decisions asks for.
 
-README.md in that folder describes the files. What must not live here: which situations are still wrong (test_real_situations.py).
+README.md in that folder describes the files. Out of scope: which situations are still wrong (test_real_situations.py).
 """
 
 from __future__ import annotations

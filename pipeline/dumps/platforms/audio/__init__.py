@@ -2,7 +2,7 @@
 
 `stage` reads `mapping.csv` of the folder and fingerprints the files that it names in place. Each content is decoded once
 (`fingerprint_cache.py`). A file that is missing or cannot be decoded becomes a reject and never ends the build. Files that the mapping does
-not name are skipped. What must not live here: which recording a code or a platform id leads to (pipeline/build/fingerprints.py).
+not name are skipped. Out of scope: which recording a code or a platform id leads to (pipeline/build/fingerprints.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The delivered archives or folder of a dump as a sequence of named byte streams, each read once and forward only.
 
 Accepted: `mbdump.tar[.bz2|.gz|.zst|.xz]` and, beside it, optionally `mbdump-derived.tar[...]`; or an unpacked `mbdump/` folder with the
-metadata files beside it. What must not live here: the content of the tables.
+metadata files beside it. Out of scope: the content of the tables.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Ids are texts here, the platform's own (`gid`) where there is one. Each entry of TABLES asks one block of documents for the rows of a table:
 its columns, `n` (which document of the block says so) and, of records, `is_part` (it is inside a document of another record). Add an
-entry when `table_layouts.py` gets a table that documents know. What must not live here: files, and which of several rows is kept
+entry when `table_layouts.py` gets a table that documents know. Out of scope: files, and which of several rows is kept
 (`document_unpacking.py`).
 """
 

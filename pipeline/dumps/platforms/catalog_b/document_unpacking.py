@@ -1,7 +1,7 @@
 """JSON documents unpacked into the tables that `table_unpacking.py` makes of archives, block by block in bounded memory.
 
 The same record is in many documents (a recording in each release that it is on, an artist in each credit): documents of their own go
-before parts, then the first one counts. What must not live here: which row means what (`document_tables.py`).
+before parts, then the first one counts. Out of scope: which row means what (`document_tables.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JSON documents of the platform: their files, the columns that are read, and the kind of each document.
 
 Accepted: `<entity>.tar.xz` with a member `mbdump/<entity>`, that file unpacked, and JSON files of any name (documents one per line, or
-answers of the web service). What must not live here: what becomes of them (`document_tables.py`).
+answers of the web service). Out of scope: what becomes of them (`document_tables.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Unpacked tables as relations of a bounded DuckDB: usable records, iteration in blocks, dangling references.
 
-Every module that stages rows of catalog_b queries through `Relations`. What must not live here: what is staged from them.
+Every module that stages rows of catalog_b queries through `Relations`. Out of scope: what is staged from them.
 """
 
 from __future__ import annotations

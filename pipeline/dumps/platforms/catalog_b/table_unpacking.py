@@ -1,6 +1,6 @@
 """Unpacking of a dump in one pass: each wanted table becomes Parquet in a work folder, unreadable lines become rejects.
 
-What must not live here: where the streams come from (`archives.py`), what the tables mean (the modules named after what they stage).
+Out of scope: where the streams come from (`archives.py`), what the tables mean (the modules named after what they stage).
 """
 
 from __future__ import annotations

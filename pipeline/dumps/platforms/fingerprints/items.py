@@ -1,6 +1,6 @@
 """Items of fingerprints as columns of unsigned numbers, and the key of a fingerprint, made of its id and items.
 
-The key is part of the format of published indexes: with another hash every fingerprint is indexed again once. What must not live here:
+The key is part of the format of published indexes: with another hash every fingerprint is indexed again once. Out of scope:
 what items mean.
 """
 

@@ -1,6 +1,6 @@
 """Exported playlists: CSV or TSV files with one row per entry, a track with its album and artists as plain text.
 
-The same track on several playlists is one record, the first whole row of it. What must not live here: CSV syntax (`csv_tables.py`).
+The same track on several playlists is one record, the first whole row of it. Out of scope: CSV syntax (`csv_tables.py`).
 """
 
 from __future__ import annotations

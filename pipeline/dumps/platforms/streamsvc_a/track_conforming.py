@@ -10,7 +10,7 @@ albums   position, source_file, place, id, name, album_type, upc, label, popular
 artists  position, source_file, place, id, name, popularity
 genres   artist_id, position, genre
 
-What must not live here: files, SQL.
+Out of scope: files, SQL.
 """
 
 from __future__ import annotations

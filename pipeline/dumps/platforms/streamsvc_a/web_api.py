@@ -1,7 +1,7 @@
 """Web-API objects: tracks (with their album and artists inside), albums (with their tracks inside) and artists, one per line or in answers.
 
 Any field may be null or absent: the API has dropped codes, popularity and labels from many answers. Objects inside other objects are laid
-down per block and staged once at the end; the fullest form of each album and artist counts. What must not live here: JSON syntax.
+down per block and staged once at the end; the fullest form of each album and artist counts. Out of scope: JSON syntax.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recorded answers: catalog songs, albums and artists of the API, and lookup answers, one per line or as documents.
 
 An API song names its artists in one display string, which is never split; its album's id is in its URL only. Albums and artists that
-are inside songs are laid down per block and staged once at the end. What must not live here: JSON syntax.
+are inside songs are laid down per block and staged once at the end. Out of scope: JSON syntax.
 """
 
 from __future__ import annotations

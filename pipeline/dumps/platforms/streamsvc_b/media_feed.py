@@ -1,6 +1,6 @@
 """The media feed: nested Parquet of songs, albums, artists and charts, in trees (`Song/version=1/date=.../part-*.parquet`) or flat files.
 
-What lives here: finding the files of a feed and flattening their columns. The layout is known from its documentation and from client code
+In scope: finding the files of a feed and flattening their columns. The layout is known from its documentation and from client code
 only, so shapes are read tolerantly: a localised text may be a map or a struct with the key `default`, an album one struct or a list of
 them, column names differ in case.
 """

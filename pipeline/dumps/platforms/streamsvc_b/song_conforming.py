@@ -10,7 +10,7 @@ albums   position, source_file, place, id, name, version, artists, artist_credit
 artists  position, source_file, place, id, name, kind (null or `artist`)
 genres   entity_kind, entity_id, position (int), genre, genre_id, parent
 
-What must not live here: files, SQL.
+Out of scope: files, SQL.
 """
 
 from __future__ import annotations
