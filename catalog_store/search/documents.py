@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.name_keys import build_name_key_expr, build_title_keys_frame, fold
-from catalog_store.name_keys.japanese_readings import HAN, read_japanese
+from catalog_store.name_keys import build_name_key, build_name_key_expr, build_title_keys_frame, fold
+from catalog_store.name_keys.japanese_readings import HAN, read_japanese, read_japanese_person
 from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
@@ -49,7 +49,8 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(is_primary=pl.lit(value=False))
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
     keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
-    keyed = _add_aliases(tables, keyed.select("recording_id", "artist_id", "key", "is_primary"))
+    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "is_primary"), _read_persons(keyed)])
+    keyed = _add_aliases(tables, keyed)
     artists = keyed.group_by("recording_id", maintain_order=True).agg(
         pl.concat_str(
             pl.col("key").filter("is_primary").str.join(NAME_SEPARATOR),
@@ -65,6 +66,17 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
         "reading",
         title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
     )
+
+
+def _read_persons(credits_: pl.DataFrame) -> pl.DataFrame:
+    """Return the readings of main artists with Japanese names as names of guests."""
+    written = credits_.filter("is_primary").select("name").unique(maintain_order=True).filter(pl.col("name").str.contains(HAN))
+    readings = pl.Series([build_name_key(read_japanese_person(name)) for name in written["name"]], dtype=pl.String)
+    read = written.with_columns(key=readings).filter(pl.col("key") != "")
+    found = (
+        credits_.filter("is_primary").drop("key").join(read, on="name", maintain_order="left").with_columns(is_primary=pl.lit(value=False))
+    )
+    return found.select("recording_id", "artist_id", "key", "is_primary")
 
 
 def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataFrame:

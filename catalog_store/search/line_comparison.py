@@ -289,14 +289,14 @@ def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
     line = f" {' '.join(title.words)} "
     named = [field for field in fields if field.compact in title.runs or f" {' '.join(field.words)} " in line]
     in_title = 1.0 if is_title_field else _NAMED if named else 0.0
-    in_half = (0.0, 0)
-    if not in_title and query.halves:
-        in_half = max(
-            (_compare_spellings(half.compact, field.compact), number) for number, half in enumerate(query.halves) for field in fields
-        )
+    in_half = max(((_fit_half(half, field), number) for number, half in enumerate(query.halves) for field in fields), default=(0.0, 0))
     is_related = any(field.compact in query.artist.compact for field in named)
     covered, of_name = min(1.0, len(name) / max(1, asked)), min(1.0, asked / max(1, len(name)))
     return _ArtistFit(in_artist, in_title, is_title_field, is_related, words, covered, of_name, in_half)
+
+
+def _fit_half(half: Field, name: Field) -> float:
+    return _NAMED if half.compact == name.compact else _compare_spellings(half.compact, name.compact)
 
 
 def _fit_name(asked: Field, name: Field) -> float:

@@ -23,6 +23,7 @@ _NOISE = frozenset(
 well."""
 # A title that cannot end in a tempo skips the regular expression.
 _AFTER_TEMPO = frozenset("mM)] ")
+_SEPARATOR = re.compile(" [-\u2013\u2014|] |: ")
 _TEMPO = re.compile(r" [(\[]?[0-9]{2,3} ?bpm[)\]]?$", re.IGNORECASE)
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
 """Words that join names or lead them. They never distinguish two artists, unless a name has no other words."""
@@ -76,9 +77,11 @@ def read_query(artist: str, title: str) -> QueryNames:
 
 def _strip_title(title: str, artist: str, artists: tuple[str, ...]) -> str:
     """Remove the artist before a dash (as in video titles) and the tempo at the end (as in record pools), but never the whole title."""
-    before, dash, behind = title.partition(" - ")
+    before, behind = title, ""
+    if separator := _SEPARATOR.search(title):
+        before, behind = title[: separator.start()], title[separator.end() :]
     # Before a dash may stand the artist or the first half of a title. Only the artist that the query names is removed.
-    if dash and behind.strip() and (build_name_key(before) in artists or fold(before) == fold(artist)):
+    if behind.strip() and (build_name_key(before) in artists or fold(before) == fold(artist)):
         title = behind
     return (_TEMPO.sub("", title.rstrip()) or title) if title[-1:] in _AFTER_TEMPO else title
 

@@ -48,6 +48,11 @@ SONGS = [
     ("Muse", "Love"),
     ("Daoko", "打上花火"),
     ("54-40", "I Go Blind"),
+    ("明石照子", "楽しいわがパリ"),
+    ("บอดี้สแลม", "แสงสุดท้าย"),
+    ("Scatman John", "Scatman (ski-ba-bop-ba-dop-bop)"),
+    ("The Beatles", "The Beatles"),
+    ("The Beatles", "You Never Give Me Your Money"),
 ]
 
 
@@ -115,6 +120,10 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("lowe", "muse", 24),
         ("-", "satisfacktion - the roling stones", 4),
         ("killers", "mister bright side", 19),
+        ("akashi teruko", "tanoshii waga pari", 27),
+        ("bodyslam", "saeng sud tai", 28),
+        ("-", "scatman by scatman john", 29),
+        ("the beatles", "The Beatles: You Never Give Me Your Money", 31),
     ],
 )
 def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
