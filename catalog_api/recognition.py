@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
+from audio_recognition.chromaprint import SoftFingerprint
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.matcher_process import MatcherClient, MatcherUnavailableError
-from audio_recognition.matching import Reason
+from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Pace, Reason, stretch
 from audio_recognition.uploads import SandboxUnavailableError, UploadSandbox
 from catalog_api.problems import ApiError
 from catalog_api.uploads import Spool
@@ -24,13 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from audio_recognition.matching import Answer, Match
+    from audio_recognition.uploads import Upload, Window
     from catalog_api.live_catalog import LiveCatalog
     from catalog_api.settings import ApiSettings
     from catalog_store.reader import Catalog
+
+
+MOST_WINDOWS_AT_OTHER_PACES = 2
+"""Windows of an upload that are searched at other paces after all have missed: its beginning and its middle. Each costs as much as two."""
 
 
 class _Named(msgspec.Struct):
@@ -69,8 +75,12 @@ class Recognition:
         await self._sandbox.close()
 
     async def recognise_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> RecognitionOutcome:
-        """Recognise one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
-        answer = await self._match([items], duration_seconds)
+        """Recognise one fingerprint, uint32[n], at other tempos after a miss. ApiError `recognition_unavailable`, `catalog_unavailable`."""
+        # A client sends no weak bits.
+        query = [SoftFingerprint(items, np.zeros((len(items), 0), np.uint8))]
+        answer = await self._match(query, duration_seconds=duration_seconds)
+        if answer.reason is Reason.NOT_FOUND:
+            answer = _choose_best([answer, *[await self._match(stretch(query, tempo), pace=Pace(tempo)) for tempo in TEMPOS]])
         results = self._list_results(answer)
         return RecognitionOutcome(results, None if results else answer.reason or Reason.NOT_FOUND)
 
@@ -80,26 +90,46 @@ class Recognition:
         ApiError `unsupported_audio`, `undecodable_audio`, `recognition_unavailable`, `catalog_unavailable`.
         """
         reasons: list[Reason] = []
+        missed: list[Window] = []
         try:
             async with self._sandbox.open(file) as upload, aclosing(upload.iterate_windows()) as windows:
                 async for window in windows:
                     # The length of the file says something only about its beginning: a deeper window starts at an unknown place
                     # of the recording.
                     whole = upload.duration_seconds if window.start_seconds == 0 else None
-                    answer = await self._match(window.fingerprints, None if whole is None else round(whole))
+                    answer = await self._match(window.fingerprints, duration_seconds=None if whole is None else round(whole))
                     results = self._list_results(answer)
                     if results:
                         return RecognitionOutcome(results, None, len(reasons) + 1, window.start_seconds)
                     reasons.append(answer.reason or Reason.NOT_FOUND)
+                    if answer.reason is Reason.NOT_FOUND and len(missed) < MOST_WINDOWS_AT_OTHER_PACES:
+                        missed.append(window)
+                for window in missed:
+                    results = self._list_results(await self._match_at_other_paces(upload, window))
+                    if results:
+                        return RecognitionOutcome(results, None, len(reasons), window.start_seconds)
         except (UnsupportedAudioError, UndecodableAudioError) as error:
             raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         except SandboxUnavailableError as error:
             raise _build_unavailable_error(error.retry_after) from error
         return RecognitionOutcome([], _choose_reason(reasons), len(reasons))
 
-    async def _match(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
+    async def _match_at_other_paces(self, upload: Upload, window: Window) -> Answer:
+        """Return the best answer of all speeds and tempos. UndecodableAudioError."""
+        answers = [await self._match(stretch(window.fingerprints, tempo), pace=Pace(tempo)) for tempo in TEMPOS]
+        for speed in SPEEDS:
+            fingerprints = await upload.fingerprint_at_speed(window, speed)
+            answers.append(await self._match(fingerprints, pace=Pace(speed, speed)))
+        return _choose_best(answers)
+
+    async def _match(
+        self, fingerprints: Sequence[SoftFingerprint], *, pace: Pace = OWN_PACE, duration_seconds: int | None = None
+    ) -> Answer:
+        weak_bits = [one.weak_bits for one in fingerprints if one.weak_bits.size]
         try:
-            return await self._matcher.match(fingerprints, duration_seconds=duration_seconds)
+            return await self._matcher.match(
+                [one.items for one in fingerprints], weak_bits=weak_bits, pace=pace, duration_seconds=duration_seconds
+            )
         except MatcherUnavailableError as error:
             raise _build_unavailable_error(error.retry_after) from error
 
@@ -125,7 +155,15 @@ def _find_current(catalog: Catalog, recording_id: int) -> tuple[int, bytes | Non
 
 def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult:
     named = _NAMED.decode(body)
-    return RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
+    result = RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
+    if (match.speed, match.pitch) != OWN_PACE:
+        result.speed, result.pitch = round(match.speed, 3), round(match.pitch, 3)
+    return result
+
+
+def _choose_best(answers: Sequence[Answer]) -> Answer:
+    """Return the answer with the most confident match; the first one when there is none."""
+    return max(answers, key=lambda answer: answer.matches[0].confidence if answer.matches else 0.0)
 
 
 def _choose_reason(reasons: Sequence[Reason]) -> Reason:

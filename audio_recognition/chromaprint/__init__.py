@@ -5,6 +5,7 @@ Samples are always mono int16 at `SAMPLE_RATE`; the caller resamples other audio
 to a search or a match does not belong here.
 """
 
+from audio_recognition.chromaprint.classifiers import WEAK_BITS
 from audio_recognition.chromaprint.configuration import (
     FIRST_ITEM_SECONDS,
     FRAME_SAMPLES,
@@ -15,7 +16,13 @@ from audio_recognition.chromaprint.configuration import (
     SILENCE_ITEM,
     count_items,
 )
-from audio_recognition.chromaprint.fingerprinter import Incremental, fingerprint, fingerprint_phases
+from audio_recognition.chromaprint.fingerprinter import (
+    Incremental,
+    SoftFingerprint,
+    fingerprint,
+    fingerprint_phases,
+    fingerprint_phases_softly,
+)
 
 __all__ = [
     "FIRST_ITEM_SECONDS",
@@ -25,8 +32,11 @@ __all__ = [
     "PHASES",
     "SAMPLE_RATE",
     "SILENCE_ITEM",
+    "WEAK_BITS",
     "Incremental",
+    "SoftFingerprint",
     "count_items",
     "fingerprint",
     "fingerprint_phases",
+    "fingerprint_phases_softly",
 ]

@@ -81,7 +81,10 @@ CLASSIFIERS: Final = (
 )
 """In the order of their bits, most significant first."""
 
+WEAK_BITS: Final = len(CLASSIFIERS)
 _THRESHOLDS: Final = np.array([classifier.thresholds for classifier in CLASSIFIERS])
+_SPREADS: Final = _THRESHOLDS[:, -1] - _THRESHOLDS[:, 0]
+"""The scale of each classifier's values."""
 # Neighbouring levels differ in one bit, so a value near a threshold costs one bit error.
 _GRAY_CODE: Final = np.array([0, 1, 3, 2], dtype=np.uint32)
 _BITS: Final = np.arange(2 * len(CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
@@ -119,12 +122,37 @@ def extend_integral_image(rows: NDArray[np.float64], before: NDArray[np.float64]
 
 def classify(image: NDArray[np.float64]) -> NDArray[np.uint32]:
     """Return `uint32[items]`: one item for every window of rows in an integral image of `items + WINDOW_ROWS` rows."""
+    return _encode_levels((_compute_ratios(image)[:, :, None] >= _THRESHOLDS).sum(axis=2))
+
+
+def classify_with_weak_bits(image: NDArray[np.float64]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return the items as `classify` does, and their weak bits, `uint8[items, WEAK_BITS]`.
+
+    Each classifier has one weak bit: the one that changes when its value passes the nearest threshold. Bits are counted from the lowest;
+    the weakest comes first.
+    """
+    ratios = _compute_ratios(image)
+    levels = (ratios[:, :, None] >= _THRESHOLDS).sum(axis=2)
+    distances = np.abs(ratios[:, :, None] - _THRESHOLDS)
+    nearest = distances.argmin(axis=2)
+    beyond = np.where(levels > nearest, nearest, nearest + 1)
+    # Gray codes of neighbouring levels differ in one bit: 1 or 2 in the classifier's pair.
+    bits = ((_GRAY_CODE[levels] ^ _GRAY_CODE[beyond]) >> np.uint32(1)) + _BITS
+    order = (distances.min(axis=2) / _SPREADS).argsort(axis=1, kind="stable")
+    return _encode_levels(levels), np.take_along_axis(bits, order, axis=1).astype(np.uint8)
+
+
+def _compute_ratios(image: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `float64[items, classifiers]`, the values that thresholds cut into levels."""
     count = max(0, len(image) - WINDOW_ROWS)
     flat, windows = image.reshape(-1), np.arange(count)[:, None] * INTEGRAL_COLUMNS
     lower_right, upper_right, lower_left, upper_left = (flat[windows + corner] for corner in _CORNERS)
     # The algorithm compares log((1 + a) / (1 + b)), which is defined for silent areas too.
     sides = 1 + np.add.reduceat(lower_right - upper_right - lower_left + upper_left, _SIDE_STARTS, axis=1)
-    ratio = np.log(sides[:, : len(CLASSIFIERS)] / sides[:, len(CLASSIFIERS) :])
-    level = (ratio[:, :, None] >= _THRESHOLDS).sum(axis=2)
-    items: NDArray[np.uint32] = np.bitwise_or.reduce(_GRAY_CODE[level] << _BITS, axis=1)
+    ratios: NDArray[np.float64] = np.log(sides[:, : len(CLASSIFIERS)] / sides[:, len(CLASSIFIERS) :])
+    return ratios
+
+
+def _encode_levels(levels: NDArray[np.int64]) -> NDArray[np.uint32]:
+    items: NDArray[np.uint32] = np.bitwise_or.reduce(_GRAY_CODE[levels] << _BITS, axis=1)
     return items

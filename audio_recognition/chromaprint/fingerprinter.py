@@ -5,12 +5,12 @@ Decoding, the text form and matching do not belong here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from audio_recognition.chromaprint.chroma import NOTES, compute_chroma, count_frames
-from audio_recognition.chromaprint.classifiers import INTEGRAL_COLUMNS, classify, extend_integral_image
+from audio_recognition.chromaprint.classifiers import INTEGRAL_COLUMNS, classify, classify_with_weak_bits, extend_integral_image
 from audio_recognition.chromaprint.configuration import HOP_SAMPLES, PHASES, SMOOTHED_ROWS, WINDOW_ROWS
 
 if TYPE_CHECKING:
@@ -31,6 +31,24 @@ def fingerprint_phases(samples: NDArray[np.int16]) -> tuple[NDArray[np.uint32], 
     return tuple(fingerprint(samples, phase=phase) for phase in PHASES)
 
 
+class SoftFingerprint(NamedTuple):
+    """The items of one phase, `uint32[n]`, and the bits of each that a little damage flips first, `uint8[n, WEAK_BITS]`, weakest first."""
+
+    items: NDArray[np.uint32]
+    weak_bits: NDArray[np.uint8]
+
+
+def fingerprint_phases_softly(samples: NDArray[np.int16]) -> tuple[SoftFingerprint, ...]:
+    """Return the fingerprints of `fingerprint_phases` with their weak bits, for searches of damaged audio."""
+    return tuple(SoftFingerprint(*classify_with_weak_bits(Incremental(phase).extend_image(samples))) for phase in PHASES)
+
+
+def fingerprint_chroma_softly(rows: NDArray[np.float64]) -> SoftFingerprint:
+    """Return the fingerprint of chroma rows, `float64[frames, NOTES]`."""
+    image = extend_integral_image(_normalise(_smooth(rows)), np.zeros((1, INTEGRAL_COLUMNS)))
+    return SoftFingerprint(*classify_with_weak_bits(image))
+
+
 class Incremental:
     """A fingerprint that grows with its audio. Each frame is transformed once, for any pieces; the state is 40 kB at most."""
 
@@ -45,6 +63,10 @@ class Incremental:
 
     def feed(self, samples: NDArray[np.int16]) -> NDArray[np.uint32]:
         """Return the items that `int16[n]` more samples complete: `uint32[new]`, possibly none."""
+        return classify(self.extend_image(samples))
+
+    def extend_image(self, samples: NDArray[np.int16]) -> NDArray[np.float64]:
+        """Return the integral image of the items that more samples complete (classifiers.py)."""
         if samples.dtype != np.int16 or samples.ndim != 1:
             raise ValueError(f"samples must be int16[n], mono; got {samples.dtype}{list(samples.shape)}")
         skipped = min(self._to_skip, len(samples))
@@ -56,7 +78,7 @@ class Incremental:
         self._chroma = rows[max(0, len(rows) - SMOOTHED_ROWS + 1) :].copy()
         image = extend_integral_image(_normalise(_smooth(rows)), self._image)
         self._image = image[max(0, len(image) - WINDOW_ROWS) :].copy()
-        return classify(image)
+        return image
 
 
 def _smooth(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,9 +24,11 @@ from audio_recognition.matcher_process.frames import (
     decode_reply,
     frame_message,
     pack_fingerprints,
+    pack_weak_bits,
     read_length,
 )
 from audio_recognition.matcher_process.matcher_errors import MatcherBusyError, MatcherDownError, MatcherFailedError
+from audio_recognition.matching import OWN_PACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from audio_recognition.matching import Answer
+    from audio_recognition.matching import Answer, Pace
 
 PATIENCE_SECONDS = 5.0
 """For one question, in the queue and matched; a match takes milliseconds."""
@@ -57,10 +59,24 @@ class MatcherClient:
         self._asking = threading.Lock()
 
     async def match(
-        self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
+        self,
+        fingerprints: Sequence[NDArray[np.uint32]],
+        *,
+        weak_bits: Sequence[NDArray[np.uint8]] = (),
+        pace: Pace = OWN_PACE,
+        duration_seconds: int | None = None,
+        limit: int = MOST_RESULTS,
     ) -> Answer:
         """Match as `Matcher.match` does; MatcherBusyError, MatcherDownError, MatcherFailedError."""
-        question = self._build_question(fingerprints, duration_seconds, limit)
+        question = Question(
+            next(self._numbers),
+            pack_fingerprints(fingerprints),
+            pack_weak_bits(weak_bits),
+            pace,
+            duration_seconds,
+            limit,
+            self._patience,
+        )
         is_fresh = self._link is None or self._link.is_gone
         try:
             async with asyncio.timeout(self._patience):
@@ -81,8 +97,10 @@ class MatcherClient:
     def match_now(
         self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
     ) -> Answer:
-        """Match as `match` does, blocking; one question at a time."""
-        frame = frame_message(self._build_question(fingerprints, duration_seconds, limit))
+        """Match as `match` does without weak bits, blocking; one question at a time."""
+        frame = frame_message(
+            Question(next(self._numbers), pack_fingerprints(fingerprints), (), OWN_PACE, duration_seconds, limit, self._patience)
+        )
         with self._asking:
             is_fresh = self._line is None
             try:
@@ -111,9 +129,6 @@ class MatcherClient:
         """Close the connection of `match_now`."""
         with self._asking:
             self._hang_up()
-
-    def _build_question(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None, limit: int) -> Question:
-        return Question(next(self._numbers), pack_fingerprints(fingerprints), duration_seconds, limit, self._patience)
 
     async def _connect(self) -> _Link:
         # Questions that arrive together must share one connection.

@@ -1,11 +1,12 @@
 """The frames on the matcher's socket: 4 bytes length (unsigned, little-endian), then that many bytes of MessagePack.
 
-  question   [number, fingerprints, duration_seconds | nil, limit, patience_seconds]
+  question   [number, fingerprints, weak_bits, [speed, pitch], duration_seconds | nil, limit, patience_seconds]
   reply      [number, answer | nil, trouble | nil, retry_after]
 
 `number` is the client's and is returned with the answer, so one connection may have several pending questions. `fingerprints` holds per
-phase the items as 4-byte little-endian integers in one byte string. `answer` is `matching.Answer` as a map. `trouble` is one of Trouble;
-`retry_after` is in whole seconds. Both ends belong to the same release, so frames carry no version. Sockets do not belong here.
+phase the items as 4-byte little-endian integers in one byte string, `weak_bits` per phase WEAK_BITS bytes for each item, or nothing.
+`answer` is `matching.Answer` as a map. `trouble` is one of Trouble; `retry_after` is in whole seconds. Both ends belong to the same
+release, so frames carry no version. Sockets do not belong here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from audio_recognition.matching import Answer  # noqa: TC001 - the decoder reads the annotation
+from audio_recognition.chromaprint import WEAK_BITS
+from audio_recognition.matching import Answer, Pace  # noqa: TC001 - the decoder reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +44,8 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
     number: int
     fingerprints: tuple[bytes, ...]
+    weak_bits: tuple[bytes, ...]
+    pace: Pace
     duration_seconds: int | None
     limit: int
     patience_seconds: float
@@ -49,6 +53,10 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     def decode_fingerprints(self) -> list[NDArray[np.uint32]]:
         """Return the fingerprints, uint32, one per phase. ValueError when the bytes are not whole items."""
         return [np.frombuffer(one, _ITEM) for one in self.fingerprints]
+
+    def decode_weak_bits(self) -> list[NDArray[np.uint8]]:
+        """Return the weak bits, uint8 [items, WEAK_BITS], one per phase. ValueError when some items have fewer."""
+        return [np.frombuffer(one, np.uint8).reshape(-1, WEAK_BITS) for one in self.weak_bits]
 
 
 class MatcherReply(msgspec.Struct, array_like=True, frozen=True):
@@ -67,6 +75,11 @@ class FrameError(Exception):
 def pack_fingerprints(fingerprints: Sequence[NDArray[np.uint32]]) -> tuple[bytes, ...]:
     """Encode fingerprints for a question."""
     return tuple(np.ascontiguousarray(one, _ITEM).tobytes() for one in fingerprints)
+
+
+def pack_weak_bits(weak_bits: Sequence[NDArray[np.uint8]]) -> tuple[bytes, ...]:
+    """Encode weak bits for a question."""
+    return tuple(np.ascontiguousarray(one, np.uint8).tobytes() for one in weak_bits)
 
 
 def frame_message(message: Question | MatcherReply) -> bytes:

@@ -36,7 +36,13 @@ class OpenIndex:
     def answer(self, question: Question) -> Answer:
         """Match a question; from one thread at a time."""
         assert self._matcher is not None  # noqa: S101 - its holder keeps it open
-        return self._matcher.match(question.decode_fingerprints(), duration_seconds=question.duration_seconds, limit=question.limit)
+        return self._matcher.match(
+            question.decode_fingerprints(),
+            weak_bits=question.decode_weak_bits(),
+            pace=question.pace,
+            duration_seconds=question.duration_seconds,
+            limit=question.limit,
+        )
 
     def close(self) -> None:
         """Drop the memory maps; they close with their last reference."""

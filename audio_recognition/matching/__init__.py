@@ -7,7 +7,22 @@ here.
 
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.matcher import Matcher
+from audio_recognition.matching.pace import OWN_PACE, SPEEDS, TEMPOS, Pace, stretch
 from audio_recognition.matching.pair_comparison import PairComparison, compare_pair
 from audio_recognition.matching.query import FEWEST_ITEMS, SURE_ITEMS
 
-__all__ = ["FEWEST_ITEMS", "SURE_ITEMS", "Answer", "Match", "Matcher", "PairComparison", "Reason", "compare_pair"]
+__all__ = [
+    "FEWEST_ITEMS",
+    "OWN_PACE",
+    "SPEEDS",
+    "SURE_ITEMS",
+    "TEMPOS",
+    "Answer",
+    "Match",
+    "Matcher",
+    "Pace",
+    "PairComparison",
+    "Reason",
+    "compare_pair",
+    "stretch",
+]

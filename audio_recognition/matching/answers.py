@@ -32,6 +32,10 @@ class Match:
     """Offset of the query's beginning in the recording; negative when the query begins before it."""
     overlap_items: int
     """Items of the query inside the recording's fingerprint."""
+    speed: float = 1.0
+    """How much faster than the recording the query is."""
+    pitch: float = 1.0
+    """How much higher than the recording the query is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The matcher of a query against an index: candidates, a quick comparison of all, a thorough one of the best, a verdict.
 
-A second lookup follows when the first finds nothing (candidates.py).
+Further lookups follow when the first finds nothing (candidates.py).
 """
 
 from __future__ import annotations
@@ -9,16 +9,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
+from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE, WEAK_BITS
 from audio_recognition.index.layout import MAXIMUM_ITEMS, VOID
 from audio_recognition.matching.alignment import compare, estimate_chance
 from audio_recognition.matching.answers import Answer, Match, Reason
-from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes, find_candidates
+from audio_recognition.matching.candidates import (
+    FEW_FLIPS,
+    MANY_FLIPS,
+    MOST_CANDIDATES,
+    MOST_CANDIDATES_OF_ALL,
+    MOST_FLIPPED_POSTINGS,
+    MOST_POSTINGS_OF_ALL,
+    build_flipped_probes,
+    build_plain_probes,
+    build_weak_probes,
+    find_candidates,
+)
 from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, compute_confidence, compute_distance, find_gate
+from audio_recognition.matching.pace import GATE_AT_OTHER_PACES, OWN_PACE, Pace
 from audio_recognition.matching.query import SURE_ITEMS, find_refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,7 +39,6 @@ if TYPE_CHECKING:
 
 NEAR_TIE = 0.01
 """Bit error rates this close cannot distinguish two recordings."""
-LOOKUPS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (build_plain_probes, build_flipped_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
 _THOROUGH_ITEMS = 2048
@@ -55,12 +66,22 @@ class Matcher:
         self._index = index
         self._near_tie = near_tie
 
-    def match(self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = 5) -> Answer:
+    def match(
+        self,
+        fingerprints: Sequence[NDArray[np.uint32]],
+        *,
+        weak_bits: Sequence[NDArray[np.uint8]] = (),
+        pace: Pace = OWN_PACE,
+        duration_seconds: int | None = None,
+        limit: int = 5,
+    ) -> Answer:
         """Return the recordings that contain this audio.
 
-        `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone. `duration_seconds` is the length of
-        the file that the audio begins. It prefers recordings of that length aligned with their beginning and excludes none. Items beyond
-        MAXIMUM_ITEMS are ignored; ValueError for more phases than there are.
+        `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone; `weak_bits` are those of each of
+        them (`chromaprint.SoftFingerprint`), or none are known. `duration_seconds` is the length of the file that the audio begins. It
+        prefers recordings of that length aligned with their beginning and excludes none. Items beyond MAXIMUM_ITEMS are ignored; ValueError
+        for more phases than there are and for weak bits of other items. With another `pace` than its own the query was resampled or
+        stretched to that of the recording (pace.py): the gate is tighter, and the last lookup is left out.
         """
         refused = find_refusal(fingerprints)
         if refused is not None:
@@ -70,11 +91,12 @@ class Matcher:
         # The phases of one piece differ by an item at most; `stack` needs equal lengths.
         items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])
-        # The second lookup costs more and is needed only for badly damaged audio.
-        for build_probes in LOOKUPS:
-            probes = build_probes(query)
+        if weak_bits and [one.shape for one in weak_bits] != [(len(one), WEAK_BITS) for one in fingerprints]:
+            raise ValueError(f"weak bits must be of all items at all phases, {WEAK_BITS} of each")
+        weak = np.stack([one[:items] for one in weak_bits]) if weak_bits else None
+        for probes in _iterate_probes(query, weak, pace):
             judged = (
-                _score_place(segment, query, place, duration_seconds)
+                _score_place(segment, query, place, pace, duration_seconds)
                 for segment in self._index.segments
                 for place in _find_places(segment, query, probes)
             )
@@ -82,6 +104,17 @@ class Matcher:
             if found:
                 return Answer(matches=_select_near_ties(found, limit, self._near_tie))
         return Answer(reason=Reason.TOO_SHORT if items < SURE_ITEMS else Reason.NOT_FOUND)
+
+
+def _iterate_probes(query: NDArray[np.uint32], weak_bits: NDArray[np.uint8] | None, pace: Pace) -> Iterator[Probes]:
+    """Yield the probes of one lookup after the other. Each costs more and is needed only for worse damaged audio."""
+    yield build_plain_probes(query)
+    if weak_bits is None:
+        yield build_flipped_probes(query)
+        return
+    yield build_weak_probes(query, weak_bits, FEW_FLIPS, MOST_FLIPPED_POSTINGS, MOST_CANDIDATES)
+    if pace == OWN_PACE:
+        yield build_weak_probes(query, weak_bits, MANY_FLIPS, MOST_POSTINGS_OF_ALL, MOST_CANDIDATES_OF_ALL)
 
 
 def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
@@ -108,7 +141,7 @@ def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) ->
     return [_Place(*values) for values in zip(*columns, strict=True)]
 
 
-def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
+def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, pace: Pace, duration_seconds: int | None) -> Match | None:
     """Score a place; None below the gate."""
     # No gate is wider than this one, so the costly chance rate is not needed.
     if place.bit_error_rate > WHOLE_FILE_GATE:
@@ -120,13 +153,15 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, dur
         and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
     )
     gate = WHOLE_FILE_GATE if is_whole else find_gate(place.overlap)
+    if pace != OWN_PACE:
+        gate *= GATE_AT_OTHER_PACES
     chance = estimate_chance(segment, query[place.phase], place.ordinal, place.offset)
     confidence = compute_confidence(compute_distance(place.bit_error_rate, chance), gate)
     if chance < LEAST_CHANCE or confidence < ACCEPTED:
         return None
     # Item 0 of a phase begins that many samples after the beginning of the query.
     seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
-    return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap)
+    return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap, *pace)
 
 
 def _select_near_ties(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:

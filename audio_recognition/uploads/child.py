@@ -10,8 +10,10 @@ import socket
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases_softly
+from audio_recognition.chromaprint.speeds import SpeedFingerprinter
 from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudioError
 from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.uploads.confinement import confine
@@ -26,7 +28,7 @@ from audio_recognition.uploads.messages import (
     WindowRequest,
     pack_message,
 )
-from audio_recognition.uploads.sound_choice import choose_sound
+from audio_recognition.uploads.sound_choice import ChosenSound, choose_sound
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -43,8 +45,9 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
     try:
         with AudioFile(file) as audio:
             channel.send(pack_message(FileFacts(audio.format, audio.codec, audio.duration_seconds)))
+            windows = WindowReader(audio)
             while packet := channel.recv(LONGEST_MESSAGE):
-                channel.send(pack_message(fingerprint_window(audio, msgspec.msgpack.decode(packet, type=WindowRequest))))
+                channel.send(pack_message(windows.fingerprint(msgspec.msgpack.decode(packet, type=WindowRequest))))
     except AudioError as error:
         channel.send(pack_message(Refusal(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
     # RLIMIT_AS makes an allocation fail; the process itself is sound and can still answer.
@@ -54,9 +57,31 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
         channel.send(pack_message(Refusal(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
 
 
-def fingerprint_window(audio: AudioFile, ask: WindowRequest) -> WindowItems:
-    """Decode one window and return its items. UndecodableAudioError."""
-    sound = choose_sound(audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
-    items = tuple(one.astype("<u4").tobytes() for one in fingerprint_phases(sound.samples))
-    start_seconds = ask.start_seconds + sound.start / SAMPLE_RATE
-    return WindowItems(start_seconds, sound.read / SAMPLE_RATE, len(sound.samples) / SAMPLE_RATE, items)
+class WindowReader:
+    """The windows of one file. The last one stays in memory, because a miss asks for it at several speeds."""
+
+    def __init__(self, audio: AudioFile) -> None:
+        """Read nothing yet."""
+        self._audio = audio
+        self._start_seconds = -1.0
+        self._sound = ChosenSound(np.zeros(0, np.int16), 0, 0)
+        self._speeds: SpeedFingerprinter | None = None
+
+    def fingerprint(self, ask: WindowRequest) -> WindowItems:
+        """Decode one window and return its items. UndecodableAudioError."""
+        if ask.start_seconds != self._start_seconds:
+            self._sound = choose_sound(self._audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
+            self._start_seconds, self._speeds = ask.start_seconds, None
+        sound = self._sound
+        if ask.speed == 1:
+            phases = fingerprint_phases_softly(sound.samples)
+        else:
+            self._speeds = self._speeds or SpeedFingerprinter(sound.samples)
+            phases = self._speeds.fingerprint(ask.speed)
+        return WindowItems(
+            start_seconds=ask.start_seconds + sound.start / SAMPLE_RATE,
+            read_seconds=sound.read / SAMPLE_RATE,
+            seconds=len(sound.samples) / SAMPLE_RATE,
+            fingerprints=tuple(one.items.astype("<u4").tobytes() for one in phases),
+            weak_bits=tuple(one.weak_bits.tobytes() for one in phases),
+        )

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, SAMPLE_RATE
+from audio_recognition.chromaprint.chroma import MOST_SPEED
 from audio_recognition.decoding.decoder import AudioFile
-from audio_recognition.uploads.child import fingerprint_window, serve_one_file
+from audio_recognition.uploads.child import WindowReader, serve_one_file
 from audio_recognition.uploads.limits import Limits
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, WindowRequest
 from catalog_store.log_stream import guard_standard_error
@@ -93,7 +94,7 @@ def _warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * math.ceil(FIRST_ITEM_SECONDS)))
     with AudioFile(file) as audio:
-        fingerprint_window(audio, WindowRequest(0.0))
+        WindowReader(audio).fingerprint(WindowRequest(0.0, MOST_SPEED))
 
 
 if __name__ == "__main__":

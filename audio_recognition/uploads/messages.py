@@ -17,7 +17,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, count_items
+from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, WEAK_BITS, count_items
+from audio_recognition.chromaprint.chroma import MOST_SPEED
 from audio_recognition.decoding.formats import DEMUXERS
 from audio_recognition.uploads.limits import MOST_READ_SECONDS, WINDOW_SECONDS
 
@@ -25,10 +26,14 @@ LONGEST_MESSAGE: Final = 65_536
 """Bytes; longer messages are truncated, and then refused."""
 LONGEST_TEXT: Final = 500
 """Characters of a message for people."""
-_MOST_BYTES: Final = 4 * count_items(round(WINDOW_SECONDS * SAMPLE_RATE))
+_ITEM_BYTES: Final = 4
+_ITEM_BITS: Final = 8 * _ITEM_BYTES
+_MOST_ITEMS: Final = count_items(math.ceil(WINDOW_SECONDS * SAMPLE_RATE * MOST_SPEED))
 
-Items = Annotated[bytes, Meta(max_length=_MOST_BYTES)]
+Items = Annotated[bytes, Meta(max_length=_ITEM_BYTES * _MOST_ITEMS)]
 """Items of one phase, 4 bytes each, little-endian."""
+WeakBits = Annotated[bytes, Meta(max_length=WEAK_BITS * _MOST_ITEMS)]
+"""Weak bits of these items, WEAK_BITS bytes each."""
 
 
 class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
@@ -54,9 +59,10 @@ class Refusal(msgspec.Struct, tag="refused", array_like=True, frozen=True):
 
 
 class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
-    """A request for up to `WINDOW_SECONDS` of sound from that second on (`choose_sound`)."""
+    """A request for up to `WINDOW_SECONDS` of sound from that second on (`choose_sound`), played `speed` times as slowly."""
 
     start_seconds: float
+    speed: float = 1.0
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
@@ -69,6 +75,7 @@ class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
     read_seconds: Annotated[float, Meta(ge=0, le=MOST_READ_SECONDS)]
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
     fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
+    weak_bits: Annotated[tuple[WeakBits, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
 
 
 def pack_message(message: msgspec.Struct) -> bytes:
@@ -88,6 +95,10 @@ def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
             raise ValueError("the message names an unknown format or an infinite duration")
         case WindowItems() if math.isinf(message.start_seconds):
             raise ValueError("the message names an infinite place")
-        case WindowItems() if any(len(items) % 4 for items in message.fingerprints):
-            raise ValueError("the message holds items of a number of bytes that is not a multiple of 4")
+        case WindowItems() if [len(items) * WEAK_BITS for items in message.fingerprints] != [
+            len(weak) * _ITEM_BYTES for weak in message.weak_bits
+        ] or any(len(items) % _ITEM_BYTES for items in message.fingerprints):
+            raise ValueError("the message holds incomplete items, or weak bits of other items")
+        case WindowItems() if any(max(weak, default=0) >= _ITEM_BITS for weak in message.weak_bits):
+            raise ValueError("the message names a weak bit that items do not have")
     return message

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from audio_recognition.chromaprint import WEAK_BITS, SoftFingerprint
 from audio_recognition.uploads.audio_windows import iterate_window_starts
 from audio_recognition.uploads.limits import WINDOW_SECONDS, Limits
 from audio_recognition.uploads.messages import WindowRequest
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from typing import BinaryIO
 
-    from numpy.typing import NDArray
-
-    from audio_recognition.uploads.messages import FileFacts
+    from audio_recognition.uploads.messages import FileFacts, WindowItems
     from audio_recognition.uploads.processes import DecodingProcess
 
 MOST_AT_ONCE: Final = 4
@@ -46,8 +45,10 @@ class Window:
 
     start_seconds: float
     seconds: float
-    fingerprints: tuple[NDArray[np.uint32], ...]
+    fingerprints: tuple[SoftFingerprint, ...]
     """Fingerprints for each of `chromaprint.PHASES`; empty where the piece is shorter than `FIRST_ITEM_SECONDS`."""
+    requested_seconds: float
+    """The second from which its sound was chosen."""
 
 
 class UploadSandbox:
@@ -152,9 +153,18 @@ class Upload:
                 end = math.inf  # the file is longer than it claims
             cost += 1 + max(0.0, heard.read_seconds / WINDOW_SECONDS - 1) * _COST_OF_SILENCE
             if heard.seconds > 0:
-                yield Window(
-                    heard.start_seconds, heard.seconds, tuple(np.frombuffer(items, "<u4").astype(np.uint32) for items in heard.fingerprints)
-                )
+                yield Window(heard.start_seconds, heard.seconds, _unpack_fingerprints(heard), start)
+
+    async def fingerprint_at_speed(self, window: Window, speed: float) -> tuple[SoftFingerprint, ...]:
+        """Return the fingerprints of a window played `speed` times as slowly. UndecodableAudioError."""
+        return _unpack_fingerprints(await self._process.request_window(WindowRequest(window.requested_seconds, speed)))
+
+
+def _unpack_fingerprints(heard: WindowItems) -> tuple[SoftFingerprint, ...]:
+    return tuple(
+        SoftFingerprint(np.frombuffer(items, "<u4").astype(np.uint32), np.frombuffer(weak, np.uint8).reshape(-1, WEAK_BITS))
+        for items, weak in zip(heard.fingerprints, heard.weak_bits, strict=True)
+    )
 
 
 def _is_read(start: float, end: float, read: dict[float, float]) -> bool:

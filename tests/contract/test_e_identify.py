@@ -290,6 +290,19 @@ def test_e4_silence_before_or_between_music_does_not_hide_it(on_sqlite: Api, for
         assert answer["results"][0]["offset_seconds"] == pytest.approx(5 - (place - answer["window_offset_seconds"]), abs=0.5), name
 
 
+@pytest.mark.parametrize("speed", [1.03, 0.98])
+def test_e4_audio_at_another_speed_is_named_with_its_speed(on_sqlite: Api, speed: float) -> None:
+    whole = song(2)
+    at = np.arange(5 * RATE, 25 * RATE, speed)
+    played = np.interp(at, np.arange(len(whole)), whole).astype(np.int16)
+    answer = identified(upload(on_sqlite, wav(played)))
+    [result] = answer["results"]
+    assert result["id"] == "2"
+    assert (result["speed"], result["pitch"]) == pytest.approx((speed, speed), abs=0.011)
+    assert result["offset_seconds"] == pytest.approx(5, abs=0.5)
+    assert "speed" not in identified(upload(on_sqlite, wav(clip(2))))["results"][0]
+
+
 def test_e3_short_clip_is_named_or_undecided_at_the_price_of_any_answer(api: Api) -> None:
     before = used(api)
     named = identified(upload(api, wav(clip(2, 5))))

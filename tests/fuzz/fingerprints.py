@@ -19,7 +19,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matcher_process import frames
-from audio_recognition.matching import Answer, Match, Matcher, Reason
+from audio_recognition.matching import Answer, Match, Matcher, Pace, Reason
 from audio_recognition.uploads import messages
 from tests.audio_recognition.fingerprint_world import music
 from tests.fuzz import Target
@@ -69,6 +69,7 @@ def read_packet(content: bytes) -> None:
     assert messages.decode_message(messages.pack_message(message)) == message
     if isinstance(message, messages.WindowItems):
         assert [len(items) % 4 for items in message.fingerprints] == [0] * len(PHASES)
+        assert max(b"".join(message.weak_bits), default=0) < 32
 
 
 def match(content: bytes) -> None:
@@ -100,7 +101,7 @@ def _texts() -> list[bytes]:
 
 
 def _frames() -> list[bytes]:
-    question = frames.Question(7, frames.pack_fingerprints([_SONGS[1][:50]] * 2), 180, 5, 5.0)
+    question = frames.Question(7, frames.pack_fingerprints([_SONGS[1][:50]] * 2), (bytes(800), bytes(800)), Pace(1.02, 1.02), 180, 5, 5.0)
     answer = Answer((Match(1, 0.9, 0.05, 12.5, 50),))
     reply = [
         frames.MatcherReply(7, answer),
@@ -112,7 +113,7 @@ def _frames() -> list[bytes]:
 
 def _packets() -> list[bytes]:
     said = [
-        messages.WindowItems(0.0, 30.0, 30.0, (b"", b"abcd", b"", b"")),
+        messages.WindowItems(0.0, 30.0, 30.0, (b"", b"abcd", b"", b""), (b"", bytes(16), b"", b"")),
         messages.FileFacts("mp3", "mp3float", 12.5),
         messages.FileFacts("opus", "opus", None),
         messages.Refusal(is_unsupported=True, message="no"),

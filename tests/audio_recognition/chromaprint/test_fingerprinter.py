@@ -14,10 +14,12 @@ from audio_recognition.chromaprint import (
     PHASES,
     SAMPLE_RATE,
     SILENCE_ITEM,
+    WEAK_BITS,
     Incremental,
     count_items,
     fingerprint,
     fingerprint_phases,
+    fingerprint_phases_softly,
 )
 from audio_recognition.chromaprint.classifiers import _Classifier
 from tests.audio_recognition.audio import melody, noise
@@ -134,3 +136,17 @@ def test_negative_phase_is_refused() -> None:
 def test_classifier_of_an_unknown_shape_is_refused() -> None:
     with pytest.raises(ValueError, match="shape 6"):
         _Classifier(6, 0, 1, 1, (0.0, 0.0, 0.0)).list_areas()
+
+
+def test_weak_bits_are_one_of_each_classifier_and_flip_first_in_noise() -> None:
+    samples = melody(60)
+    noisy = (samples + noise(len(samples), loudest=900, seed=5)).astype(np.int16)
+    for clean, damaged in zip(fingerprint_phases_softly(samples), fingerprint_phases_softly(noisy), strict=True):
+        assert (np.sort(clean.weak_bits // 2, axis=1) == np.arange(WEAK_BITS)).all()
+        flipped = (((clean.items ^ damaged.items)[:, None] >> clean.weak_bits.astype(np.uint32)) & 1).mean(axis=0)
+        assert flipped[:4].mean() > 3 * flipped[8:].mean()
+
+
+def test_soft_fingerprints_have_the_items_of_plain_ones() -> None:
+    for samples in (melody(12), melody(1), np.zeros(5 * SAMPLE_RATE, np.int16)):
+        assert [one.items.tolist() for one in fingerprint_phases_softly(samples)] == [one.tolist() for one in fingerprint_phases(samples)]

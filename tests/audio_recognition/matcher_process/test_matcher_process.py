@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import pytest
 
+from audio_recognition.chromaprint import WEAK_BITS
 from audio_recognition.matcher_process import MatcherBusyError, MatcherClient, MatcherDownError
 from audio_recognition.matcher_process.frames import LONGEST_FRAME
 from audio_recognition.matcher_process.matcher_errors import MatcherFailedError
 from audio_recognition.matcher_process.meters import Meters
-from audio_recognition.matching import Reason
+from audio_recognition.matching import Pace, Reason
 from tests.audio_recognition.matcher_process.indexes import (
     events,
     make_index,
@@ -243,14 +243,19 @@ def test_invalid_question_ends_only_its_connection(shared: Shared, sent: bytes) 
     assert ids(shared.client.match_now([CATALOG[1][:200]])) == [1]
 
 
-def test_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = shared.client
-    ragged = msgspec.structs.replace(client._build_question([CATALOG[1][:200]], None, 5), fingerprints=(b"123",))
-    monkeypatch.setattr(client, "_build_question", lambda *_: ragged)
-    with pytest.raises(MatcherFailedError):
-        client.match_now([])
-    monkeypatch.undo()
-    assert ids(client.match_now([CATALOG[1][:200]])) == [1]
+def test_question_that_cannot_be_matched_fails_alone(shared: Shared) -> None:
+    async def ask() -> None:
+        client = MatcherClient(str(shared.path))
+        try:
+            with pytest.raises(MatcherFailedError):
+                await client.match([CATALOG[1][:200]], weak_bits=[np.zeros((3, WEAK_BITS), np.uint8)])
+            answer = await client.match([CATALOG[1][:200]], weak_bits=[np.zeros((200, WEAK_BITS), np.uint8)], pace=Pace(1.02))
+            assert (ids(answer), answer.matches[0].speed) == ([1], 1.02)
+        finally:
+            await client.close()
+
+    asyncio.run(ask())
+    assert ids(shared.client.match_now([CATALOG[1][:200]])) == [1]
     assert "a question could not be matched" in events(shared.path.with_suffix(".log"))
 
 

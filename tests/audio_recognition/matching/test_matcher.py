@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audio_recognition.chromaprint import HOP_SAMPLES, ITEMS_PER_SECOND, SAMPLE_RATE, SILENCE_ITEM
+from audio_recognition.chromaprint import HOP_SAMPLES, ITEMS_PER_SECOND, SAMPLE_RATE, SILENCE_ITEM, WEAK_BITS
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index, write_index_file
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
-from audio_recognition.matching import FEWEST_ITEMS, SURE_ITEMS, Matcher, Reason, matcher
+from audio_recognition.matching import FEWEST_ITEMS, SURE_ITEMS, Matcher, Pace, Reason, matcher
 from audio_recognition.matching.candidates import build_plain_probes
 from tests.audio_recognition.fingerprint_world import ITEMS, damaged, music
 
@@ -60,13 +60,52 @@ def test_recording_that_differs_too_much_is_not_found(whole: Matcher) -> None:
     assert whole.match([damaged(music(7)[50:275], 0.35, 1)]).reason is Reason.NOT_FOUND
 
 
-def test_second_lookup_finds_audio_without_an_unchanged_item(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_lookups_find_audio_without_an_unchanged_item(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = [damaged(music(seed)[50:275], 0.13, seed) for seed in range(20)]
     both = [whole.match([query]).matches for query in queries]
-    monkeypatch.setattr(matcher, "LOOKUPS", (build_plain_probes,))
+    monkeypatch.setattr(matcher, "build_flipped_probes", build_plain_probes)
     alone = [whole.match([query]).matches for query in queries]
     assert all(found and found[0].recording_id == FIRST_ID + seed for seed, found in enumerate(both))
     assert sum(map(bool, alone)) < len(queries)
+
+
+def flip_first_bits(items: NDArray[np.uint32], count: int, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return items with `count` bits of each flipped, and weak bits that name these first."""
+    draw = np.random.default_rng(seed)
+    weak = np.argsort(draw.random((len(items), 32)), axis=1)[:, :WEAK_BITS].astype(np.uint8)
+    for rank in range(count):
+        items = items ^ (np.uint32(1) << weak[:, rank].astype(np.uint32))
+    return items, weak
+
+
+def test_weak_bits_find_audio_of_which_no_item_is_near(whole: Matcher) -> None:
+    """Four flipped bits in every item: few items with one bit flipped are in the index, by bits that are not hashed."""
+    damaged_ones = [flip_first_bits(music(seed)[50:110], 4, seed) for seed in range(RECORDINGS)]
+    without = [whole.match([items]).matches for items, _ in damaged_ones]
+    known = [whole.match([items], weak_bits=[weak]).matches for items, weak in damaged_ones]
+    assert sum(map(bool, without)) < 0.3 * RECORDINGS
+    assert sum(map(bool, known)) > 0.9 * RECORDINGS
+    assert all(found[0].recording_id == FIRST_ID + seed for seed, found in enumerate(known) if found)
+
+
+def test_weak_bits_name_no_recording_for_unknown_music(whole: Matcher) -> None:
+    for seed in range(1000, 1030):
+        items, weak = flip_first_bits(music(seed)[:100], 0, seed)
+        assert whole.match([items], weak_bits=[weak]).reason is Reason.NOT_FOUND
+
+
+def test_weak_bits_of_other_items_are_refused(whole: Matcher) -> None:
+    items, weak = flip_first_bits(music(1)[:100], 0, 1)
+    for wrong in ([weak[:99]], [weak[:, :5]], [weak, weak]):
+        with pytest.raises(ValueError, match="weak bits must be of all items"):
+            whole.match([items], weak_bits=wrong)
+
+
+def test_other_pace_has_a_tighter_gate_and_is_part_of_the_match(whole: Matcher) -> None:
+    (match,) = whole.match([music(4)[50:170]], pace=Pace(1.02, 1.0)).matches
+    assert (match.recording_id, match.speed, match.pitch, match.confidence) == (FIRST_ID + 4, 1.02, 1.0, 1.0)
+    query = damaged(music(4)[50:170], 0.06, 1)
+    assert first(whole, query)[1] > whole.match([query], pace=Pace(1.02, 1.02)).matches[0].confidence
 
 
 def test_unknown_music_is_not_found(whole: Matcher) -> None:

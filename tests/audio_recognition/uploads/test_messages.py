@@ -7,6 +7,10 @@ from hypothesis import strategies as st
 
 from audio_recognition.uploads.messages import FileFacts, Refusal, WindowItems, decode_message, pack_message
 
+WEAK = bytes(range(16, 32))
+"""The weak bits of one item."""
+EMPTY = [b""] * 4
+
 
 @pytest.mark.parametrize(
     "message",
@@ -14,7 +18,7 @@ from audio_recognition.uploads.messages import FileFacts, Refusal, WindowItems, 
         FileFacts("mp3", "mp3float", 12.5),
         FileFacts("opus", "opus", None),
         Refusal(is_unsupported=True, message="no"),
-        WindowItems(36.5, 40.0, 30.0, (b"", b"abcd", b"", b"")),
+        WindowItems(36.5, 40.0, 30.0, (b"", b"abcd", b"", b""), (b"", WEAK, b"", b"")),
     ],
 )
 def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal | WindowItems) -> None:
@@ -30,14 +34,19 @@ def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal 
         ["opened", "mp3", "mp3", float("nan")],
         ["opened", "mp3", "mp3", -1.0],
         ["refused", False, "x" * 501],
-        ["heard", 0.0, 30.0, 31.0, [b""] * 4],
-        ["heard", 0.0, 30.0, float("nan"), [b""] * 4],
-        ["heard", 0.0, 151.0, 30.0, [b""] * 4],
-        ["heard", -1.0, 30.0, 30.0, [b""] * 4],
-        ["heard", float("inf"), 30.0, 30.0, [b""] * 4],
-        ["heard", 0.0, 30.0, 30.0, [b""] * 5],
-        ["heard", 0.0, 30.0, 30.0, [b"abc", b"", b"", b""]],
-        ["heard", 0.0, 30.0, 30.0, [bytes(4 * 222), b"", b"", b""]],
+        ["heard", 0.0, 30.0, 31.0, EMPTY, EMPTY],
+        ["heard", 0.0, 30.0, float("nan"), EMPTY, EMPTY],
+        ["heard", 0.0, 151.0, 30.0, EMPTY, EMPTY],
+        ["heard", -1.0, 30.0, 30.0, EMPTY, EMPTY],
+        ["heard", float("inf"), 30.0, 30.0, EMPTY, EMPTY],
+        ["heard", 0.0, 30.0, 30.0, [b""] * 5, EMPTY],
+        ["heard", 0.0, 30.0, 30.0, EMPTY, [b""] * 5],
+        ["heard", 0.0, 30.0, 30.0, EMPTY],
+        ["heard", 0.0, 30.0, 30.0, [b"abc", b"", b"", b""], [b"a" * 12, b"", b"", b""]],
+        ["heard", 0.0, 30.0, 30.0, [bytes(4 * 240), b"", b"", b""], [bytes(16 * 240), b"", b"", b""]],
+        ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], EMPTY],
+        ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], [b"", WEAK, b"", b""]],
+        ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], [bytes([*range(15), 32]), b"", b"", b""]],
         ["hello", True],
         {"type": "heard"},
     ],

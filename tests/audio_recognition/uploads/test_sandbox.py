@@ -107,7 +107,7 @@ def test_every_format_gives_the_fingerprints_of_its_sound(in_sandbox: InSandbox)
                     assert found.format == form
                     (window,) = [window async for window in found.iterate_windows()]
             expected = fingerprint_phases(heard(file_of(form)))
-            assert [one.tolist() for one in window.fingerprints] == [one.tolist() for one in expected]
+            assert [one.items.tolist() for one in window.fingerprints] == [one.tolist() for one in expected]
 
     in_sandbox(what)
 
@@ -117,7 +117,7 @@ def test_deeper_windows_are_decoded_on_demand_and_cover_the_file(in_sandbox: InS
         windows = await windows_of(sandbox, LONG)
         assert [window.start_seconds for window in windows] == [0, 60, 30, 70]
         assert {window.seconds for window in windows} == {30}
-        assert [len(one) for one in windows[1].fingerprints] == [221, 221, 220, 220]
+        assert [len(one.items) for one in windows[1].fingerprints] == [221, 221, 220, 220]
 
     in_sandbox(what)
 
@@ -174,7 +174,20 @@ def test_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: In
     async def what(sandbox: UploadSandbox) -> None:
         (window,) = await windows_of(sandbox, wav(melody(1).tobytes(), rate=SAMPLE_RATE))
         assert window.seconds == 1
-        assert [len(one) for one in window.fingerprints] == [0, 0, 0, 0]
+        assert [len(one.items) for one in window.fingerprints] == [0, 0, 0, 0]
+
+    in_sandbox(what)
+
+
+def test_window_is_fingerprinted_at_several_speeds_without_moving_on(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        with upload(LONG) as file:
+            async with sandbox.open(file) as found:
+                window = await anext(found.iterate_windows())
+                fast, slow, same = [await found.fingerprint_at_speed(window, speed) for speed in (1.04, 0.96, 1.0)]
+        assert [len(one.items) for one in (fast[0], same[0], slow[0])] == [230, 221, 211]
+        assert [one.items.tolist() for one in same] == [one.items.tolist() for one in window.fingerprints]
+        assert [one.weak_bits.tolist() for one in same] == [one.weak_bits.tolist() for one in window.fingerprints]
 
     in_sandbox(what)
 
@@ -200,7 +213,7 @@ def test_silent_file_gives_silent_windows_within_the_budget(in_sandbox: InSandbo
     async def what(sandbox: UploadSandbox) -> None:
         windows = await windows_of(sandbox, wav(np.zeros(3600 * SAMPLE_RATE, np.int16).tobytes(), rate=SAMPLE_RATE))
         assert 8 <= len(windows) <= 20
-        assert all((window.fingerprints[0] == SILENCE_ITEM).all() for window in windows)
+        assert all((window.fingerprints[0].items == SILENCE_ITEM).all() for window in windows)
 
     in_sandbox(what)
 
