@@ -21,14 +21,15 @@ join back. Strings themselves belong in the rule files.
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from genre_rules.compile import Above, join_normal_forms, select_narrowest
+from genre_rules.everyday_speech import is_everyday, is_like_a_name
 from genre_rules.joined_names import JOINTS, MOST_JOINTS, SLASH, share_head, share_last_head, split_at_joints, split_bare_list, turn_bracket
+from genre_rules.normal_form import decode_entities
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 from genre_rules.tags import Tag, keep_finest, suppress_umbrellas
 
@@ -41,10 +42,12 @@ CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may remain beside any phrase."""
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
+_ID3_NUMBER = re.compile(r"^\(\d{1,3}\)(?=.)")
+"""The number of a genre that old tags of files put before its name: `(52)Electronic`."""
 _DECADE = re.compile(r"(?:19|20)?\d0s")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
-SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
-"""Letters of the words that a compound may consist of, and of the longest word that is split."""
+SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 3, 40
+"""Letters of the words of a compound (a head of three letters follows a place only), and of the longest word that is split."""
 NOTHING_ABOVE = Above()
 
 
@@ -89,10 +92,11 @@ class Classifier:
         # Nearly all strings have none of these signs, and `in` costs a fraction of the regular expression.
         if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
+        string = _ID3_NUMBER.sub("", string)
         turned = turn_bracket(string) if "(" in string or "[" in string else ""
         if turned and self._is_name(platform, self.book.spellings.normalise(turned)):
             string = turned
-        return self._classify_form(platform, _unescape(string), _unescape(parent))
+        return self._classify_form(platform, decode_entities(string), decode_entities(parent))
 
     def _classify_form(self, platform: str, string: str, parent: str) -> Classification:
         for mark in self.book.path_marks.get(platform, ()):
@@ -105,9 +109,9 @@ class Classifier:
         is_row = is_list or cut.is_row
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._find_exact(string, form)
         exact, scope = select_narrowest(whole, platform, above)
-        # An everyday word names a genre only where a rule of this platform or parent says so.
         is_curated = platform in self.book.curated
-        if scope == 0 and form in self.book.everyday and not is_curated:
+        # An everyday word names a genre only where a rule of this platform or parent says so.
+        if scope == 0 and not is_curated and is_everyday(self.book, form):
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
             exact = self._find_kind_of_parent(form, platform, above, exact)
@@ -153,7 +157,8 @@ class Classifier:
 
     def _is_fusion(self, exact: Sequence[CompiledRule], platform: str) -> bool:
         """Return whether a name with a slash in it may be two: `Dance/Pop` anywhere, `ambient/drone` where people write freely."""
-        return all(rule.is_name or (platform not in self.book.curated and rule.id.startswith("node-")) for rule in exact)
+        is_free = platform not in self.book.curated
+        return all(rule.is_name or (is_free and rule.id.startswith(("node-", "heads-"))) for rule in exact)
 
     def _find_kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
         """Return the tree's rules for this kind of the parent when the word alone has another meaning: `Progressive` below Trance."""
@@ -178,13 +183,10 @@ class Classifier:
         self, platform: str, string: str, parent: str, exact: Sequence[CompiledRule], *, is_free: bool
     ) -> Classification | None:
         """Classify the sides of a string that rules know whole, if it is two names all the same."""
-        if SLASH.search(string) and self._is_fusion(exact, platform):
-            pair = self._classify_pair(platform, string, parent)
-            if pair:
-                return pair
+        pair = self._classify_pair(platform, string, parent) if SLASH.search(string) and self._is_fusion(exact, platform) else None
         # Where people write freely, `cumbia y vallenato` is two names, whatever heading of a shop reads so.
-        if not is_free or any(rule.is_name or len(rule.emit) > 1 for rule in exact):
-            return None
+        if pair or not is_free or any(rule.is_name or len(rule.emit) > 1 for rule in exact):
+            return pair
         names = split_at_joints(self.book.spellings.normalise(string).split(), partial(self._is_name, platform))
         return self._classify_parts(platform, names, parent, may_be_name=False) if names else None
 
@@ -301,8 +303,8 @@ class Classifier:
         words = form.split()
         path: list[str] = []
         why = "" if self.book.negations.isdisjoint(words) else "negates"
-        if not why and platform not in self.book.curated and self._is_like_a_name(words):
-            why = "reads like a name, a title or a place"
+        if not why and platform not in self.book.curated and (is_everyday(self.book, form) or is_like_a_name(self.book, words)):
+            why = "reads like everyday speech, a name, a title or a place"
         if why:
             return Classification((), is_known=False, path=(f"{form!r} {why}",))
         matches = self._find_phrases(platform, words, above, path)
@@ -338,10 +340,14 @@ class Classifier:
         return None
 
     def _correct(self, platform: str, words: list[str], above: Above, path: list[str]) -> Classification | None:
-        """Classify the string with its typing errors corrected, the whole string as one name first."""
+        """Classify the string with its typing errors corrected, the whole string as one name first, or the plural of a name."""
         corrector = self.book.typo_corrector
         # A word that the rules know is never corrected, however close it is to another.
         unknown = [word for word in words if word not in self.book.correct]
+        singular = words[0][:-1] if len(unknown) == len(words) == 1 and words[0].endswith(("as", "os")) else ""
+        rules, _ = select_narrowest(self.book.phrases.get(singular, ()), platform, above)
+        if rules and len(singular) > SHORTEST_PIECE and not is_everyday(self.book, singular):
+            return self._answer(rules, f"{words[0]!r} as {singular!r} exactly")
         whole = corrector.correct_whole(words) if unknown else ""
         rules, _ = select_narrowest(self.book.exact.get(whole, ()), platform, above) if whole else ((), -1)
         if rules and not (whole in self.book.everyday and platform not in self.book.curated):
@@ -358,13 +364,6 @@ class Classifier:
         if not matches:
             return None
         return self._answer([match.rule for match in matches], f"{' '.join(words)!r} as {' '.join(corrected)!r} by phrase", path)
-
-    def _is_like_a_name(self, words: list[str]) -> bool:
-        """Return whether it begins as no genre does (`the classical`), repeats a word (`trap trap trap`), or names only a place."""
-        has_opener = words[0] in self.book.openers and not any(word in self.book.tails and word not in self.book.bearers for word in words)
-        is_repeated = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a typing error
-        is_place = len(words) > 1 and words[-1] not in self.book.phrases and self.book.geography.issuperset(words)
-        return has_opener or is_repeated or is_place
 
     def _explain_rejection(self, words: list[str], found: list[_Match]) -> str:
         """Return why it is a person, an instrument or everyday speech in spite of a genre's word; empty when it is not."""
@@ -383,6 +382,8 @@ class Classifier:
             return []
         for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
             head = self.book.spaced.get(word[cut:])
+            if len(word) - cut == SHORTEST_HEAD and word[:cut] not in self.book.geography:
+                continue
             before = self._split_prefix(word[:cut]) if head else []
             if head and before:
                 return [*before, *head.split()]
@@ -413,6 +414,10 @@ class Classifier:
         last = [match for match in allowed if self._is_last(match, words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
         heads = [match for match in last if match in fitting]
+        # Languages that put the people last put the head first: `hip hop cubano`.
+        if heads and all(self.book.geography.issuperset(words[match.start : match.end]) for match in heads):
+            first = [match for match in allowed if match.start == 0 and match not in heads and match.rule.place != "last"]
+            last, heads, fitting = ([], [], first) if first else (last, heads, fitting)
         if not heads and any(match.end == len(words) for match in everyday):
             return []  # What ends in an everyday word is a name: `electro world`.
         start = min((match.start for match in heads), default=0)
@@ -479,11 +484,6 @@ class Classifier:
             tags = self._tags_by_rules[fired] = suppress_umbrellas(keep_finest(found))
         path = (*before, *(f"{how}: rule {rule_id}" for rule_id in fired))
         return Classification(tags, is_known=True, path=path, fired=fired)
-
-
-def _unescape(text: str) -> str:
-    """Decode the HTML entities that some platforms deliver: `Drum &amp; Bass`."""
-    return html.unescape(text) if "&" in text else text
 
 
 def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:

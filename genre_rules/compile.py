@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from genre_rules.normal_form import Spellings
+from genre_rules.normal_form import Spellings, simplify
 from genre_rules.separators import split_names
 from genre_rules.typo_correction import TypoCorrector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from genre_rules.frames import Frame
     from genre_rules.load import Rule, RuleBook
@@ -121,6 +121,7 @@ class CompiledBook:
     homely_beside: frozenset[str]
     alone: frozenset[str]
     everyday: frozenset[str]
+    everyday_squeezed: frozenset[str]
     correct: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
     typo_corrector: TypoCorrector
@@ -141,7 +142,7 @@ class CompiledBook:
 
 def compile_book(book: RuleBook) -> CompiledBook:
     """Compile the book into lookup tables."""
-    spellings = Spellings(book.words.spellings)
+    spellings = Spellings({**book.words.spellings, **_find_postposed(book)})
     exact: dict[str, list[CompiledRule]] = {}
     phrases: dict[str, list[CompiledRule]] = {}
     drop_rules: dict[str, list[CompiledRule]] = {}
@@ -196,6 +197,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         homely_heads=_normalise_forms(book.words.homely_heads, spellings),
         homely_beside=_normalise_forms(book.words.homely_beside, spellings),
         alone=_normalise_forms(book.words.alone, spellings),
+        everyday_squeezed=frozenset(form.replace(" ", "") for form in _normalise_forms(book.words.everyday, spellings)),
         everyday=_normalise_forms(book.words.everyday, spellings),
         correct=_collect_words(
             (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday, *book.words.bound),
@@ -220,6 +222,17 @@ def compile_book(book: RuleBook) -> CompiledBook:
     )
 
 
+def _find_postposed(book: RuleBook) -> dict[str, tuple[str, ...]]:
+    """Return the names of nodes with the adjective behind the noun, as Romance languages write them: `rock psicodelico`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in book.taxonomy.nodes:
+        adjective, _, noun = simplify(node.name).partition(" ")
+        forms = tuple(f"{noun} {form}" for form in book.words.postposed.get(adjective, ()) if noun)
+        if forms:
+            found[node.name] = (*book.words.spellings.get(node.name.lower(), ()), *forms)
+    return found
+
+
 def join_normal_forms(names: Iterable[str], spellings: Spellings) -> str:
     """Return the normal form of a name with its separators: `folk|world|and country`."""
     return "|".join(map(spellings.normalise, names))
@@ -235,12 +248,17 @@ def _index_squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[Co
     return found
 
 
-def _index_wholes(taxonomy: Taxonomy, spellings: Spellings, exact: Collection[str]) -> dict[str, str]:
+def _index_wholes(taxonomy: Taxonomy, spellings: Spellings, exact: Mapping[str, Sequence[CompiledRule]]) -> dict[str, str]:
     """Map names of nodes, and other spellings of such names, without their spaces, to the name's normal form."""
     names = {spellings.normalise(node.name): node for node in taxonomy.nodes}
     found = {name.replace(" ", ""): name for name in names}
     # `hous music`: the word that follows a short name says that it is one.
     found.update({f"{name}music": f"{name} music" for name in names if f"{name} music" in exact})
+    # `punkrok`: an alias of several words that ends in a main's name says it as well.
+    mains = {name for name, node in names.items() if not node.level}
+    found.update(
+        {form.replace(" ", ""): form for form in exact if " " in form and form.split()[-1] in mains and not exact[form][0].sources}
+    )
     found.update({form.replace(" ", ""): kept for form, kept in spellings.variants.items() if kept in names})
     return found
 

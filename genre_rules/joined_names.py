@@ -17,6 +17,8 @@ _BRACKET = re.compile(r"\s*([^()\[\]]+?)\s*[(\[]([^()\[\]]+)[)\]]\s*")
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
 MOST_JOINTS = 6
 """The most joints examined in a string. Each may double the work, and nobody names seven genres with `and`."""
+HEADS_LEFT_OUT = ("metal", "house", "techno", "trance")
+"""Words that people leave out of a pair when they are clear."""
 FEWEST_BARE_NAMES = 3
 """The least names of a list without any separator. Two are a fusion (`jazz house`)."""
 
@@ -32,6 +34,13 @@ def share_head(left: Sequence[str], right: Sequence[str], is_name: Callable[[str
         lacks_head = not is_own_name(" ".join(left)) and is_own_name(names[0]) if is_name(" ".join(left)) else True
         if lacks_head and all(map(is_name, names)):
             return names
+    for head in HEADS_LEFT_OUT:
+        names = [" ".join((*side, head)) for side in (left, right)]
+        # `thrash/death` leaves the head out on both sides.
+        if not (is_name(" ".join(left)) and is_name(" ".join(right))) and all(map(is_own_name, names)):
+            return names
+    if len(right) == 1 and not is_name(" ".join(left)) and is_own_name(" ".join((*left, *right))) and is_name(right[0]):
+        return [" ".join((*left, *right)), right[0]]
     if len(left) > 1 and len(right) == 1:
         names = [" ".join(left), " ".join((*left[:-1], right[0]))]
         if all(map(is_name, names)):

@@ -72,9 +72,9 @@ class Words:
     heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
 
     `bound`: words of genres' names that describe nothing outside them; `bare`: names that stand in lists without separators, as mains do;
-    `distinct`: single words that are heads and nothing else, so that an unknown word before them is a scene even in free tags;
-    `real_words`: words that look like an error in a genre's name; `frames`: see frames.py; `peoples`: groups that stand in `match` as
-    `{group}`.
+    `postposed`: adjectives that stand behind the noun, by the English one before it; `distinct`: single words that are heads and nothing
+    else, so that an unknown word before them is a scene even in free tags; `real_words`: words that look like an error in a genre's name;
+    `frames`: see frames.py; `peoples`: groups that stand in `match` as `{group}`.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -95,6 +95,7 @@ class Words:
     bound: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
+    postposed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     real_words: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     peoples: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -131,7 +132,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     return RuleBook(taxonomy, rules, words, *_read_drops(folder / "drop.yaml"))
 
 
-_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday", "bound", "bare", "distinct")
+_WORD_LISTS = ("negations", "function_words", "openers", "bearers", "alone", "everyday", "bound", "bare", "distinct")
 
 
 def _read_list(file: Path) -> tuple[str, ...]:
@@ -145,7 +146,21 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
         read_document(file),
         place,
         "the file",
-        (*_WORD_LISTS, "spellings", "scripts", "modifiers", "behind", "geography", "homely", "curated", "path_marks", "frames", "peoples"),
+        (
+            *_WORD_LISTS,
+            "tails",
+            "spellings",
+            "scripts",
+            "modifiers",
+            "behind",
+            "geography",
+            "homely",
+            "curated",
+            "path_marks",
+            "frames",
+            "peoples",
+            "postposed",
+        ),
     )
     spellings: dict[str, tuple[str, ...]] = {}
     for key in ("spellings", "scripts"):
@@ -171,6 +186,7 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
         modifiers=tuple(form for name, forms in groups.items() for form in read_strings(forms, place, f"modifiers.{name}")),
         curated=curated,
         path_marks={platform: read_strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
+        tails=read_groups("tails"),
         behind=read_groups("behind"),
         geography=read_groups("geography"),
         homely_heads=read_strings(homely.get("heads"), place, "homely.heads"),
@@ -179,6 +195,10 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
         peoples={
             name: read_strings(forms, place, f"peoples.{name}")
             for name, forms in read_mapping(written.get("peoples", {}), place, "peoples").items()
+        },
+        postposed={
+            kept: read_strings(forms, place, f"postposed.{kept}")
+            for kept, forms in read_mapping(written.get("postposed", {}), place, "postposed").items()
         },
         frames=read_frames(written.get("frames", []), place),
         **{name: read_strings(written.get(name), place, name) for name in _WORD_LISTS},

@@ -6,6 +6,7 @@ of strings belongs in separators.py.
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -22,6 +23,11 @@ MOST_REMEMBERED = 200_000
 _NO_WORD = re.compile(r"[\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
 """Scripts that join words without spaces: Thai, Hangul (as its single letters), kana, Chinese characters."""
+
+
+def decode_entities(text: str) -> str:
+    """Decode the HTML entities that some platforms deliver: `Drum &amp; Bass`."""
+    return html.unescape(text) if "&" in text else text
 
 
 def simplify(text: str) -> str:

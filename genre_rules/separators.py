@@ -20,6 +20,9 @@ list of this kind may hold paths. Catalan writes a raised dot between two l, Jap
 _BRACKETED = re.compile(r"(?:[\[({][^\[\](){}]+[\])}]\s*){2,}")
 _INSIDE_BRACKETS = re.compile(r"[\[({]\s*([^\[\](){}]+?)\s*[\])}]")
 """Names that stand in brackets each, and nothing outside: `[Country] [Rock]`."""
+_QUOTED = re.compile(r"""\s*[\[{(]\s*(["'])[^"']+\1(?:\s*,\s*(["'])[^"']+\2)*\s*[\]})]\s*""")
+_INSIDE_QUOTES = re.compile(r"""["']([^"']+)["']""")
+"""Lists as programs write them: `["k-pop", "dance-pop"]`."""
 _ROW = re.compile(r"\s*,\s+|(?<=[^\W\d]),(?=[^\W\d])|(?:^|\s+)#\s*|\s+[-~\u2013\u2014\u00d7]\s+|(?<=\w)\*(?=\w)")
 _MOSTLY = re.compile(rf"\s*_\s*|\s+/\s+|{_ROW.pattern}")
 _SIGN = re.compile('[;|\n\r_,/>\\\\"#~*:)}\\[\u00b7\u00bb\u00d7\u2013\u2014\u2022\u2027\u203a\u2192\u3001\u30fb\uff0c\uff1b]| - ')
@@ -43,6 +46,8 @@ def cut_list(string: str) -> Cut:
         return Cut([string], is_certain=False)
     if _BRACKETED.fullmatch(string):
         return Cut(_INSIDE_BRACKETS.findall(string), is_certain=True)
+    if _QUOTED.fullmatch(string):
+        return Cut(_INSIDE_QUOTES.findall(string), is_certain=True)
     string = string.strip(' "')
     parts = _ALWAYS.split(string)
     if len(parts) > 1:

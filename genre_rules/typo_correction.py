@@ -21,10 +21,14 @@ SHORTEST_NAME_WORD = 5
 SHORTEST_ALONE = 10
 """The least letters of a corrected word that stands alone. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the
 corrected single words were names."""
+SHORTEST_BY_SOUND = 4
+"""The least letters of a word of a genre's name that another spelling of its sound becomes: `punck rock`, `banghra`."""
 SHORTEST_NAME_ALONE, SHORTEST_MAIN_ALONE = 7, 6
 """The least letters of a node's and of a main's whole name that a single word with any error becomes: `dubsteb`, `regaae`. At six, singers
 became dances (`Makiza`, `Maloma`). Shorter ones need an error that no other word has by chance: two letters swapped, or one written twice
 (`tehcno`, `housse`)."""
+SHORTEST_JOINED = 7
+"""The least letters of a single word that becomes a name of several: `syntpop`."""
 SHORTEST_WHOLE = 8
 """The least letters of a string that becomes a name of several words: `deep huose`, `post-pnuk`. At seven, `New Page` became New Age."""
 
@@ -54,6 +58,9 @@ class TypoCorrector:
         self._wholes = dict(wholes or {})
         self._words_of_names = {word for name in self._names for word in name.split() if len(word) >= SHORTEST_NAME_WORD}
         self._by_key = _index_errors({*(word for word in words if len(word) >= SHORTEST_WORD), *self._words_of_names})
+        self._by_sound: dict[str, set[str]] = {}
+        for word in sorted({word for name in self._names for word in name.split() if len(word) >= SHORTEST_BY_SOUND}):
+            self._by_sound.setdefault(_spell_by_sound(word), set()).add(word)
         self._wholes_by_key = _index_errors(whole for whole, name in self._wholes.items() if " " in name)
 
     def correct(self, word: str, *, is_alone: bool = False) -> str:
@@ -64,6 +71,8 @@ class TypoCorrector:
         if word in self._real_words or max(word, default="") > _LAST_LATIN_LETTER:
             return word
         near = {other for other in _find_near(word, self._by_key) if len(word) >= SHORTEST_NAME_WORD}
+        if not near and len(word) >= SHORTEST_NAME_WORD:
+            near = {other for other in self._by_sound.get(_spell_by_sound(word), ()) if other[0] == word[0]}
         if is_alone:
             near = {other for other in near if self._is_sure_alone(word, other)}
         # With two possible corrections neither is sure, unless one alone is a word of a genre's name.
@@ -74,7 +83,7 @@ class TypoCorrector:
     def correct_whole(self, words: Sequence[str]) -> str:
         """Return the only name of several words that is one error away from the whole string without spaces; else an empty text."""
         squeezed = "".join(words)
-        if len(squeezed) < SHORTEST_WHOLE or not self._real_words.isdisjoint(words):
+        if len(squeezed) < (SHORTEST_WHOLE if len(words) > 1 else SHORTEST_JOINED) or not self._real_words.isdisjoint(words):
             return ""
         near = {self._wholes[whole] for whole in _find_near(squeezed, self._wholes_by_key)}
         return near.pop() if len(near) == 1 else ""
@@ -84,6 +93,13 @@ class TypoCorrector:
             shortest = SHORTEST_MAIN_ALONE if other in self._mains else SHORTEST_NAME_ALONE
             return len(other) >= shortest or _is_slip(word, other)
         return len(word) >= SHORTEST_ALONE and len(other) >= SHORTEST_WORD and other not in self._places
+
+
+def _spell_by_sound(word: str) -> str:
+    """Return the word as it is spoken, about: one letter for `ph`, `ck`, `z`, `y` and doubled ones, without an `h` inside."""
+    spoken = word.replace("ph", "f").replace("ck", "k").replace("c", "k").replace("z", "s").replace("y", "i")
+    spoken = spoken[:1] + spoken[1:].replace("h", "")
+    return "".join(letter for index, letter in enumerate(spoken) if not index or letter != spoken[index - 1])
 
 
 def _index_errors(words: Iterable[str]) -> dict[str, list[str]]:

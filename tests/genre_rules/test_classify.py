@@ -125,6 +125,44 @@ def test_free_tag_means_the_finest_name_and_each_name_of_a_list(classifier: Clas
     assert names(classifier, "catalog_b", string) == expected
 
 
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("hip hop cubano", ["Hip-Hop"]),
+        ("trap napoletana", ["Trap"]),
+        ("corridos norteños", ["Corrido"]),
+        ("cubano", ["Cuban"]),
+        ("rock psicodélico peruano", ["Psychedelic Rock"]),
+        ("metal sinfónico", ["Symphonic Metal"]),
+        ("rock progresivo argentino", ["Progressive Rock"]),
+        ("rock argentino", ["Latin Rock"]),
+        ("hardcore catarinense", ["Hardcore Punk"]),
+        ("suomirap", ["Hip-Hop"]),
+        ("wallrap", []),
+        ("house 2010", ["House"]),
+        ("trance 1998", ["Trance"]),
+        ("(52)Electronic", ["Electronic"]),
+        ("(52)", []),
+        ('["k-pop","dance-pop"]', ["K-Pop", "Dance-Pop"]),
+        ("thrash/death", ["Thrash Metal", "Death Metal"]),
+        ("minimal/techno", ["Minimal Techno", "Techno"]),
+        ("rumbas", ["Rumba"]),
+        ("houses", []),
+        ("kudas", []),
+        ("talk box", []),
+        ("talkbox", []),
+        ("bubblegum", ["Bubblegum Pop"]),
+        ("okinawan folk", ["East Asian"]),
+        ("bulgarian folk", ["European"]),
+        ("bulgarian folk rock", ["Folk Rock"]),
+        ("ジャパニーズポップ", ["J-Pop"]),
+        ("военный марш", ["March"]),
+    ],
+)
+def test_free_tag_is_read_in_the_order_and_the_notation_of_its_writer(classifier: Classifier, string: str, expected: list[str]) -> None:
+    assert names(classifier, "catalog_b", string) == expected
+
+
 def test_heading_of_a_shop_stays_one_name(classifier: Classifier) -> None:
     assert names(classifier, "streamsvc_b", "Alternative & Indie") == ["Alternative Rock"]
     assert names(classifier, "streamsvc_b", "R&B/Soul") == ["R&B"]

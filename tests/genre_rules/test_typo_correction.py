@@ -49,6 +49,13 @@ def test_word_beside_another_becomes_a_word_of_a_name_but_a_real_word_stays() ->
     ]
 
 
+def test_word_spelt_by_its_sound_becomes_a_word_of_a_name_that_begins_alike() -> None:
+    corrector = TypoCorrector([], names=["punk rock", "bhangra", "synth pop"], real_words=["punch"])
+    words = ("punck", "banghra", "sinth", "punch", "zynth", "pank")
+    assert [corrector.correct(word) for word in words] == ["punk", "bhangra", "synth", "punch", "zynth", "pank"]
+    assert corrector.correct("punck", is_alone=True) == "punck"
+
+
 def test_whole_string_becomes_a_name_of_several_words_wherever_its_spaces_stand() -> None:
     corrector = TypoCorrector(
         [], wholes={"postpunk": "post punk", "heavymetal": "heavy metal", "dubstep": "dubstep"}, real_words=["mental"]
