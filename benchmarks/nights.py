@@ -5,7 +5,7 @@
 Builds a catalog from dumps, then changes its staged rows as a night would (simulator/nightly.py) in two copies of it. Every stage after
 staging runs in both, in a process of its own: in the one as a night runs, in the other with `--relink`. Prints the processor seconds of
 each stage in both (its checks included, workers too), whether all published tables are equal row by row, the seconds of staging in the
-first build, and the share of the next snapshot's bytes that the live one does not have.
+first build, and the share of the next snapshot's bytes that the live one does not have, kind by kind.
 """
 
 from __future__ import annotations
@@ -102,10 +102,22 @@ def find_differing_tables(one: BuildPaths, other: BuildPaths) -> list[str]:
     return differing
 
 
-def measure_new_bytes(before: Path, after: Path) -> tuple[int, int]:
-    """Return the bytes of a snapshot that an earlier one does not have, and all of its bytes; equal files have equal checksums."""
-    known, found = ({file.sha256: file.bytes for file in _list_files(folder)} for folder in (before, after))
-    return sum(size for digest, size in found.items() if digest not in known), sum(found.values())
+def measure_new_bytes(before: Path, after: Path) -> dict[str, tuple[int, int]]:
+    """Return of each kind of files the bytes that an earlier snapshot does not have, and all bytes; equal files have equal checksums."""
+    known = {file.sha256 for file in _list_files(before)}
+    # By checksum: files of equal content count once.
+    files = {file.sha256: file for file in _list_files(after)}.values()
+    kinds = {kind: [file for file in files if kind in _name_kinds(file.path)] for file in files for kind in _name_kinds(file.path)}
+    return {
+        kind: (sum(file.bytes for file in found if file.sha256 not in known), sum(file.bytes for file in found))
+        for kind, found in sorted(kinds.items())
+    }
+
+
+def _name_kinds(path: str) -> tuple[str, ...]:
+    """Return the kinds that a file counts for: all, tables or serving, and the folder below serving."""
+    top, _, rest = path.partition("/")
+    return ("all", *((top,) if rest else ()), *((f"serving/{rest.split('/')[0]}",) if top == "serving" else ()))
 
 
 def _list_files(folder: Path) -> list[StoredFile | TablePart]:
@@ -134,9 +146,10 @@ def run_night(day: Path, folder: Path, number: int) -> Path:
     for stage in (*full, "sum"):
         pair = [sum(costs.values()) if stage == "sum" else costs[stage] for costs in (full, some)]
         print(f"| {stage:16} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |")
-    new, size = measure_new_bytes(read_live_snapshot(day).folder, read_live_snapshot(tonight).folder)
-    differing = find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or "none"
-    print(f"\nnew bytes: {new:,} of {size:,}, {new / size:.1%}; differing tables: {differing}", flush=True)
+    print(f"\n| {'files':24} | bytes | new | share |\n|{'---|' * 4}")
+    for kind, (new, size) in measure_new_bytes(read_live_snapshot(day).folder, read_live_snapshot(tonight).folder).items():
+        print(f"| {kind:24} | {size:,} | {new:,} | {new / size if size else 0:.1%} |")
+    print(f"\ndiffering tables: {find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or 'none'}", flush=True)
     shutil.rmtree(full_root)
     return tonight
 

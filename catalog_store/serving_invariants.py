@@ -18,7 +18,7 @@ import polars as pl
 from catalog_store.array_files import map_array
 from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, read_batches
 from catalog_store.lists.list_format import LISTS, NO_RANK
-from catalog_store.serving.body_file import read_body_ids
+from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.lookup_keys import NAME_KINDS
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.snapshot import RECOGNITION_FOLDER, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER
@@ -119,7 +119,9 @@ def _check_below(array: NDArray[Any], limit: int, what: str) -> Faults:
 
 
 def _check_bodies(serving: Path, name: str, expected: IdSet) -> Faults:
-    return _compare_ids(expected, IdSet(read_body_ids(serving / BODIES_FOLDER, name), rows=expected.count), name)
+    bodies = BodyFile(serving / BODIES_FOLDER, name)
+    bodies.check_layers()
+    return _compare_ids(expected, IdSet(bodies.iterate_ids(), rows=expected.count), name)
 
 
 def _check_keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:

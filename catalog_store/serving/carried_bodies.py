@@ -1,12 +1,12 @@
-"""Bodies of the live snapshot that the next one takes over: their frames are copied instead of encoded again.
+"""Bodies of the live snapshot that the next one takes over: they stay in the base that both share, or in the delta beside it.
 
 Beside the catalog, among the attachments, a snapshot keeps for each kind of body:
 
   <name>_digests.npy    uint64 [largest id + 1]: the digest of the rows that the body of an id was made from, 0 for an id without a body
   <name>_ratio.json     {"ratio": x}: compressed bytes by bytes of the sample when its dictionary was trained
 
-A body whose digest is the same tonight is copied. So the dictionary must stay, and it does until its ratio has risen by RETRAINED_AT. The
-program is part of each digest. body_encoding.py encodes bodies, body_file.py lays frames down.
+A body whose digest is the same tonight is not encoded again. So the dictionary must stay, and it does until its ratio has risen by
+RETRAINED_AT. The program is part of each digest. body_encoding.py encodes bodies, body_file.py lays frames down.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from catalog_store.array_files import ArrayWriter, map_array
 from catalog_store.program_hash import hash_packages
 from catalog_store.record_keys.row_digests import DIGEST, digest_rows
 from catalog_store.serving.body_encoding import create_decompressor
-from catalog_store.serving.body_file import BodyFile, read_body_ids
+from catalog_store.serving.body_file import BodyFile, list_body_files
 from catalog_store.serving.schema import BODIES_FOLDER
 from catalog_store.snapshot import SERVING_FOLDER, hash_file, read_manifest
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from catalog_store.serving.body_file import BodyBlock
 
 RETRAINED_AT = 1.05
 """Growth of the ratio at which the dictionary is trained anew."""
@@ -47,6 +49,11 @@ class CarriedBodies:
     dictionary: bytes
     ratio: float
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the bodies."""
+        return self.snapshot / SERVING_FOLDER / BODIES_FOLDER
+
     @classmethod
     def open(cls, snapshot: Path | None, name: str, samples: int) -> CarriedBodies | None:
         """Open the bodies of a snapshot; None if they cannot be taken over, or if their dictionary has to be trained anew."""
@@ -58,14 +65,19 @@ class CarriedBodies:
             return None
         return cls(snapshot, name, (folder / f"{name}.dictionary").read_bytes(), ratio)
 
-    def read_frames(self, ids: NDArray[np.int64], digests: NDArray[np.uint64]) -> dict[int, bytes]:
-        """Return the frames of those of the ids that have the same digest in the snapshot."""
+    def find_kept(self, ids: NDArray[np.int64], digests: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return those of the ids that have the same digest in the snapshot."""
         known = map_array(self.snapshot / f"{self.name}_digests.npy")
         before = np.zeros(len(ids), dtype=np.uint64)
         held = ids < len(known)
         before[held] = known[ids[held]]
-        bodies = BodyFile(self.snapshot / SERVING_FOLDER / BODIES_FOLDER, self.name)
-        return dict(bodies.read_frames(ids[(before == digests) & (digests != 0)].tolist()))
+        kept: NDArray[np.int64] = ids[(before == digests) & (digests != 0)]
+        return kept
+
+    def read_delta(self, kept: NDArray[np.int64]) -> dict[int, bytes]:
+        """Return the frames of `kept` ids that the base lacks."""
+        bodies = BodyFile(self.folder, self.name)
+        return dict(bodies.read_frames(bodies.select_delta(kept).tolist()))
 
 
 def digest_bodies(inputs: Mapping[str, pl.DataFrame], key: str, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -80,7 +92,7 @@ def digest_bodies(inputs: Mapping[str, pl.DataFrame], key: str, ids: NDArray[np.
 def measure_ratio(folder: Path, name: str, samples: int) -> float:
     """Return the bytes of some frames in the folder by those of their bodies; 1 without a frame."""
     bodies = BodyFile(folder, name)
-    ids = np.concatenate([np.zeros(0, dtype=np.int64), *read_body_ids(folder, name)])
+    ids = np.concatenate([np.zeros(0, dtype=np.int64), *bodies.iterate_ids()])
     frames = [frame for _, frame in bodies.read_frames(ids[:: max(1, len(ids) // samples)].tolist())]
     decompressor = create_decompressor(bodies.dictionary)
     size = sum(len(decompressor.decompress(frame)) for frame in frames)
@@ -92,16 +104,14 @@ def write_ratio(folder: Path, name: str, ratio: float) -> None:
     (folder / f"{name}_ratio.json").write_text(json.dumps({"ratio": ratio}) + "\n")
 
 
-def keep_digests(
-    folder: Path, name: str, blocks: Iterable[tuple[NDArray[np.int64], list[bytes], NDArray[np.uint64]]]
-) -> Iterator[tuple[NDArray[np.int64], list[bytes]]]:
-    """Yield ids and frames of blocks of (ids, frames, digests), and write the digests by id. Ids ascend throughout."""
+def keep_digests(folder: Path, name: str, blocks: Iterable[tuple[BodyBlock, NDArray[np.uint64]]]) -> Iterator[BodyBlock]:
+    """Yield the blocks, and write the digest of each of their bodies by id."""
     with ArrayWriter(folder / f"{name}_digests.npy", np.uint64) as writer:
-        for ids, frames, digests in blocks:
-            by_id = np.zeros(int(ids[-1]) + 1 - writer.length, dtype=np.uint64)
-            by_id[ids - writer.length] = digests
+        for block, digests in blocks:
+            by_id = np.zeros(int(block.ids[-1]) + 1 - writer.length, dtype=np.uint64)
+            by_id[block.ids - writer.length] = digests
             writer.append(by_id)
-            yield ids, frames
+            yield block
 
 
 def list_attachments(name: str) -> tuple[str, ...]:
@@ -112,8 +122,7 @@ def list_attachments(name: str) -> tuple[str, ...]:
 def _is_whole(snapshot: Path, name: str) -> bool:
     """Return whether all files are there as they were published: a damaged frame must not pass into the next snapshot."""
     manifest = read_manifest(snapshot)
-    bodies = f"{SERVING_FOLDER}/{BODIES_FOLDER}/{name}"
-    wanted = {*list_attachments(name), *(f"{bodies}{end}" for end in (".bin", ".dictionary", "_anchors.npy", "_offsets.npy"))}
+    wanted = {*list_attachments(name), *(f"{SERVING_FOLDER}/{BODIES_FOLDER}/{file}" for file in list_body_files(name))}
     stored = [file for file in (*manifest.serving, *manifest.attachments) if file.path in wanted]
     try:
         return len(stored) == len(wanted) and all(hash_file(snapshot / file.path) == file.sha256 for file in stored)

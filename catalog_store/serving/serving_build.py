@@ -27,7 +27,7 @@ from catalog_store.memory_budget import get_budget
 from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
-from catalog_store.serving.body_file import write_bodies
+from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
@@ -187,23 +187,29 @@ def _write_bodies(
         dictionary = carried.dictionary
     chunks = [ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK)]
     made = run(partial(_encode_block, source, dictionary, carried), ((chunk[0], chunk[-1]) for chunk in chunks))
-    write_bodies(folder, source.name, dictionary, keep_digests(digests, source.name, made))
+    blocks = keep_digests(digests, source.name, made)
+    if carried:
+        write_delta(folder, source.name, carried.folder, blocks)
+    else:
+        write_bodies(folder, source.name, dictionary, blocks)
     write_ratio(digests, source.name, carried.ratio if carried else measure_ratio(folder, source.name, SAMPLES))
 
 
 def _encode_block(
     source: _TrackRows | _ReleaseRows, dictionary: bytes, carried: CarriedBodies | None, bounds: tuple[int, int]
-) -> tuple[NDArray[np.int64], list[bytes], NDArray[np.uint64]]:
-    """Return the ids of a block, their frames and their digests."""
+) -> tuple[BodyBlock, NDArray[np.uint64]]:
+    """Return the bodies of a block, with the frames that the base of the snapshot lacks, and their digests."""
     rows = source.read(pl.col(source.key).is_between(*bounds))
     ids = rows[source.name][source.key].to_numpy()
     digests = digest_bodies(rows, source.key, ids)
-    kept = carried.read_frames(ids, digests) if carried else {}
-    if kept:
-        is_kept = pl.col(source.key).is_in(pl.Series([*kept]).implode())
+    frames: dict[int, bytes] = {}
+    if carried:
+        kept = carried.find_kept(ids, digests)
+        frames = carried.read_delta(kept)
+        is_kept = pl.col(source.key).is_in(pl.Series(kept).implode())
         rows = {name: found.filter(~is_kept) for name, found in rows.items()}
-    made = iter(compress(source.encode(rows), dictionary))
-    return ids, [kept[one] if one in kept else next(made) for one in ids.tolist()], digests
+    made = zip(rows[source.name][source.key].to_list(), compress(source.encode(rows), dictionary), strict=True)
+    return BodyBlock(ids, frames | dict(made)), digests
 
 
 def _read_ids(tables: Tables, entity: str) -> pl.Series:

@@ -297,11 +297,14 @@ def empty_ids(folder: Path) -> None:
 
 
 SERVING_DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
-    "a track without body": ("track_bodies_are_whole", array("bodies/track_offsets.npy", move(7, 8))),
-    "a body without track": ("track_bodies_are_whole", array("bodies/track_offsets.npy", at(1, 1))),
+    "a track without frame": ("track_bodies_are_whole", array("bodies/track_offsets.npy", move(7, 8))),
+    "a track without body": ("track_bodies_are_whole", array("bodies/track_layers.npy", at(7, 0))),
+    "a body without track": ("track_bodies_are_whole", array("bodies/track_layers.npy", at(0, 0x0F))),
+    "a body in the other layer": ("track_bodies_are_whole", array("bodies/track_layers.npy", at(7, 0xF0))),
+    "a body in no layer": ("track_bodies_are_whole", array("bodies/track_layers.npy", at(7, 0x0E))),
     "frames that run backwards": ("track_bodies_are_whole", array("bodies/track_offsets.npy", at(7, 0))),
     "bytes behind the last body": ("track_bodies_are_whole", add_byte),
-    "a release without body": ("release_bodies_are_whole", array("bodies/release_offsets.npy", move(7, 8))),
+    "a release without body": ("release_bodies_are_whole", array("bodies/release_layers.npy", at(7, 0))),
     "a key of nobody": ("keys_are_whole", array("keys/ids.npy", at(0, NOBODY))),
     "a recording without keys": ("keys_are_whole", array("keys/ids.npy", lambda ids: np.where(ids == 5, ids.dtype.type(4), ids))),
     "fewer keys": ("keys_are_whole", array("keys/ids.npy", lambda ids: ids[:-1])),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from catalog_store.array_files import write_array
 from catalog_store.publisher import publish
-from catalog_store.serving import carried_bodies, serving_build
+from catalog_store.serving import body_file, carried_bodies, serving_build
 from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.carried_bodies import CarriedBodies, write_ratio
@@ -56,55 +56,61 @@ def change_rows(rows: Rows, chance: random.Random, night: int) -> None:
 
 
 @pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect how many frames each block takes over."""
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect how many bodies each block takes over."""
     counts = []
-    read = CarriedBodies.read_frames
+    find = CarriedBodies.find_kept
 
-    def count(self: CarriedBodies, ids: np.ndarray[Any, Any], digests: np.ndarray[Any, Any]) -> dict[int, bytes]:
-        found = read(self, ids, digests)
+    def count(self: CarriedBodies, ids: np.ndarray[Any, Any], digests: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        found = find(self, ids, digests)
         counts.append(len(found))
         return found
 
-    monkeypatch.setattr(CarriedBodies, "read_frames", count)
+    monkeypatch.setattr(CarriedBodies, "find_kept", count)
     return counts
 
 
+@pytest.mark.parametrize("merged_at", [0.0, 0.3, 10.0])
 @pytest.mark.parametrize("block", [7, 1_000])
 def test_bodies_of_nights_equal_those_that_are_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: list[int], block: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int], block: int, merged_at: float
 ) -> None:
     monkeypatch.setattr(serving_build, "ROWS_PER_BLOCK", block)
+    monkeypatch.setattr(body_file, "MERGED_AT", merged_at)
     # The dictionary of a few bodies is these bodies, so others compress badly.
     monkeypatch.setattr(carried_bodies, "RETRAINED_AT", 10)
     rows, chance = make_frames(RECORDINGS, 1), random.Random(block)  # noqa: S311 - test data
-    for night in range(3):
+    for night in range(4):
         tonight = publish_rows(tmp_path / "nights", rows, f"night-{night}")
         anew = publish_rows(tmp_path / "anew", rows, f"night-{night}", anew=True)
         assert read_bodies(tonight) == read_bodies(anew)
         change_rows(rows, chance, night)
     bodies = len(read_bodies(tonight))
-    assert 2 * (bodies - 20) < sum(copied) < 2 * bodies
+    assert 3 * (bodies - 20) < sum(kept) < 3 * bodies
+    is_shared = [
+        (tmp_path / "nights" / "snapshots" / name / "serving/bodies/track.bin").stat().st_nlink == 4 for name in ("night-0", "night-3")
+    ]
+    assert is_shared == [merged_at == 10.0] * 2
 
 
-def test_unchanged_tables_give_the_same_files(tmp_path: Path, copied: list[int]) -> None:
+def test_unchanged_tables_give_the_same_files(tmp_path: Path, kept: list[int]) -> None:
     rows = make_frames(RECORDINGS, 1)
     first, second = (publish_rows(tmp_path, rows, name) for name in ("first", "second"))
-    assert sum(copied) == len(read_bodies(first))
+    assert sum(kept) == len(read_bodies(first))
     for folder in ("serving/bodies", "."):
         names = [path.name for path in (first / folder).iterdir() if path.suffix in {".bin", ".npy", ".dictionary"}]
         assert [name for name in names if (first / folder / name).read_bytes() != (second / folder / name).read_bytes()] == []
 
 
-def test_another_program_encodes_all_bodies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: list[int]) -> None:
+def test_another_program_encodes_all_bodies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int]) -> None:
     rows = make_frames(RECORDINGS, 1)
     publish_rows(tmp_path, rows, "first")
     monkeypatch.setattr(carried_bodies, "hash_packages", lambda *_: "f" * 64)
     publish_rows(tmp_path, rows, "second")
-    assert sum(copied) == 0
+    assert sum(kept) == 0
 
 
-def test_a_damaged_body_does_not_pass_into_the_next_snapshot(tmp_path: Path, copied: list[int]) -> None:
+def test_a_damaged_body_does_not_pass_into_the_next_snapshot(tmp_path: Path, kept: list[int]) -> None:
     rows = make_frames(RECORDINGS, 1)
     file = publish_rows(tmp_path, rows, "first") / "serving" / "bodies" / "track.bin"
     content = bytearray(file.read_bytes())
@@ -112,15 +118,15 @@ def test_a_damaged_body_does_not_pass_into_the_next_snapshot(tmp_path: Path, cop
     file.write_bytes(content)
     second = publish_rows(tmp_path, rows, "second")
     assert read_bodies(second) == read_bodies(publish_rows(tmp_path / "anew", rows, "second"))
-    assert sum(copied) == sum(kind == "release" for kind, _ in read_bodies(second))
+    assert sum(kept) == sum(kind == "release" for kind, _ in read_bodies(second))
 
 
-def test_a_snapshot_without_digests_is_no_base(tmp_path: Path, copied: list[int]) -> None:
+def test_a_snapshot_without_digests_is_no_base(tmp_path: Path, kept: list[int]) -> None:
     rows = make_frames(RECORDINGS, 1)
     first = publish_rows(tmp_path, rows, "first")
     (first / "track_digests.npy").unlink()
     publish_rows(tmp_path, rows, "second")
-    assert sum(copied) == sum(kind == "release" for kind, _ in read_bodies(first))
+    assert sum(kept) == sum(kind == "release" for kind, _ in read_bodies(first))
 
 
 def test_dictionary_is_trained_anew_once_bodies_take_a_twentieth_more(tmp_path: Path) -> None:
@@ -144,4 +150,4 @@ def test_ids_beyond_the_digests_of_the_snapshot_are_new(tmp_path: Path) -> None:
     first = publish_rows(tmp_path, make_frames(RECORDINGS, 1), "first")
     write_array(first / "track_digests.npy", np.full(5, 9, dtype=np.uint64))
     carried = CarriedBodies(first, "track", b"", 1.0)
-    assert [*carried.read_frames(np.array([3, 4, 5, 400]), np.full(4, 9, dtype=np.uint64))] == [3, 4]
+    assert carried.find_kept(np.array([3, 4, 5, 400]), np.full(4, 9, dtype=np.uint64)).tolist() == [3, 4]
