@@ -8,9 +8,9 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 setup: ## install everything into .venv (only what changed)
 	@PYTHON=$(PYTHON) scripts/setup
-run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
+run: setup ## build the demo catalog, serve it on 127.0.0.1:8000 (PORT=n), print requests to try
 	@scripts/demo
-test: setup ## run the tests that a change needs
+test: setup ## run the tests that every change needs
 	@scripts/system_packages && POLARS_MAX_THREADS=1 PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-slow: setup ## run the tests that take many CPU seconds each: whole builds, forced linkage, kills, browser (.ci/run does)
 	@scripts/system_packages && scripts/analyst_tools && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
@@ -18,15 +18,15 @@ test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
 check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.tree_statistics --dead-code && .venv/bin/python -m scripts.dependency_audit
-fuzz: ## feed damaged dumps, cursors, fingerprints and requests to what reads them, ten minutes a target (FUZZ_SECONDS=n); what is found lies in fuzz-findings/
+fuzz: ## fuzz the readers of dumps, cursors, fingerprints and requests, ten minutes a target (FUZZ_SECONDS=n); findings go to fuzz-findings/
 	@scripts/fuzz --seconds $(FUZZ_SECONDS)
 bench: setup ## print the benchmark tables (takes hours; each section can be run alone)
 	@scripts/benchmarks
-dev: setup ## Dagster's web interface on http://127.0.0.1:3000
+dev: setup ## start Dagster's web interface on http://127.0.0.1:3000 (PORT=n)
 	@scripts/dev
 explore: ## browse the live snapshot in the terminal, with SQL (CATALOG_ROOT names the catalog; default: the demo)
 	@scripts/explore
-docs: setup ## rewrite the generated pages, build the site into docs/_build
+docs: setup ## regenerate the generated pages, build the site into docs/_build
 	@.venv/bin/python -m scripts.generate_docs && scripts/site
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
