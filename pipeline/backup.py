@@ -30,7 +30,7 @@ from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.publisher import list_snapshots, prune, read_live_snapshot
 from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, hash_file, verify
 from catalog_store.snapshot_pull import pull
-from pipeline.dumps.landing.landing_zone import find_last_good
+from pipeline.dumps.landing.landed_dumps import find_last_good
 from pipeline.dumps.platforms.audio.mapping_file import MAPPING
 
 if TYPE_CHECKING:

@@ -61,6 +61,7 @@ TARGETS = {
     "ledger": Target(("account_store/ledger",), ("tests/account_store/ledger",)),
     "landing": Target(
         (
+            "pipeline/dumps/landing/landed_dumps.py",
             "pipeline/dumps/landing/landing_zone.py",
             "pipeline/dumps/landing/upstream.py",
             "pipeline/dumps/landing/transfer.py",

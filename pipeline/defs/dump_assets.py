@@ -21,7 +21,8 @@ from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import land_days, list_unchecked_days, mark_checked, prune_days, stage_days
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.intake.newest_dump import Intake, stage_newest
-from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land, prune_landings, read_landed_date
+from pipeline.dumps.landing.landed_dumps import prune_landings, read_landed_date
+from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import explain_absence
 from pipeline.engine.usage import measure_usage

@@ -14,7 +14,8 @@ import polars as pl
 
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import find_last_good, land, list_landed_dumps, mark_broken, prune_landings, require_whole
+from pipeline.dumps.landing.landed_dumps import find_last_good, list_landed_dumps, mark_broken, prune_landings, require_whole
+from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 from tests.faults.injection import Outcome, Scenario
 

@@ -19,21 +19,19 @@ from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.intake.newest_dump import Intake, hash_code
 from pipeline.dumps.landing.dump_dates import find_date
-from pipeline.dumps.landing.landing_zone import (
+from pipeline.dumps.landing.landed_dumps import (
     DamagedDumpError,
-    Landing,
     describe_broken,
-    fall_back_to_last_good,
     find_last_good,
     forgive_broken,
     is_broken,
-    land_files,
     list_landed_dumps,
     mark_broken,
     prune_landings,
     read_landed_date,
     require_whole,
 )
+from pipeline.dumps.landing.landing_zone import Landing, fall_back_to_last_good, land_files
 from pipeline.dumps.landing.upstream import Info, RemoteDump, RemoteFile, build_remote_files, is_match, list_files, open_source
 from pipeline.dumps.staging.data_drift import DAY_LIMITS
 from pipeline.dumps.staging.staging_profile import read_profile

@@ -21,7 +21,7 @@ import pipeline.dumps
 from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.landing.landing_zone import (
+from pipeline.dumps.landing.landed_dumps import (
     DamagedDumpError,
     find_last_good,
     forgive_broken,

@@ -1,17 +1,14 @@
-"""Landing zone: dumps in `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
+"""Landing: fetch the newest dump of a platform into its landing zone, complete and verified, or keep the last good one.
 
 A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left. Then three questions decide: does
 upstream still show the same files, do they match the published checksums, and is their content another than that of the dump landed last?
-The note `<date>.landed.json` is written, and renaming the folder to `<date>` makes it a landed dump: a note without its folder, or a folder
-without its note, has not landed. When nothing new or nothing whole is to be had, the last good dump stays in use and the outcome says so.
-A dump that an adapter could not read is marked broken (`<date>.broken.json`) and not used again. The folder itself holds what was
-delivered and nothing else.
+The note is written, and renaming the folder to its date makes it a landed dump (landed_dumps.py). When nothing new or nothing whole is to
+be had, the last good dump stays in use and the outcome says so.
 
 Two deliveries are one when date, names, sizes, validators (entity tag, time of change) and published checksums agree. Where upstream shows
 neither validators nor checksums of a file, nothing reveals a replaced file of the same size: the dump is fetched each night and its content
 compared.
 
-`<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
 Out of scope: what upstream shows (upstream.py), how a file is brought over (transfer.py).
 """
 
@@ -19,9 +16,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
-import os
-import re
 import shutil
 import time
 from dataclasses import asdict, dataclass, field
@@ -30,9 +24,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from catalog_store.current_link import flush, flush_folder
 from catalog_store.file_transfer import is_local
-from catalog_store.folder_listing import list_folder, list_tree
-from pipeline.dumps.errors import DumpError, UnblamedError
-from pipeline.dumps.landing.checksums import compare_checksums, compute_hashes, hash_file
+from catalog_store.folder_listing import list_tree
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.checksums import compare_checksums, compute_hashes
+from pipeline.dumps.landing.landed_dumps import (
+    find_last_good,
+    is_broken,
+    is_sound,
+    list_landed_dumps,
+    name_note,
+    read_landed_date,
+    read_landed_note,
+    remove_leftovers,
+    write_note,
+    write_text,
+)
 from pipeline.dumps.landing.transfer import download, link_file
 from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, list_dump_files, open_source
 
@@ -45,14 +51,9 @@ ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 1.0
 """Pause before the second attempt; doubles each time."""
 _SHOWN_FILES = 10
-_NOTE_END = re.compile(r"\.(landed|broken)\.json(\.part)?$")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Status = Literal["new", "unchanged", "kept_last_good", "missing"]
-
-
-class DamagedDumpError(DumpError):
-    """A landed dump that has changed. The damage is on this side, so it is fetched again although upstream shows nothing new."""
 
 
 @dataclass(frozen=True)
@@ -106,124 +107,6 @@ def keep_last_good(platform: str, zone: Path, problem: str) -> Landing:
     except (OSError, DumpError) as error:
         return Landing(platform, "missing", None, f"{problem}; {error}")
     return Landing(platform, "kept_last_good" if last else "missing", last, problem)
-
-
-def find_last_good(zone: Path) -> Path | None:
-    """Return the newest landed dump that no adapter has found broken."""
-    return next((folder for folder in reversed(list_landed_dumps(zone)) if not _name_note(folder, "broken").exists()), None)
-
-
-def list_landed_dumps(zone: Path) -> list[Path]:
-    """Return all landed dumps, oldest first; UnblamedError when the zone cannot be read."""
-    # A folder without its note was being renamed, or deleted, when a run was killed.
-    folders = [path for path in _list_zone(zone) if path.is_dir() and _name_note(path, "landed").exists()]
-    return sorted(folders, key=_build_sort_key)
-
-
-def _list_zone(zone: Path, pattern: str = "*") -> list[Path]:
-    try:
-        return list_folder(zone, pattern)
-    except OSError as error:
-        raise UnblamedError(f"{zone}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
-
-
-def _name_note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
-    return folder.with_name(f"{folder.name}.{kind}.json")
-
-
-def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = False, limits: dict[str, float] | None = None) -> None:
-    """Record that `code` cannot read this dump. The dump before it is used until upstream delivers another.
-
-    `is_damaged`: it is no longer what landed, so that it is fetched again, whatever upstream shows. `limits`: those of an operator that it
-    does not keep, if that is all that is wrong with it.
-    """
-    found_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    note = {"reason": reason, "code": code, "damaged": is_damaged, "limits": limits, "found_at": found_at}
-    _write_json(_name_note(dump, "broken"), note)
-
-
-def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
-    """Give dumps another chance that code other than `code` could not read: the fault may have been in that code.
-
-    Dumps that other limits than `limits` refused get one, too: the operator has looked, and lets them through.
-    """
-    for note in _list_zone(zone, "*.broken.json"):
-        content = _read_json(note) or {}
-        # New code may read what the old could not. A note without limits is about another fault, which no limit lets through.
-        if content.get("code") != code or (content.get("limits") is not None and content["limits"] != limits):
-            note.unlink()
-
-
-def list_broken_since(zone: Path, dump: Path | None) -> list[str]:
-    """Return name, time and reason of each broken dump that is newer than `dump`, or of all without `dump`."""
-    folders = list_landed_dumps(zone)
-    newer = folders if dump is None else folders[folders.index(dump) + 1 :]
-    return [describe_broken(folder) for folder in newer if is_broken(folder)]
-
-
-def describe_broken(dump: Path) -> str:
-    """Return the name of a broken dump, when it was found broken, and why."""
-    note = _read_json(_name_note(dump, "broken")) or {}
-    return f"dump {dump.name} (found broken {note.get('found_at', 'before')}): {note.get('reason', 'for a reason that was lost')}"
-
-
-def require_whole(dump: Path) -> None:
-    """Raise DamagedDumpError when a file of a landed dump is gone or has changed."""
-    note = _read_json(_name_note(dump, "landed"))
-    if not note or not isinstance(note.get("files"), list):
-        raise DamagedDumpError(f"{_name_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
-    for file in note["files"]:
-        path = dump / file["name"]
-        if not path.is_file():
-            raise DamagedDumpError(
-                f"{path}: landed and no longer exists; fetch the dump again, nothing may change below the landing folder"
-            )
-        # Size first: it is free, and a file cut short needs no hash.
-        if (size := path.stat().st_size) != file["bytes"]:
-            raise DamagedDumpError(
-                f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?"
-            )
-        if hash_file(path, "sha256") != file["sha256"]:
-            raise DamagedDumpError(
-                f"{path}: has changed since it landed; was the source of a linked dump changed in place, or is the disk at fault?"
-            )
-
-
-def hash_contents(dump: Path) -> str:
-    """Return a hash of the names and contents of a landed dump, from its note; dumps with equal hashes give equal staging tables."""
-    # The names count, because rejects name their file.
-    return hashlib.sha256(json.dumps(_read_landed_note(dump).get("files")).encode()).hexdigest()
-
-
-def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
-    """Delete landed dumps except the newest `keep`. The last good one always stays; with `through`, later dates stay, too."""
-    good = find_last_good(zone)
-    # The last good dump stays however old it is: newer ones may all be broken.
-    doomed = [
-        folder for folder in list_landed_dumps(zone)[:-keep] if folder != good and (through is None or read_landed_date(folder) <= through)
-    ]
-    for folder in doomed:
-        # The note goes first: without it a half deleted folder is not a landed dump, and the next landing removes it.
-        _name_note(folder, "landed").unlink()
-        _name_note(folder, "broken").unlink(missing_ok=True)
-        flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
-        shutil.rmtree(folder)
-    return doomed
-
-
-def _build_sort_key(folder: Path) -> tuple[str, int]:
-    # `2026-08-01.10` comes after `2026-08-01.9`, so the number is compared as a number.
-    return read_landed_date(folder), int(folder.name.partition(".")[2] or 0)
-
-
-def read_landed_date(folder: Path) -> str:
-    """Return the date (YYYY-MM-DD) of a landed dump."""
-    return folder.name.partition(".")[0]
-
-
-def is_broken(folder: Path) -> bool:
-    """Return whether a landed dump was marked as broken."""
-    return _name_note(folder, "broken").exists()
 
 
 def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
@@ -300,9 +183,7 @@ def land_files(
     if same := _find_same_content(zone, dump, records):
         shutil.rmtree(incoming)
         after = list_again() if source.link else after
-        _write_json(
-            _name_note(same, "landed"), {**_read_landed_note(same), "listing": _hash_listing(dump, after) if source.link else listing}
-        )
+        write_note(same, "landed", {**read_landed_note(same), "listing": _hash_listing(dump, after) if source.link else listing})
         return _reuse_landed(source, same, fetched)
     folder = _seal(
         incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
@@ -312,8 +193,8 @@ def land_files(
 
 def _find_landed(zone: Path, listing: str) -> Path | None:
     """Return the newest landed dump of this listing that is as it landed."""
-    landed = (folder for folder in reversed(list_landed_dumps(zone)) if _is_sound(folder))
-    return next((folder for folder in landed if _read_landed_note(folder)["listing"] == listing), None)
+    landed = (folder for folder in reversed(list_landed_dumps(zone)) if is_sound(folder))
+    return next((folder for folder in landed if read_landed_note(folder)["listing"] == listing), None)
 
 
 def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:
@@ -330,20 +211,11 @@ def _hash_listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
     return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _is_sound(folder: Path) -> bool:
-    """Return whether a landed dump has its note and was not damaged after landing."""
-    return bool(_read_landed_note(folder).get("listing")) and not (_read_json(_name_note(folder, "broken")) or {}).get("damaged")
-
-
-def _read_landed_note(folder: Path) -> dict[str, Any]:
-    return _read_json(_name_note(folder, "landed")) or {}
-
-
 def _find_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
     """Return the newest landed dump if it is of the same date (or the delivery has none) and holds the same files."""
     for folder in reversed(list_landed_dumps(zone)):
-        if _is_sound(folder) and (read_landed_date(folder) == dump.date or not dump.is_dated):
-            return folder if _read_landed_note(folder).get("files") == records else None
+        if is_sound(folder) and (read_landed_date(folder) == dump.date or not dump.is_dated):
+            return folder if read_landed_note(folder).get("files") == records else None
     return None
 
 
@@ -354,13 +226,13 @@ def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -
     if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir(parents=True)
-        _write_text(boot, _read_boot_id())
+        write_text(boot, _read_boot_id())
         # The marker is written last: a run killed before it starts again from an empty folder.
-        _write_text(marker, listing)
+        write_text(marker, listing)
     elif boot.exists() and boot.read_text(encoding="utf-8") != _read_boot_id():
         for partial in list_tree(incoming, "*.part"):
             partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
-        _write_text(boot, _read_boot_id())
+        write_text(boot, _read_boot_id())
     for file in files:
         if not file.is_change_visible:
             (incoming / file.name).unlink(missing_ok=True)
@@ -452,11 +324,11 @@ def _find_free_name(zone: Path, date: str) -> Path:
 
 def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
     """Turn `incoming` into a landed dump. All is on disk before the folder gets its name, which is the moment of landing."""
-    _remove_leftovers(zone)
+    remove_leftovers(zone)
     folder = _find_free_name(zone, str(note["date"]))
-    _name_note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
+    name_note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
     # The note before the rename: a folder with its final name always has one.
-    _write_json(_name_note(folder, "landed"), {**note, "files": records})
+    write_note(folder, "landed", {**note, "files": records})
     flush(incoming)  # linked files too: nobody else may have flushed them
     for marker in (".listing", ".boot"):
         (incoming / marker).unlink(missing_ok=True)
@@ -464,43 +336,6 @@ def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[s
     incoming.rename(folder)
     flush_folder(zone)
     return folder
-
-
-def _remove_leftovers(zone: Path) -> None:
-    """Remove folders without their note and notes without their folder, which a failed run may have left."""
-    for path in _list_zone(zone, "[!.]*"):
-        if path.is_dir():
-            if not _name_note(path, "landed").exists():
-                shutil.rmtree(path)
-        elif path.name.endswith((".json.part", ".landed.json", ".broken.json")) and not (zone / _NOTE_END.sub("", path.name)).is_dir():
-            path.unlink()
-    # A new dump may get the name of one of these: their names must be gone from the disk before.
-    flush_folder(zone)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    _write_text(path, json.dumps(content, indent=1))
-
-
-def _write_text(path: Path, text: str) -> None:
-    """Replace a small file as a whole, durably."""
-    # Written aside and renamed, because a note that was half written when power failed reads as no note.
-    aside = path.with_name(path.name + ".part")
-    with aside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.rename(path)
-    flush_folder(path.parent)
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    """Return the content of a note; None when there is none or it is damaged."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def describe_landing(landing: Landing) -> dict[str, Any]:

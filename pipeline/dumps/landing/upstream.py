@@ -1,7 +1,7 @@
 """Listing of an upstream: the files of its newest dump, and the marks that tell one delivery from another.
 
 The marks come from listings, response headers and checksum files. No dump file is opened here. Out of scope: fetching
-(transfer.py) and what has landed (landing_zone.py).
+(transfer.py) and what has landed (landed_dumps.py).
 """
 
 from __future__ import annotations

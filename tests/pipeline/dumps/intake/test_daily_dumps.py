@@ -10,7 +10,7 @@ import pytest
 from pipeline.build.work_state import read_staging_version
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.daily_dumps import land_days, list_staged_days, list_unchecked_days, mark_checked, prune_days, stage_days
-from pipeline.dumps.landing.landing_zone import list_landed_dumps
+from pipeline.dumps.landing.landed_dumps import list_landed_dumps
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.staging.staging_profile import read_platform_profile
 from pipeline.paths import BuildPaths

@@ -25,7 +25,8 @@ from catalog_store.record_keys.place_numbers import FOLDER as PLACE_NUMBERS
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake.newest_dump import hash_code, stage_newest
 from pipeline.dumps.intake.reading_guard import guard_reading
-from pipeline.dumps.landing.landing_zone import forgive_broken, land, mark_broken
+from pipeline.dumps.landing.landed_dumps import forgive_broken, mark_broken
+from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.platforms import works
 from pipeline.dumps.staging.staging_writer import StagingWriter, UnbalancedIntakeError

@@ -6,9 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from pipeline.dumps.landing.landing_zone import (
-    land,
-)
+from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 
 if TYPE_CHECKING:

@@ -11,10 +11,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.landing_zone import (
-    list_landed_dumps,
-    mark_broken,
-)
+from pipeline.dumps.landing.landed_dumps import list_landed_dumps, mark_broken
 from pipeline.dumps.landing.transfer import download
 from pipeline.dumps.landing.upstream import RemoteFile, build_remote_file
 from tests.pipeline.dumps.landing.landed_dumps import MONDAY, TUESDAY, content, fetched, left_behind, sums

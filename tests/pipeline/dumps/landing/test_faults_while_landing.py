@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.newest_dump import stage_newest
-from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import (
+from pipeline.dumps.landing import landed_dumps, landing_zone
+from pipeline.dumps.landing.landed_dumps import (
     find_last_good,
     forgive_broken,
     list_landed_dumps,
@@ -94,7 +94,8 @@ def test_dump_killed_before_its_folder_got_its_name_has_not_landed(upstream: Ups
     with monkeypatch.context() as patch:
         patch.setattr(landing_zone, "flush", killed)
         patch.setattr(landing_zone, "_BOOT_ID", zone / "none")
-        patch.setattr(landing_zone, "_write_text", lambda path, text: path.write_text(text))
+        for module in (landing_zone, landed_dumps):
+            patch.setattr(module, "write_text", lambda path, text: path.write_text(text))
         with pytest.raises(KeyboardInterrupt):
             fetched(upstream, zone)
     assert list_landed_dumps(zone) == []

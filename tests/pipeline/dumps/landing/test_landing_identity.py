@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.landing_zone import (
-    land,
-    list_landed_dumps,
-    require_whole,
-)
+from pipeline.dumps.landing.landed_dumps import list_landed_dumps, require_whole
+from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 from tests.pipeline.dumps.landing.landed_dumps import MONDAY, TUESDAY, content, fetched, local, sums
 

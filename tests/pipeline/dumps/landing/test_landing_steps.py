@@ -14,21 +14,20 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import (
+from pipeline.dumps.landing.landed_dumps import (
     DamagedDumpError,
-    Landing,
     describe_broken,
-    describe_landing,
     find_last_good,
     forgive_broken,
     is_broken,
-    land,
     list_broken_since,
     list_landed_dumps,
     mark_broken,
     prune_landings,
+    remove_leftovers,
     require_whole,
 )
+from pipeline.dumps.landing.landing_zone import Landing, describe_landing, land
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.transfer import link_file
 from pipeline.dumps.landing.upstream import RemoteFile
@@ -382,7 +381,7 @@ def test_leftovers_are_folders_without_notes_and_notes_without_folders(tmp_path:
         (tmp_path / orphan).write_text("{}")
     for other in ("notes.txt", ".hidden.landed.json", "2026-09-01.landed.json.part"):
         (tmp_path / other).write_text("{}")
-    landing_zone._remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == kept
 
 

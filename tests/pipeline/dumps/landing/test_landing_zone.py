@@ -13,7 +13,8 @@ import pytest
 from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
-from pipeline.dumps.landing.landing_zone import find_last_good, forgive_broken, land, list_landed_dumps, mark_broken, prune_landings
+from pipeline.dumps.landing.landed_dumps import find_last_good, forgive_broken, list_landed_dumps, mark_broken, prune_landings
+from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 from tests.unreadable_folders import refuse_listing
 
