@@ -61,7 +61,7 @@ def spoil_codes(rows: pl.DataFrame, regime: Regime, rng: np.random.Generator) ->
 def spoil_lengths(rows: pl.DataFrame, regime: Regime, rng: np.random.Generator) -> pl.DataFrame:
     """Return rows with lengths lost, rounded to ten seconds or minutes, or wrong by seconds, and the notation of each.
 
-    `length_within` tells how close the length is to the true one, NO_LENGTH where it says nothing or the wrong thing.
+    `length_within` is how close the length is to the true one, NO_LENGTH where it says nothing or the wrong thing.
     """
     count, fate, shift = len(rows), rng.random(len(rows)), rng.normal(0, regime.shift_seconds * 1000, len(rows))
     edges = np.cumsum([regime.missing_lengths, regime.coarse_lengths * 0.7, regime.coarse_lengths * 0.3, regime.shifted_lengths])

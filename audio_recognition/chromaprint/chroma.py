@@ -56,7 +56,7 @@ _RUNS: Final = _find_runs(_NOTES)
 def _weigh_bins(speed: float) -> tuple[NDArray[np.intp], NDArray[np.float64], _Runs]:
     """Return bins, their weights and the runs of notes among them: the chroma of a recording that plays `speed` times as fast.
 
-    A bin of the recording lies between two bins here. Its note stays: low notes have few bins, and other limits would change their sums.
+    A bin of the recording is between two bins here. Its note stays: low notes have few bins, and other limits would change their sums.
     """
     at = np.arange(_BINS.start, _BINS.stop) * speed
     below = at.astype(np.intp)

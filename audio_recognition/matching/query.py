@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FEWEST_ITEMS = 6
 """About 3.4 s of audio. The store holds every other item, so fewer items leave only one or two to compare."""
 SURE_ITEMS = 40
-"""About 7.5 s of audio. A shorter query must lie in the recording as a whole, and a miss decides nothing."""
+"""About 7.5 s of audio. A shorter query must be in the recording as a whole, and a miss decides nothing."""
 _MOST_SILENCE = 0.3
 _LEAST_DIVERSITY = 0.1
 """The least share of distinct upper halves of items. Loops and drones above it are distinguished by their distance (confidence.py)."""

@@ -65,7 +65,7 @@ WITH refused AS (
     SELECT c.*, o.winner_iswc, CASE c.kind WHEN 'record' THEN 0 WHEN 'isrc' THEN 1 ELSE 2 END AS rank
     FROM claim c ANTI JOIN kept USING (iswc, recording_id) LEFT JOIN outvoted o USING (iswc, recording_id)
     WHERE o.winner_iswc IS NULL OR c.reason IS NULL
-), told AS (
+), explained AS (
     SELECT r.iswc, r.recording_id, r.kind, coalesce(r.reason, 'outvoted') AS reason, r.winner_iswc, r.platform, r.rank, v.isrc,
         v.recording_title, v.artist_credit, v.duration_ms
     FROM refused r JOIN voice v USING (voice)
@@ -77,7 +77,7 @@ FROM (
         count(DISTINCT (platform, isrc, recording_title, artist_credit, duration_ms))::INTEGER AS claim_count,
         min(winner_iswc) AS winner_iswc,
         min(struct_pack(rank, reason, recording_title, artist_credit, duration_ms, isrc, kind)) AS t
-    FROM told GROUP BY iswc, recording_id
+    FROM explained GROUP BY iswc, recording_id
 )
 """
 
