@@ -25,7 +25,7 @@ from benchmarks.genre_rows import make_vocabulary, write_rows
 from benchmarks.measurement import measure
 from genre_rules import Classifier, compile_book, load_book
 from genre_rules.normal_form import simplify
-from pipeline.build.genre_strings import classify_strings
+from pipeline.build.genre_strings import classify_strings, read_strings
 
 STRINGS_GOAL = 2.0
 JOIN_GOAL = 1.5
@@ -64,7 +64,7 @@ def classify_rows(rows: str, folder: str) -> dict[str, float]:
         )
         strings = pl.DataFrame(connection.sql("SELECT * FROM string").to_arrow_table())
         found = time.process_time()
-        tags, _ = classify_strings(strings, Classifier(compile_book(load_book())))
+        tags, _ = classify_strings(strings, read_strings(strings, lambda: Classifier(compile_book(load_book()))))
         connection.register("tags", tags.to_arrow())
         connection.execute(
             "CREATE TABLE string_tag AS SELECT s.platform, s.parent, s.genre, t.* FROM string s JOIN tags t USING (string_id)"

@@ -13,32 +13,47 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from genre_rules import Classifier
 
 LEAST_SHARE_OF_VOTES = 0.1
 """Least votes of a tag, as a share of the votes of the entity's top tag. Rarer ones are slips and jokes (as Picard and beets do)."""
 
 
-def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Classify each distinct string once.
+KEY = ("platform", "parent", "genre")
+_TAGS = pl.List(pl.Struct({"genre_id": pl.Int32, "main_id": pl.Int32, "rule_id": pl.String}))
+
+
+def read_strings(strings: pl.DataFrame, compile_rules: Callable[[], Classifier]) -> pl.DataFrame:
+    """Return what the rules say about distinct strings: KEY, tags (in order; genre_id, main_id, rule_id of each), is_known."""
+    schema = {**dict.fromkeys(KEY, pl.String()), "tags": _TAGS, "is_known": pl.Boolean()}
+    if strings.is_empty():  # compiling the rules takes .17 s, whatever the number of strings
+        return pl.DataFrame(schema=schema)
+    classify = compile_rules().classify
+    rows = []
+    for platform, parent, genre in strings.select(KEY).iter_rows():
+        answer = classify(platform, genre, parent)
+        tags = [{"genre_id": tag.node.id, "main_id": tag.node.main_id, "rule_id": tag.rule_id} for tag in answer.tags]
+        rows.append((platform, parent, genre, tags, answer.is_known))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def classify_strings(strings: pl.DataFrame, readings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give each distinct string its reading.
 
     Args:
         strings: string_id, platform, parent (empty: none), genre; distinct.
-        classifier: over the compiled rules.
+        readings: of these strings and others, as `read_strings` returns them.
 
     Returns:
         tags: string_id, place (order within the string), genre_id, main_id, rule_id; unknown: string_id of strings that no rule knows.
     """
     # Users' tags repeat: 31 strings make half of all rows (docs/benchmarks/genre_rules.md). So the rules see each distinct string once.
-    tags: list[tuple[int, int, int, int, str]] = []
-    unknown: list[int] = []
-    for string_id, platform, parent, genre in strings.select("string_id", "platform", "parent", "genre").iter_rows():
-        answer = classifier.classify(platform, genre, parent)
-        tags.extend((string_id, place, tag.node.id, tag.node.main_id, tag.rule_id) for place, tag in enumerate(answer.tags))
-        if not answer.is_known:
-            unknown.append(string_id)
-    schema = {"string_id": pl.Int64, "place": pl.Int16, "genre_id": pl.Int32, "main_id": pl.Int32, "rule_id": pl.String}
-    return pl.DataFrame(tags, schema=schema, orient="row"), pl.DataFrame({"string_id": unknown}, schema={"string_id": pl.Int64})
+    read = strings.join(readings, on=KEY, how="left", maintain_order="left")
+    placed = read.select("string_id", "tags", place=pl.int_ranges(pl.col("tags").list.len(), dtype=pl.Int16))
+    tags = placed.explode("tags", "place", empty_as_null=False).unnest("tags")
+    return tags.select("string_id", "place", "genre_id", "main_id", "rule_id"), read.filter(~pl.col("is_known")).select("string_id")
 
 
 def number_strings(strings: pl.DataFrame, tags: pl.DataFrame, unknown: pl.DataFrame) -> pl.DataFrame:

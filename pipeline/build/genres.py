@@ -18,10 +18,10 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
-from genre_rules.vocabularies import map_vocabularies
+from genre_rules.vocabularies import list_names
 from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.genre_buckets import open_genre_buckets
-from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, STRING, classify_strings, number_strings
+from pipeline.build.genre_strings import KEY, LEAST_SHARE_OF_VOTES, STRING, classify_strings, number_strings, read_strings
 from pipeline.build.genre_suggestions import read_suggestions
 from pipeline.build.genre_tallies import (
     ALL,
@@ -35,13 +35,15 @@ from pipeline.build.genre_tallies import (
 )
 from pipeline.build.priorities import GENRE, SUGGESTION, render_platform_count_sql, render_rank_sql
 from pipeline.build.recording_ranges import find_range, open_range_work, write_range
-from pipeline.build.workbench import QuerySteps, open_workbench, order_sql
+from pipeline.build.step_fingerprint import hash_rules
+from pipeline.build.workbench import QuerySteps, open_text_memory, open_workbench, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from genre_rules import RuleBook
     from pipeline.build.carried_ranges import RangeCarrier
     from pipeline.build.genre_buckets import GenreBuckets
     from pipeline.paths import BuildPaths
@@ -53,6 +55,8 @@ ENOUGH_VOICES = 2
 a sixtieth (two simulated worlds)."""
 MOST_GENRES = 6
 """Genres per recording. Artists carry up to 30 strings on one platform."""
+
+_READINGS = "genre_strings"
 
 
 class _Made(NamedTuple):
@@ -71,10 +75,8 @@ class _Made(NamedTuple):
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
     """Write the five tables; return row counts and the number of recordings whose genre is known."""
-    book = compile_book(load_book(paths.rules or FOLDER))
+    book = load_book(paths.rules or FOLDER)
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(book.taxonomy))}
-    classifier = Classifier(book)
-    write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(classifier))
     tree = _build_tree(book.taxonomy)
     with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as (spill, pool):
         with open_workbench(paths, "genre_strings") as bench:
@@ -82,7 +84,9 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
             strings = bench.read_frame(STRING)
             kinds = bench.read_frame("SELECT DISTINCT platform, entity_kind FROM source_genre").iter_rows()
             suggested = read_suggestions(bench, paths)
-        tags, unknown = classify_strings(strings, classifier)
+        readings = _recall_strings(paths, book, strings)
+        write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(readings))
+        tags, unknown = classify_strings(strings, readings)
         buckets = open_genre_buckets(paths, spill, pool, kinds)
         numbers = number_strings(strings, tags, unknown)
         steps = {
@@ -195,9 +199,28 @@ def build_genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
     )
 
 
-def build_vocabulary_rows(classifier: Classifier) -> pl.DataFrame:
-    """Return the rows of table `vocabulary_genre`."""
-    return pl.DataFrame(list(map_vocabularies(classifier)), schema=TABLES["vocabulary_genre"].polars_schema, orient="row")
+def build_vocabulary_rows(readings: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of table `vocabulary_genre`. `readings` are those of all names, and of others, as `read_strings` returns them."""
+    read = _list_vocabulary_names().join(readings, on=KEY, how="left", maintain_order="left")
+    # A name that is no genre of the tree has one row without a node and a rule.
+    places = pl.int_ranges(pl.max_horizontal(1, pl.col("tags").list.len()))
+    rows = read.select("vocabulary", "parent", pl.col("genre").alias("name"), "tags", position=places)
+    tag = pl.col("tags").list.get(pl.col("position"), null_on_oob=True)
+    return rows.explode("position").with_columns(tag).unnest("tags").select(TABLES["vocabulary_genre"].column_names)
+
+
+def _list_vocabulary_names() -> pl.DataFrame:
+    return pl.DataFrame(list_names(), schema=("vocabulary", *KEY), orient="row")
+
+
+def _recall_strings(paths: BuildPaths, book: RuleBook, strings: pl.DataFrame) -> pl.DataFrame:
+    """Return the readings of the strings and of the names of published lists; those of last night's are remembered."""
+    texts = pl.concat([frame.select(KEY) for frame in (strings, _list_vocabulary_names())]).unique(maintain_order=True)
+    name = f"{_READINGS}-{hash_rules(paths)[:16]}"
+    memory = open_text_memory(paths)
+    found = memory.recall(name, texts, lambda new: read_strings(new, lambda: Classifier(compile_book(book))))
+    memory.keep_only(_READINGS, [name])
+    return found
 
 
 def _build_tree(taxonomy: Taxonomy) -> pl.DataFrame:

@@ -15,6 +15,8 @@ from catalog_store.program_hash import hash_packages
 from catalog_store.publisher import find_highest_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.paths import BuildPaths
 
 _PACKAGES = ("audio_recognition", "catalog_store", "genre_rules", "pipeline", "yaml_documents")
@@ -28,9 +30,19 @@ def compute_step_fingerprint(paths: BuildPaths) -> str:
     # The parts of a killed build are not flushed: after a loss of power a file may have its size and not its content.
     digest.update(_BOOT_ID.read_bytes() if _BOOT_ID.exists() else b"")
     digest.update(f"relink {paths.relink.exists()}, ids {sorted(find_highest_ids(paths.root).items())}\n".encode())
-    rules = list_tree(paths.rules) if paths.rules else []
     rebuilt_registry = list_tree(paths.root / "work" / "registry" / "rebuilt")
-    for file in (paths.overrides, *rules, *rebuilt_registry):
+    digest.update(f"{hash_rules(paths)} {_hash_files([paths.overrides, *rebuilt_registry])}".encode())
+    return digest.hexdigest()
+
+
+def hash_rules(paths: BuildPaths) -> str:
+    """Return a hash of the genre rules that stand in for those of the program."""
+    return _hash_files(list_tree(paths.rules) if paths.rules else [])
+
+
+def _hash_files(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
         digest.update(f"{file}\n".encode("utf-8", "surrogateescape"))
         if file.is_file():
             digest.update(hashlib.sha256(file.read_bytes()).digest())

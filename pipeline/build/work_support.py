@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.build.work_guards import mark_agreeing_titles
-from pipeline.engine.duckdb_session import stream
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -32,7 +31,7 @@ FROM claim WHERE reason IS NULL GROUP BY ALL
 _CONTESTED = """
 SELECT * FROM support SEMI JOIN (SELECT recording_id FROM support GROUP BY recording_id HAVING count(*) > 1) USING (recording_id)
 """
-_TITLED = """
+_CONTESTED_TITLE = """
 SELECT c.recording_id, c.iswc, w.title AS a_title, r.title AS b_title
 FROM contested c JOIN work w USING (iswc) JOIN recording r USING (recording_id)
 """
@@ -87,9 +86,9 @@ def settle_works(bench: Workbench) -> dict[str, int]:
     bench.keep("claim", _CLAIM)
     bench.keep("support", _SUPPORT)
     bench.keep("contested", _CONTESTED)
-    titled = [_read_titles(rows) for rows in stream(bench.connection, _TITLED)]
-    schema = {"recording_id": pl.Int64, "iswc": pl.String, "title_key": pl.String, "agrees": pl.Boolean, "is_medley": pl.Boolean}
-    bench.load("titled", pl.concat([pl.DataFrame(schema=schema), *titled]))
+    bench.keep("contested_title", _CONTESTED_TITLE)
+    bench.derive_texts("title_pair", "SELECT DISTINCT a_title, b_title FROM contested_title", _read_titles)
+    bench.keep("titled", "SELECT * FROM contested_title JOIN title_pair USING (a_title, b_title)")
     bench.keep("ranked", _RANKED)
     bench.keep("outvoted", _OUTVOTED)
     bench.keep("kept", _KEPT)
@@ -99,12 +98,10 @@ def settle_works(bench: Workbench) -> dict[str, int]:
     }
 
 
-def _read_titles(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return recording_id, iswc, title_key of the work, agrees (with the recording's title) and is_medley."""
-    return rows.select(
-        "recording_id",
-        "iswc",
+def _read_titles(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add title_key of the work, agrees (with the recording's title) and is_medley to pairs of titles."""
+    return pairs.with_columns(
         title_key=pl.col("a_title").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", ""),
-        agrees=mark_agreeing_titles(rows),
+        agrees=mark_agreeing_titles(pairs),
         is_medley=pl.col("b_title").str.contains(_MEDLEY),
     )

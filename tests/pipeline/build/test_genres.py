@@ -1,18 +1,29 @@
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from genre_rules import load_book
+from genre_rules import compile_book, load_book
+from genre_rules.load import FOLDER
+from pipeline.build import genres as genres_stage
 from pipeline.build.genres import build_genres
 from pipeline.quality.genre_coverage import read_genre_coverage
 
 from .conftest import credit
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from genre_rules import RuleBook
+    from genre_rules.compile import CompiledBook
+
     from .conftest import World
 
 NOVA = credit("Nova", "n")
@@ -197,3 +208,35 @@ def test_order_of_rows_does_not_matter(world: World) -> None:
     world.rows["catalog_b", "source_genre"].reverse()
     assert genres(world, "platform", "genre", "rule_id", "position") == before
     assert pl.DataFrame(before, orient="row").height == 120
+
+
+def test_rules_are_compiled_for_new_strings_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[RuleBook] = []
+
+    def compile_and_count(book: RuleBook) -> CompiledBook:
+        compiled.append(book)
+        return compile_book(book)
+
+    monkeypatch.setattr(genres_stage, "compile_book", compile_and_count)
+    said(world, store_a="Techno", catalog_b="Wobbly Something")
+    tables = ("recording_genre", "vocabulary_genre", "unclassified_genre_string")
+    seen = []
+    for _ in range(2):
+        genres(world)
+        seen.append([world.read(name) for name in tables])
+    assert len(compiled) == 1
+    assert all(one.equals(other) for one, other in zip(*seen, strict=True))
+    said(world, streamsvc_c="Deep House")
+    genres(world)
+    assert len(compiled) == 2
+
+
+def test_other_rules_read_all_strings_again(world: World, tmp_path: Path) -> None:
+    said(world, store_a="Techno", catalog_b="Wobbly Something")
+    build_genres(world.write())
+    rules = tmp_path / "rules"
+    shutil.copytree(FOLDER, rules)
+    book = (rules / "drop.yaml").read_text()
+    (rules / "drop.yaml").write_text(book.replace("strings:\n", "strings:\n  - [techno]\n", 1))
+    build_genres(replace(world.paths, rules=rules))
+    assert world.read("recording_genre").height == 0

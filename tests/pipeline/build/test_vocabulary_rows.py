@@ -1,16 +1,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
+import polars as pl
 import pytest
 
 from genre_rules import Classifier, compile_book, load_book
-from genre_rules.vocabularies import FOLDER, VOCABULARIES, Mapping, map_vocabularies
+from genre_rules.vocabularies import FOLDER, VOCABULARIES, list_names
+from pipeline.build.genre_strings import KEY, read_strings
+from pipeline.build.genres import build_vocabulary_rows
+
+
+class Mapping(NamedTuple):
+    vocabulary: str
+    parent: str
+    name: str
+    position: int
+    genre_id: int | None
+    rule_id: str | None
 
 
 @pytest.fixture(scope="module")
 def mappings() -> list[Mapping]:
-    return list(map_vocabularies(Classifier(compile_book(load_book()))))
+    names = pl.DataFrame([(name.platform, name.parent, name.name) for name in list_names()], schema=KEY, orient="row").unique()
+    readings = read_strings(names, lambda: Classifier(compile_book(load_book())))
+    return [Mapping(*row) for row in build_vocabulary_rows(readings).iter_rows()]
 
 
 def test_every_list_beside_the_module_is_mapped_and_has_a_source(mappings: list[Mapping]) -> None:
