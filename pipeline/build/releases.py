@@ -122,13 +122,13 @@ GROUP BY ALL HAVING avg((contains(lower(s.title), 'remaster') OR contains(lower(
 
 # A release that names no artist takes the lead artist of its tracks, if all have the same; else it is Various Artists.
 _OWN_ARTISTS = """
-SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
-FROM (
-    SELECT platform, release_id, external_id FROM source_release_track
-    UNION SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
-) t SEMI JOIN (SELECT platform, release_id FROM source_release WHERE len(artists) = 0) USING (platform, release_id)
-JOIN source_credit c USING (platform, external_id)
-WHERE c.position = 0 GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
+WITH nobody AS (SELECT platform, release_id FROM source_release WHERE len(artists) = 0), placed AS (
+    SELECT platform, release_id, external_id FROM source_release_track SEMI JOIN nobody USING (platform, release_id)
+    UNION SELECT platform, release_id, external_id FROM source_recording SEMI JOIN nobody USING (platform, release_id)
+)
+SELECT platform, release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
+FROM placed JOIN (FROM source_credit WHERE position = 0) c USING (platform, external_id)
+GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
 """
 
 # Only releases with a track of ours: the join with `t` leaves out the others.
