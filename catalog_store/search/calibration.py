@@ -32,7 +32,7 @@ class Evidence(NamedTuple):
 
 POSSIBLE_WEIGHTS = (-7.853, 3.646, 3.824, 21.879, 5.597, 2.815, 2.184, 1.007, 0.912)
 """Weights of `list_features` in the logarithm of the odds that a `possible` answer is right: `python -m benchmarks.search_calibration`."""
-LEAST_SCORE = 0.5
+LEAST_SCORE = 0.54
 """`possible` answers below are not returned."""
 _BELOW = 0.999
 DECIMALS = 6

@@ -241,7 +241,7 @@ def _compare_words(asked: Field, core: Field, telling: list[str], *, is_strict: 
         return _TitleFit(_CATALOGUED + _SHARED_MORE * covered, "title_partial")
     elif not is_strict and covered >= (_LEAST_SHARED if len(shared) >= _LEAST_SHARED_WORDS else _LEAST_SHARED_OF_ONE):
         value = _SHARED + _SHARED_MORE * covered + _SHARED_CORE * of_core
-    covered *= letters / all_letters
+    covered *= 2 * letters / (letters + all_letters)
     if is_held:
         return _TitleFit(value, "title_partial", tuple(left_over), covered)
     return _TitleFit(value, "title_partial", covered=covered, of_title=of_core)

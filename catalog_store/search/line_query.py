@@ -35,7 +35,7 @@ FREE_WORDS = frozenset(_FREE.split())
 _CUE_WORDS = (
     "live vivo remix rmx mix version ver edit instrumental acoustic unplugged demo remaster remastered dub session sessions vocal"
     " piano orchestral karaoke slowed sped cover inch acapella remake rework akustik akustyczna wersja версия ремикс versione"
-    " versao ao take"
+    " versao ao take extended original radio club bootleg"
 )
 _CUES = frozenset(_CUE_WORDS.split())
 """Words of version notes. A title with one of them may end in a note without brackets."""
@@ -149,17 +149,19 @@ def build_field(key: str) -> Field:
     return Field(words, frozenset(runs | {compact}), compact, frozenset(list_initials(tuple(key.split(" ")))), frozenset(catalogue))
 
 
-def _read_notes(core: str, variant: str) -> Iterable[Reading]:
-    """Yield readings of a title whose last words are a version note without brackets, the longest note first."""
+def _read_notes(core: str, variant: str) -> list[Reading]:
+    """Return readings of a title whose last words are a version note without brackets: the longest note and the shortest."""
     words = core.split(" ")
     if _CUES.isdisjoint(words[1:]):
-        return
+        return []
+    found: list[Reading] = []
     for first in range(max(1, len(words) - _LONGEST_NOTE), len(words)):
         base = " ".join(words[:first])
         keys = build_title_keys(f"{base} ({' '.join(words[first:])})")
         if keys.core == base:
-            yield Reading(build_field(base), keys.variant or variant)
-            return
+            # `loving (the alien extended)` is a note as well as `loving the alien (extended)`.
+            found[1:] = [Reading(build_field(base), keys.variant or variant)]
+    return found
 
 
 def select_lookup_words(vocabulary: Vocabulary, query: LineQuery, names: QueryNames) -> tuple[list[str], list[str]]:
