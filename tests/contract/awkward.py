@@ -38,6 +38,8 @@ ARTISTS = {
     MERIDIAN: "Meridian",
     SALT: "DJ Salt",
 }
+NAMESAKE_ARTIST, NAMESAKE_LABEL = 99, 9
+"""Of the names of MERIDIAN and of label 1, and without releases."""
 OLD_ARTIST, OLD_LABEL, OLD_RELEASE = 901, 902, 903
 """Merged into FOXES, label 1, release 1."""
 
@@ -244,7 +246,9 @@ def make_frames(*, is_second: bool) -> Frames:
         count = sum(artist == artist_id for _, artist, *_ in RELEASES.values())
         frames.add("artist", artist_id=artist_id, name=name, release_count=count, recording_count=1, popularity=artist_id / 10)
         frames.add("artist_source", platform="streamsvc_a", external_id=f"artist{artist_id:016d}", artist_id=artist_id)
-    for label_id, name in LABELS.items():
+    frames.add("artist", artist_id=NAMESAKE_ARTIST, name=ARTISTS[MERIDIAN], release_count=0, recording_count=0, popularity=0)
+    frames.add("artist_source", platform="streamsvc_a", external_id=f"artist{NAMESAKE_ARTIST:016d}", artist_id=NAMESAKE_ARTIST)
+    for label_id, name in (*LABELS.items(), (NAMESAKE_LABEL, LABELS[1])):
         count = sum(label == label_id for _, _, label, *_ in RELEASES.values())
         frames.add("label", label_id=label_id, name=name, release_count=count)
         frames.add("label_source", platform="store_a", external_id=str(label_id), label_id=label_id)
@@ -264,7 +268,8 @@ def make_frames(*, is_second: bool) -> Frames:
         frames.add("redirect", kind="recording", old_id=MERGED, new_id=1)
         frames.add("redirect", kind="recording", old_id=RETIRED, new_id=None)
     frames.add("external_redirect", source="catalog_b", old_id=OLD_RECORDING_UUID, new_id=uuid(1))
-    frames.add("isrc_conflict", isrc=isrc(1), recording_id=3, owner_recording_id=1, platforms=["store_a"], record_count=1, reason="variant")
+    for code, reason in ((isrc(1), "variant"), (isrc(1, 1), "duration")):
+        frames.add("isrc_conflict", isrc=code, recording_id=3, owner_recording_id=1, platforms=["store_a"], record_count=1, reason=reason)
     frames.add("unclassified_genre_string", platform="store_a", parent="", genre="Wobblecore?", recording_count=1, undecided_count=1)
     return frames
 
