@@ -118,7 +118,7 @@ class Classifier:
         dropping, _ = select_narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
-        if scope <= 0 and not is_list and self._is_dropped(form):
+        if scope <= 0 and not is_row and self._is_dropped(form):
             # A decade below a genre is that genre: `1980s` below Classic Rock.
             tags = self._classify_form(platform, parent, "").tags if above.means and _DECADE.fullmatch(form) and is_curated else ()
             return Classification(tags, is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
@@ -153,7 +153,7 @@ class Classifier:
     def _is_name(self, platform: str, form: str) -> bool:
         """Return whether the form is the whole name of a genre on this platform, whatever stands above it."""
         rules, _ = select_narrowest(self.book.exact.get(form, ()), platform, NOTHING_ABOVE)
-        return any(rule.emit for rule in rules)
+        return any(rule.emit for rule in rules) and (platform in self.book.curated or not is_everyday(self.book, form))
 
     def _is_fusion(self, exact: Sequence[CompiledRule], platform: str) -> bool:
         """Return whether a name with a slash in it may be two: `Dance/Pop` anywhere, `ambient/drone` where people write freely."""
@@ -356,11 +356,11 @@ class Classifier:
         # With all words corrected nothing says that the string is about music.
         if corrected == words or (len(words) > 1 and not any(map(str.__eq__, words, corrected))):
             return None
-        form = " ".join(corrected)
+        form = self.book.spellings.normalise(" ".join(corrected))
         rules, _ = select_narrowest(self.book.exact.get(form, ()), platform, above)
         if rules and not (form in self.book.everyday and platform not in self.book.curated):
             return self._answer(rules, f"{' '.join(words)!r} as {form!r} exactly")
-        matches = self._find_phrases(platform, corrected, above, path)
+        matches = self._find_phrases(platform, form.split(), above, path)
         if not matches:
             return None
         return self._answer([match.rule for match in matches], f"{' '.join(words)!r} as {' '.join(corrected)!r} by phrase", path)
@@ -459,7 +459,8 @@ class Classifier:
         # Where people write freely, only one word, before a head that nothing else has: `wollongong black metal`.
         head = " ".join(words[match.start : match.end])
         is_distinct = head in (self.book.own_names if " " in head else self.book.distinct)
-        return is_distinct and strange == words[:1] and len(words[0]) >= SHORTEST_PIECE
+        is_error = is_distinct and self.book.typo_corrector.correct(words[0]) != words[0]
+        return is_distinct and not is_error and strange == words[:1] and len(words[0]) >= SHORTEST_PIECE
 
     def _is_last(self, match: _Match, words: list[str]) -> bool:
         return all(word in self.book.tails for word in words[match.end :])

@@ -175,7 +175,10 @@ def compile_book(book: RuleBook) -> CompiledBook:
         exact=_freeze(exact),
         squeezed=_index_squeezed(exact, phrases),
         # Sorted, so the same form wins whenever two phrases differ only in their spaces.
-        spaced={form.replace(" ", ""): form for form in sorted(phrases)},
+        spaced={
+            **{form: kept for form, kept in sorted(spellings.variants.items()) if " " not in form and kept in phrases},
+            **{form.replace(" ", ""): form for form in sorted(phrases)},
+        },
         compounds=_freeze(compounds),
         phrases=_freeze(phrases),
         phrase_lengths=_index_lengths(phrases),
@@ -206,7 +209,8 @@ def compile_book(book: RuleBook) -> CompiledBook:
         | frozenset(form for form in phrases if " " not in form),
         path_marks=book.words.path_marks,
         typo_corrector=TypoCorrector(
-            _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
+            _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings)
+            | {form for form, kept in spellings.variants.items() if " " not in form and kept in phrases},
             names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
             places=_collect_words(book.words.geography, spellings),
             real_words=book.words.real_words,

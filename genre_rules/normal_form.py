@@ -20,6 +20,20 @@ _CUT_DECADE = re.compile(r"(\d0) s\b")
 """`80's` in data that lost its apostrophes."""
 MOST_REMEMBERED = 200_000
 """The most cached normal forms: some 40 MB."""
+_STROKES = str.maketrans(
+    {
+        "\u0131": "i",
+        "\u0142": "l",
+        "\u00f8": "o",
+        "\u0111": "d",
+        "\u00e6": "ae",
+        "\u0153": "oe",
+        "\u00f0": "d",
+        "\u00fe": "th",
+        "\u0127": "h",
+    }
+)
+"""Letters that Unicode does not take apart."""
 _NO_WORD = re.compile(r"[\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
 """Scripts that join words without spaces: Thai, Hangul (as its single letters), kana, Chinese characters."""
@@ -34,7 +48,7 @@ def simplify(text: str) -> str:
     """Return lower-case words with single spaces: letters without marks, `&` as `and`, no punctuation. May be empty."""
     bare = text.casefold()
     if not bare.isascii():
-        bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(letter))
+        bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare.translate(_STROKES)) if not unicodedata.combining(letter))
     words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare))).strip()
     return _CUT_DECADE.sub(r"\1s", words) if "0 s" in words else words
 

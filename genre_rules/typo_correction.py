@@ -83,12 +83,16 @@ class TypoCorrector:
     def correct_whole(self, words: Sequence[str]) -> str:
         """Return the only name of several words that is one error away from the whole string without spaces; else an empty text."""
         squeezed = "".join(words)
-        if len(squeezed) < (SHORTEST_WHOLE if len(words) > 1 else SHORTEST_JOINED) or not self._real_words.isdisjoint(words):
+        if len(squeezed) < SHORTEST_MAIN_ALONE or not self._real_words.isdisjoint(words):
             return ""
-        near = {self._wholes[whole] for whole in _find_near(squeezed, self._wholes_by_key)}
+        is_long = len(squeezed) >= (SHORTEST_WHOLE if len(words) > 1 else SHORTEST_JOINED)
+        found = {self._wholes[whole] for whole in _find_near(squeezed, self._wholes_by_key)}
+        near = {name for name in found if is_long or name in self._mains}
         return near.pop() if len(near) == 1 else ""
 
     def _is_sure_alone(self, word: str, other: str) -> bool:
+        if other in self._names and len(other) >= SHORTEST_MAIN_ALONE and _spell_by_sound(word) == _spell_by_sound(other):
+            return True
         if other in self._names:
             shortest = SHORTEST_MAIN_ALONE if other in self._mains else SHORTEST_NAME_ALONE
             return len(other) >= shortest or _is_slip(word, other)
