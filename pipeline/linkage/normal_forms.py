@@ -64,6 +64,9 @@ _NUMBERS = (
     r"|\b[a-h](?: (?:flat|sharp)|is|es|s)? (?:major|minor|dur|moll)\b"
 )
 
+_TENS, _ONES = ("", "X"), ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+_ROMAN_NUMBERS = {10 * ten + one: _TENS[ten] + _ONES[one - 1] for ten in (0, 1) for one in range(1, 11)}
+_MOVEMENT_NUMBER = r"^(.*\S: ?)(?:N[or]\.? ?)?([1-9]|1[0-9]|20)[.,] (\pL.*)$"
 _HEADING_VARIANT = r"^(?:(?:live|unplugged|demo|acoustic|instrumental|mono|stereo)(?::[^+]*)?(?:\+|$))+$"
 _CONCERT_VARIANT = r"^live(?:$|:)"
 
@@ -105,7 +108,7 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
     """Return title_key, stem_key, number_key and variant of each title."""
     # A slice repeats titles: singles, albums and compilations hold the same song.
     first, inverse = _find_distinct(shown)
-    keys = build_title_keys_frame(shown.gather(first))
+    keys = build_title_keys_frame(_unify_movements(shown.gather(first)))
     keys = keys.with_columns(unify_spellings_series(keys[name]) for name in ("core", "stem"))
     # A stem is what a title may leave out: `The Model` itself must not be in `Das Model`.
     keys = keys.with_columns(drop_article_expr(pl.col("stem"))).with_columns(
@@ -115,6 +118,19 @@ def read_titles(shown: pl.Series) -> pl.DataFrame:
         variant=add_channels(pl.col("variant"), pl.col("notes")),
     )
     return keys.select(pl.col("title_key", "stem_key", "number_key", "variant").gather(inverse))
+
+
+def _unify_movements(titles: pl.Series) -> pl.Series:
+    """Write the number of a movement as most platforms do: `Op. 15: No. 7, Träumerei`, `Op. 15: 7. Träumerei`, `Op. 15: VII. Träumerei`.
+
+    Digits would run together with those of the catalogue number, because keys have no spaces.
+    """
+    places = titles.str.contains(_MOVEMENT_NUMBER).arg_true()
+    if places.is_empty():
+        return titles
+    few = titles.gather(places).str.extract_groups(_MOVEMENT_NUMBER).struct.unnest()
+    numbered = pl.concat_str("1", pl.col("2").cast(pl.Int64).replace_strict(_ROMAN_NUMBERS, return_dtype=pl.String), pl.lit(". "), "3")
+    return titles.scatter(places, few.select(numbered).to_series())
 
 
 def _read_movements(rows: pl.DataFrame) -> pl.DataFrame:

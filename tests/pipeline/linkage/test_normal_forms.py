@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.credits import build_name_table
-from pipeline.linkage.normal_forms import collect_names, normalise
+from pipeline.linkage.normal_forms import collect_names, normalise, read_titles
 from tests.pipeline.linkage.worlds import STAGED, Records
 
 
@@ -22,3 +23,19 @@ def test_first_primary_artist_leads_at_any_position_of_guests() -> None:
     assert read["artist_key"].to_list() == ["cher", "cher"]
     assert read["lead"].n_unique() == 1
     assert read["names"].to_list() == [["cher", "dido"], ["abba", "cher"]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ("Kinderszenen, Op. 15: VII. Träumerei", "Kinderszenen, Op. 15: No. 7, Träumerei", True),
+        ("Cello Suite No. 1 in G Major, BWV 1007: I. Prélude", "Cello Suite No. 1 in G Major, BWV 1007: 1. Prélude", True),
+        ("Kinderszenen, Op. 15: VI. Träumerei", "Kinderszenen, Op. 15: 7. Träumerei", False),
+        # The number of a track, and one that is no movement's.
+        ("2. Sanctus", "II. Sanctus", False),
+        ("Suite: 21. Finale", "Suite: XXI. Finale", False),
+    ],
+)
+def test_numbers_of_movements_have_one_notation(one: str, other: str, *, is_one: bool) -> None:
+    keys = read_titles(pl.Series([one, other]))["title_key"]
+    assert (keys[0] == keys[1]) == is_one
