@@ -14,6 +14,7 @@ from catalog_store.name_keys import build_name_key, build_name_key_expr, build_t
 from catalog_store.name_keys.japanese_readings import HAN, read_japanese, read_japanese_person
 from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.remembered_texts import read_anew
+from catalog_store.search.extra_words import SOUND, build_sounds
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
@@ -31,10 +32,10 @@ _ALIAS_KINDS = ("name", "alias", "sort_name")
 
 
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:
-    """Return [recording_id, artists, title, reading] of all recordings from `first_id` to `last_id`, by id.
+    """Return [recording_id, artists, title, sounds] of all recordings from `first_id` to `last_id`, by id.
 
-    `reading` is the sound of a title with Chinese characters as a Japanese one, else null. `recall` is called with distinct titles and the
-    function of their keys, and may remember the keys of titles that it has seen.
+    `sounds` are words for the sound of a title in another script, with digits in a word, or with Chinese characters read as Japanese.
+    `recall` is called with distinct titles and the function of their keys, and may remember the keys of titles that it has seen.
     """
     chosen = pl.col("recording_id").is_between(first_id, last_id)
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
@@ -51,19 +52,19 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
     keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "is_primary"), _read_persons(keyed)])
     keyed = _add_aliases(tables, keyed)
-    artists = keyed.group_by("recording_id", maintain_order=True).agg(
-        pl.concat_str(
-            pl.col("key").filter("is_primary").str.join(NAME_SEPARATOR),
-            pl.col("key").filter(~pl.col("is_primary")).str.join(NAME_SEPARATOR),
-            separator=FIELD_SEPARATOR,
-        ).alias("artists")
-    )
+    # Grouped apart: a filter within the groups takes five times as long.
+    sides = [
+        keyed.filter(is_of_side).group_by("recording_id", maintain_order=True).agg(pl.col("key").str.join(NAME_SEPARATOR).alias(side))
+        for side, is_of_side in (("primary", pl.col("is_primary")), ("featured", ~pl.col("is_primary")))
+    ]
     keys = recall(recordings.select(pl.col("title").unique()), _key_titles)
-    titled = recordings.join(keys, on="title", how="left", maintain_order="left")
-    return titled.join(artists, on="recording_id", how="left", maintain_order="left").select(
+    named = recordings.join(keys, on="title", how="left", maintain_order="left")
+    for side in sides:
+        named = named.join(side, on="recording_id", how="left", maintain_order="left")
+    return named.select(
         "recording_id",
-        pl.col("artists").fill_null(FIELD_SEPARATOR),
-        "reading",
+        "sounds",
+        artists=pl.concat_str(pl.col("primary", "featured").fill_null(""), separator=FIELD_SEPARATOR),
         title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
     )
 
@@ -119,6 +120,7 @@ def _key_artists(names: pl.Series) -> pl.DataFrame:
 def _key_titles(titles: pl.DataFrame) -> pl.DataFrame:
     keyed = titles.with_columns(core=build_title_keys_frame(titles["title"])["core"])
     written = titles.filter(pl.col("title").str.contains(HAN))
-    readings = [build_sound_key(fold(read_japanese(title))) or None for title in written["title"]]
-    readable = written.with_columns(reading=pl.Series(readings, dtype=pl.String))
-    return keyed.join(readable, on="title", how="left", maintain_order="left")
+    readings = [build_sound_key(fold(read_japanese(title))) for title in written["title"]]
+    read = written.with_columns(word=SOUND + pl.Series(readings, dtype=pl.String)).filter(pl.col("word") != SOUND)
+    sounds = pl.concat([build_sounds(keyed, "core"), read]).group_by("title").agg(sounds=pl.col("word").unique(maintain_order=True))
+    return keyed.join(sounds, on="title", how="left", maintain_order="left").with_columns(pl.col("sounds").fill_null([]))

@@ -3,7 +3,7 @@
 1. Number documents by popularity: 20 bytes a recording for a moment.
 2. Build name keys in blocks of ids and partition them into files by document range.
 3. Write the lists of artists (credit_build.py).
-4. For each range, count words.
+4. For each range, split names into words, and count these.
 5. For each range, write titles as ranks of words.
 6. For each range, pair each document's rarest words and partition the pairs into files by hash range.
 7. For each hash range, sort, cap and write the pairs.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,7 @@ from catalog_store.remembered_texts import read_anew
 from catalog_store.search.credit_build import write_credits
 from catalog_store.search.credits import split_artists
 from catalog_store.search.documents import read_names
-from catalog_store.search.extra_words import SOUND, build_composers, build_initials, build_sounds
+from catalog_store.search.extra_words import build_composers, build_initials, build_sounds
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,
@@ -118,7 +118,7 @@ def _partition_names(
     run: JobRunner,
     texts: TextMemory | None,
 ) -> None:
-    """Write names-<range>-<block>.arrow with [document, artists, title, reading]. `ids` ascend; `numbers` are documents by id."""
+    """Write names-<range>-<block>.arrow with [document, artists, title, sounds]. `ids` ascend; `numbers` are documents by id."""
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
     bounds = (
         (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
@@ -148,7 +148,7 @@ def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory |
     recall = partial(texts.recall, _name_titles(block.number)) if texts else read_anew
     found = read_names(tables, block.first, block.last, recall)
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
-    names = found.select(pl.Series("document", documents), "artists", "title", "reading")
+    names = found.select(pl.Series("document", documents), "artists", "title", "sounds")
     for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
         rows.write_ipc(work / f"names-{part:06d}-{block.number:06d}.arrow")
 
@@ -159,11 +159,43 @@ def _read_names(work: Path, part: int) -> pl.DataFrame:
     return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
 
 
-_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "reading": pl.String})
+_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "sounds": pl.List(pl.String)})
+
+
+class _Words(NamedTuple):
+    """The words of the names of a document range: they are counted before they can be paired."""
+
+    lists: pl.DataFrame
+    """document, list: the list of artists of each document."""
+    artists: pl.DataFrame
+    """list, place, is_featured, word."""
+    titles: pl.DataFrame
+    """document, word, is_sound."""
+    composers: pl.DataFrame
+    """document, word."""
+    main_artists: pl.DataFrame
+    """list, key."""
+
+    def write(self, work: Path, part: int) -> None:
+        for name, rows in self._asdict().items():
+            rows.write_ipc(work / f"words-{part:06d}-{name}.arrow")
+
+    @classmethod
+    def read(cls, work: Path, part: int) -> Self:
+        return cls(*(pl.read_ipc(work / f"words-{part:06d}-{name}.arrow") for name in cls._fields))
+
+
+def _split_words(names: pl.DataFrame) -> _Words:
+    # Many documents share a list of artists, so each list is split once.
+    lists = names.select(pl.col("artists").unique()).with_row_index("list")
+    of_document = names.select("document", "artists").join(lists, on="artists").select("document", "list")
+    main_artists = split_artists(lists, "artists").filter(~pl.col("is_featured")).select("list", "key")
+    composers = build_composers(_select_cores(names), "key")
+    return _Words(of_document, _split_artist_words(lists), _split_title_words(names), composers, main_artists)
 
 
 def _count_words(work: Path, ranges: int) -> pl.DataFrame:
-    """Step 4: count words.
+    """Step 4: write the words of each range into `work`, and count them.
 
     Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
     position.
@@ -172,13 +204,14 @@ def _count_words(work: Path, ranges: int) -> pl.DataFrame:
     waiting: list[pl.DataFrame] = []
     for part in range(ranges):
         names = _read_names(work, part)
-        # Many documents share a list of artists, so each list is split once and counts as often as it occurs.
-        credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
-        composed = build_composers(_select_cores(names), "key")
+        words = _split_words(names)
+        words.write(work, part)
+        # A list counts as often as it occurs.
+        credited = words.artists.join(words.lists.group_by("list").agg(count=pl.len()), on="list")
         waiting += [
-            composed.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+            words.composers.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-            _split_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+            words.titles.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
         ]
         # Words are added up only when as many wait as are known: after each range it would take ranges times words.
@@ -231,10 +264,8 @@ def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
 
 def _split_title_words(names: pl.DataFrame) -> pl.DataFrame:
     """Return [document, word, is_sound]: the distinct words of each title, and the sound of a title in another script."""
-    keys = _select_cores(names)
-    spelled = split_word_column(keys, "key").with_columns(is_sound=pl.lit(value=False))
-    readings = names.filter(pl.col("reading").is_not_null()).select("document", word=pl.lit(SOUND) + pl.col("reading"))
-    sounds = pl.concat([build_sounds(keys, "key").select("document", "word"), readings]).unique(maintain_order=True)
+    spelled = split_word_column(_select_cores(names), "key").with_columns(is_sound=pl.lit(value=False))
+    sounds = names.select("document", word="sounds").explode("word", empty_as_null=False)
     return pl.concat([spelled, sounds.with_columns(is_sound=pl.lit(value=True)).select(spelled.columns)])
 
 
@@ -253,7 +284,7 @@ def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: 
     # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part in range(ranges):
-        for hashes, documents in _build_pairs(_read_names(work, part), counts):
+        for hashes, documents in _build_pairs(_read_names(work, part), _Words.read(work, part), counts):
             entries += len(hashes)
             partition = (hashes >> shift).astype(np.uint16) if partitions > 1 else np.zeros(len(hashes), np.uint16)
             order = np.argsort(partition, kind="stable")
@@ -266,18 +297,16 @@ def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: 
     return entries
 
 
-def _build_pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+def _build_pairs(names: pl.DataFrame, found: _Words, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     words = counts.select("word", "rarity", "artist_hash", "title_hash")
-    lists = names.select(pl.col("artists").unique()).with_row_index("list")
-    credited = _select_rarest(_split_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
-    artists = names.select("document", "artists").join(lists, on="artists").select("document", "list").join(credited, on="list")
-    titles = _select_rarest(_split_title_words(names).join(words, on="word"), TITLE_WORDS, "document", "is_sound")
+    credited = _select_rarest(found.artists.join(words, on="word"), ARTIST_WORDS, "list", "place")
+    artists = found.lists.join(credited, on="list")
+    titles = _select_rarest(found.titles.join(words, on="word"), TITLE_WORDS, "document", "is_sound")
     yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
-    yield _combine_words(build_composers(_select_cores(names), "key").join(words, on="word"), titles)
+    yield _combine_words(found.composers.join(words, on="word"), titles)
     yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
     yield _pair_whole_names(_select_cores(names), hash_title_word, hash_artist_word(ANY))
-    primary = split_artists(lists, "artists").filter(~pl.col("is_featured")).select("list", "key")
-    credited_names = names.select("document", "artists").join(lists, on="artists").join(primary, on="list").select("document", "key")
+    credited_names = found.lists.join(found.main_artists, on="list").select("document", "key")
     yield _pair_whole_names(credited_names, hash_artist_word, hash_title_word(ANY))
 
 
