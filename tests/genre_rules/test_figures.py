@@ -86,14 +86,26 @@ def test_labelled_strings_are_read_as_a_listener_would(classifier: Classifier, k
     assert right >= least, wrong
 
 
-@pytest.mark.parametrize("split", ["development", "test"])
-def test_judged_strings_get_their_most_specific_nodes_and_others_none(classifier: Classifier, split: str) -> None:
-    gold = [row for row in rows("strict_gold.csv") if row["split"] == split]
+@pytest.mark.parametrize(
+    ("file", "split", "least", "most"),
+    [
+        ("strict_gold.csv", "development", 0.94, 1),
+        ("strict_gold.csv", "test", 0.94, 1),
+        ("second_gold.csv", "development", 0.95, 5),
+        ("second_gold.csv", "test", 0.94, 4),
+        ("second_gold.csv", "reserve", 0.92, 3),
+    ],
+)
+def test_judged_strings_get_their_most_specific_nodes_and_others_none(
+    classifier: Classifier, file: str, split: str, least: float, most: int
+) -> None:
+    """Leave out the split `last` of the second file: a failure would show strings that the next round must not know."""
+    gold = [row for row in rows(file) if row["split"] == split]
     answers = [({tag.node.name for tag in classifier.classify(row["platform"], row["string"], row["parent"]).tags}, row) for row in gold]
     wrong = [(row["string"], answered) for answered, row in answers if answered != set(filter(None, row["nodes"].split("|")))]
-    assert 1 - len(wrong) / len(gold) >= 0.94, wrong
+    assert 1 - len(wrong) / len(gold) >= least, wrong
     classified = [row["string"] for answered, row in answers if answered and not row["nodes"]]
-    assert len(classified) <= 1, classified
+    assert len(classified) <= most, classified
 
 
 @pytest.mark.parametrize(
