@@ -155,7 +155,14 @@ def _find_current(catalog: Catalog, recording_id: int) -> tuple[int, bytes | Non
 
 def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult:
     named = _NAMED.decode(body)
-    result = RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
+    result = RecognitionResult(
+        str(track_id),
+        named.title,
+        named.artists,
+        round(match.confidence, 4),
+        round(match.probability, 4),
+        round(match.offset_seconds, 2),
+    )
     if (match.speed, match.pitch) != OWN_PACE:
         result.speed, result.pitch = round(match.speed, 3), round(match.pitch, 3)
     return result

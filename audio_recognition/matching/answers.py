@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audio_recognition.matching.confidence import estimate_probability
+
 
 class Reason(StrEnum):
     """Why there is no match."""
@@ -36,6 +38,11 @@ class Match:
     """How much faster than the recording the query is."""
     pitch: float = 1.0
     """How much higher than the recording the query is."""
+
+    @property
+    def probability(self) -> float:
+        """Return the probability that the query is of this recording, or of one that sounds alike."""
+        return estimate_probability(self.confidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ reliability of the confidence.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 # With fewer items, unrelated audio comes closer by chance, so the gate is tighter. 6 items are 3.5 s, 18 are 5 s, 59 are 10 s, 223 some
@@ -20,6 +22,9 @@ WHOLE_FILE_GATE = _GATES[-1]
 LEAST_CHANCE = 0.1
 """With less, nearly all bits are constant in both pieces, and equal bits prove nothing."""
 ACCEPTED = 0.5
+_STEEPNESS, _MIDDLE = 16.0, 0.33
+"""Of the probability of a match, fitted to the best places of 5,673 clips of 3.5 to 7 s, 87 % of them of absent tracks, without a gate: at
+_MIDDLE half of the places were right. 10 s and more have fewer wrong places there, so theirs is rather higher."""
 
 
 def compute_distance(bit_error_rate: float, chance: float) -> float:
@@ -36,3 +41,8 @@ def compute_confidence(distance: float, gate: float) -> float:
     """Return 1.0 for no difference, ACCEPTED at the gate, never below 0."""
     # Linear, not pressed towards 1: thresholds between the fixed points keep their meaning.
     return max(0.0, 1.0 - distance / (2 * gate))
+
+
+def estimate_probability(confidence: float) -> float:
+    """Return the probability that a match of this confidence is right: .94 at the gate, .999 at .75."""
+    return 1 / (1 + math.exp(_STEEPNESS * (_MIDDLE - confidence)))

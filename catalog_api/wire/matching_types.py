@@ -84,13 +84,15 @@ class Resolved(msgspec.Struct):
 class RecognitionResult(msgspec.Struct):
     """A recognised recording. `offset_seconds`: the position in the recording at which the sent audio begins.
 
-    `speed` and `pitch` when the sent audio is faster and higher (above 1) or slower and lower than the recording.
+    `probability`: how likely it is this recording, or one that sounds alike. `speed` and `pitch` when the sent audio is faster and higher
+    (above 1) or slower and lower than the recording.
     """
 
     id: Annotated[str, Meta(pattern="^[1-9][0-9]*$")]
     title: str
     artists: list[TrackArtist]
     confidence: Annotated[float, Meta(ge=0.5, le=1)]
+    probability: Annotated[float, Meta(ge=0, le=1)]
     offset_seconds: float
     speed: Annotated[float, Meta(gt=0)] | msgspec.UnsetType = msgspec.UNSET
     pitch: Annotated[float, Meta(gt=0)] | msgspec.UnsetType = msgspec.UNSET

@@ -1,8 +1,18 @@
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 
-from audio_recognition.matching.confidence import ACCEPTED, WHOLE_FILE_GATE, compute_confidence, compute_distance, find_gate
+from audio_recognition.matching.confidence import (
+    ACCEPTED,
+    WHOLE_FILE_GATE,
+    compute_confidence,
+    compute_distance,
+    estimate_probability,
+    find_gate,
+)
 
 
 def test_confidence_is_one_without_a_difference_and_one_half_at_the_gate() -> None:
@@ -23,3 +33,26 @@ def test_distance_of_lively_music_is_its_bit_error_rate_and_of_drones_more() -> 
     assert compute_distance(0.1, 0.2) == pytest.approx(0.25)
     assert compute_distance(0.1, 0.6) == pytest.approx(0.1)
     assert compute_distance(0.0, 0.0) == 0.0
+
+
+RELIABILITY = Path(__file__).with_name("reliability.csv")
+"""Answers to clips of benchmarks/recognition_conditions.py whose tracks were not used to fit the probability."""
+
+
+def test_probability_rises_with_the_confidence_from_the_gate_to_almost_one() -> None:
+    probabilities = [estimate_probability(step / 100) for step in range(50, 101)]
+    assert probabilities == sorted(set(probabilities))
+    assert 0.9 < probabilities[0] < 0.95
+    assert probabilities[25] > 0.998
+    assert 0.9999 < probabilities[-1] < 1
+
+
+def test_probability_agrees_with_the_share_of_right_answers() -> None:
+    """The answers of a bin may be better than its lowest probability, and worse only by chance: three standard deviations."""
+    with RELIABILITY.open(newline="") as file:
+        rows = [(float(row["from"]), float(row["to"]), int(row["right"]), int(row["answers"])) for row in csv.DictReader(file)]
+    assert [row[0] for row in rows[1:]] == [row[1] for row in rows[:-1]]
+    assert sum(row[3] for row in rows) > 400
+    for low, _, right, answers in rows:
+        expected = estimate_probability(low)
+        assert right >= expected * answers - 3 * (expected * (1 - expected) * answers) ** 0.5 - 1

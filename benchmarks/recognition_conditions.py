@@ -1,0 +1,282 @@
+"""Recognition of what phones hear: recall by condition and length of the clip, wrong answers, CPU, and how reliable answers are.
+
+    python -m benchmarks.recognition_conditions WORK [--recordings 100000] [--clips 1] [--seconds 5 10 20] [--held P ...] [--absent P ...]
+
+Tracks of HELD_PACKAGES are in the index, those of ABSENT_PACKAGES are not, and made-up recordings (recognition_synthetic.py) of
+MATERIAL_PACKAGES fill it. Clips are cut anywhere from the mono sound at 11,025 samples a second, which the service decodes to, and damaged
+there. They are matched as an upload of one window is (catalog_api/recognition.py); decoding is not measured. The packages are fetched into
+WORK/audio (benchmarks/game_music.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint, fingerprint_phases_softly
+from audio_recognition.chromaprint.chroma import compute_chroma
+from audio_recognition.chromaprint.speeds import SpeedFingerprinter
+from audio_recognition.decoding import AudioError, decode
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from audio_recognition.index.fingerprint_index import Index
+from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Matcher, Pace, Reason, stretch
+from audio_recognition.uploads.sound_choice import choose_sound
+from benchmarks import recognition_synthetic
+from benchmarks.game_music import list_tracks
+from benchmarks.recognition_clips import LONGEST_SECONDS, SHORTEST_SECONDS
+from benchmarks.recognition_damage import make_pink_noise, read_speech
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from audio_recognition.chromaprint import SoftFingerprint
+    from audio_recognition.matching import Answer
+
+    Sound = NDArray[np.float64]
+    Condition = Callable[[Sound, np.random.Generator, Sound], Sound]
+
+HELD_PACKAGES = ("naev-data",)
+ABSENT_PACKAGES = ("drascula-music", "fillets-ng-data", "megaglest-data")
+"""Neither these nor HELD_PACKAGES were seen when gates, lookups and steps were tuned."""
+MATERIAL_PACKAGES = ("lincity-ng-data", "singularity-music", "warzone2100-music", "xmoto-data")
+SEED = 3
+ABSENT_STEP_SECONDS = 15
+_ABSENT = "absent"
+_QUIETEST = 100
+"""RMS of a clip; quieter places are cut anew."""
+_EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+_PIECE = 288
+"""Samples that a decoder gives at once."""
+
+
+class Asked(NamedTuple):
+    """One clip and its answer."""
+
+    condition: str
+    seconds: int
+    is_right: bool
+    confidence: float | None
+    milliseconds: float
+
+
+def measure_rms(sound: Sound) -> float:
+    """Return the root of the mean square, never 0."""
+    return float(np.sqrt(np.mean(np.square(sound)))) + 1e-9
+
+
+def add_noise(decibels: float) -> Condition:
+    """Add pink noise that many dB below the music."""
+
+    def change(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:  # noqa: ARG001 - all conditions are called alike
+        return sound + make_pink_noise(len(sound), draw) * (measure_rms(sound) * 10 ** (-decibels / 20))
+
+    return change
+
+
+def add_talk(decibels: float) -> Condition:
+    """Add a speaking voice that many dB below the music."""
+
+    def change(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:
+        start = draw.integers(len(speech) - len(sound))
+        voice = speech[start : start + len(sound)]
+        return sound + voice * (measure_rms(sound) / measure_rms(voice) * 10 ** (-decibels / 20))
+
+    return change
+
+
+def equalise(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:  # noqa: ARG001
+    """Change ten bands by up to 9 dB either way."""
+    gains, bands = draw.uniform(-9, 9, 10), np.log2(31.25 * 2.0 ** np.arange(10))
+    return _filter(sound, lambda hertz: 10.0 ** (np.interp(np.log2(np.maximum(hertz, 1)), bands, gains) / 20))
+
+
+def limit_to_telephone(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:  # noqa: ARG001
+    """Keep 300 to 3,400 Hz."""
+    return _filter(sound, lambda hertz: 1.0 / np.sqrt((1 + (300 / np.maximum(hertz, 1)) ** 8) * (1 + (hertz / 3400) ** 16)))
+
+
+def play_in_room(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:  # noqa: ARG001
+    """Add the reverberation of a room: 0.3 to 0.8 s, as loud as the direct sound within 3 dB."""
+    reverberation = draw.uniform(0.3, 0.8)
+    count = int(1.2 * reverberation * SAMPLE_RATE)
+    response = draw.standard_normal(count) * np.exp(-6.9 * np.arange(count) / SAMPLE_RATE / reverberation)
+    response[: int(0.004 * SAMPLE_RATE)] = 0
+    response *= 10 ** (draw.uniform(-3, 3) / 20) / np.sqrt(np.square(response).sum())
+    response[0] = 1
+    length = len(sound) + count
+    heard: Sound = np.fft.irfft(np.fft.rfft(sound, length) * np.fft.rfft(response, length), length)[: len(sound)]
+    return heard
+
+
+def play_at_speed(percent: float) -> Condition:
+    """Play that much faster and higher."""
+
+    def change(sound: Sound, draw: np.random.Generator, speech: Sound) -> Sound:  # noqa: ARG001
+        played: Sound = np.interp(np.arange(0, len(sound) - 1, 1 + percent / 100), np.arange(len(sound)), sound)
+        return played
+
+    return change
+
+
+def _filter(sound: Sound, gain: Callable[[Sound], Sound]) -> Sound:
+    hertz: Sound = np.fft.rfftfreq(len(sound), 1 / SAMPLE_RATE).astype(np.float64)
+    filtered: Sound = np.fft.irfft(np.fft.rfft(sound) * gain(hertz), len(sound))
+    return filtered
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "clean": lambda sound, draw, speech: sound,  # noqa: ARG005
+    "noise 5 dB": add_noise(5),
+    "noise 0 dB": add_noise(0),
+    "equaliser 9 dB": equalise,
+    "telephone": limit_to_telephone,
+    "room": play_in_room,
+    "talk 6 dB below": add_talk(6),
+    "speed +1 %": play_at_speed(1),
+    "speed -2 %": play_at_speed(-2),
+    "speed +3.7 %": play_at_speed(3.7),
+}
+_LONGER = 1.05
+"""A clip is cut longer than it will be, because some conditions shorten it."""
+
+
+def read_sounds(work: Path, packages: Sequence[str]) -> dict[str, NDArray[np.int16]]:
+    """Return the tracks of packages by name; decoded sound is kept in WORK/sound."""
+    (work / "sound").mkdir(parents=True, exist_ok=True)
+    sounds = {}
+    for file in list_tracks(work / "audio", packages):
+        name = str(file.relative_to(work / "audio"))
+        kept = work / "sound" / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.npy"
+        if not kept.exists():
+            try:
+                np.save(kept, np.concatenate(list(decode(file, seconds=LONGEST_SECONDS / 5))))
+            except AudioError:
+                np.save(kept, np.zeros(0, np.int16))
+        sound = np.load(kept)
+        if len(sound) >= SHORTEST_SECONDS * SAMPLE_RATE:
+            sounds[name] = sound
+    return sounds
+
+
+def build(work: Path, held: Mapping[str, NDArray[np.int16]], recordings: int) -> dict[int, str]:
+    """Build the index in WORK/conditions; return the name of each held recording id."""
+    material = [compute_chroma(sound) for sound in read_sounds(work, MATERIAL_PACKAGES).values()]
+    recognition_synthetic.make_recordings(material, work / "made_up_conditions", recordings, seed=SEED)
+    shutil.rmtree(work / "conditions", ignore_errors=True)
+    ids = [2 * (number * recordings // len(held)) + 1 for number in range(len(held))]
+
+    def iterate_batches() -> Iterator[FingerprintBatch]:
+        yield from recognition_synthetic.read_batches(work / "made_up_conditions", recordings, first_id=0, seed=SEED, apart=2)
+        yield FingerprintBatch.of(ids, [fingerprint(sound) for sound in held.values()], [len(one) / SAMPLE_RATE for one in held.values()])
+
+    build_index(iterate_batches(), work / "conditions")
+    return dict(zip(ids, held, strict=True))
+
+
+def identify(matcher: Matcher, sound: NDArray[np.int16]) -> Answer:
+    """Match one window as an upload is matched."""
+    chosen = choose_sound(sound[start : start + _PIECE] for start in range(0, len(sound), _PIECE)).samples
+    phases = fingerprint_phases_softly(chosen)
+    answer = _match(matcher, phases, OWN_PACE)
+    if answer.reason is not Reason.NOT_FOUND:
+        return answer
+    at_speeds = SpeedFingerprinter(chosen)
+    answers = [answer, *(_match(matcher, stretch(phases, tempo), Pace(tempo)) for tempo in TEMPOS)]
+    answers += [_match(matcher, at_speeds.fingerprint(speed), Pace(speed, speed)) for speed in SPEEDS]
+    return max(answers, key=lambda one: one.matches[0].confidence if one.matches else 0.0)
+
+
+def _match(matcher: Matcher, phases: Sequence[SoftFingerprint], pace: Pace) -> Answer:
+    return matcher.match([one.items for one in phases], weak_bits=[one.weak_bits for one in phases], pace=pace)
+
+
+def iterate_clips(
+    held: Mapping[str, NDArray[np.int16]], absent: Mapping[str, NDArray[np.int16]], speech: Sound, seconds: Sequence[int], clips: int
+) -> Iterator[tuple[str, int, str, NDArray[np.int16]]]:
+    """Yield (condition, seconds, track, sound): of each held track some clips of every condition, of the absent ones undamaged windows."""
+    for condition, change in CONDITIONS.items():
+        for length in seconds:
+            for name, sound in held.items():
+                for number in range(clips):
+                    yield condition, length, name, _cut_clip(sound, change, speech, length, f"{condition}|{length}|{name}|{number}")
+    for length in seconds:
+        for name, sound in absent.items():
+            for start in range(0, len(sound) - length * SAMPLE_RATE, ABSENT_STEP_SECONDS * SAMPLE_RATE):
+                yield _ABSENT, length, name, sound[start : start + length * SAMPLE_RATE]
+
+
+def _cut_clip(sound: NDArray[np.int16], change: Condition, speech: Sound, seconds: int, key: str) -> NDArray[np.int16]:
+    draw = np.random.default_rng(int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little"))
+    length = int(_LONGER * seconds * SAMPLE_RATE)
+    for _ in range(20):
+        start = int(draw.integers(len(sound) - length))
+        piece = sound[start : start + length].astype(np.float64)
+        if measure_rms(piece) > _QUIETEST:
+            break
+    changed = change(piece, draw, speech)[: seconds * SAMPLE_RATE]
+    # Clipping would be a damage of its own.
+    clip: NDArray[np.int16] = np.round(changed * min(1.0, 32767 / np.abs(changed).max())).astype(np.int16)
+    return clip
+
+
+def print_table(rows: Sequence[Asked], seconds: Sequence[int]) -> None:
+    """Print recall, wrong answers and CPU by condition and length; then the reliability of answers."""
+    for condition in dict.fromkeys(row.condition for row in rows):
+        cells = []
+        for length in seconds:
+            mine = [row for row in rows if (row.condition, row.seconds) == (condition, length)]
+            wrong = sum(row.confidence is not None and not row.is_right for row in mine)
+            middle, high = np.quantile([row.milliseconds for row in mine], [0.5, 0.99])
+            cells.append(f"{np.mean([row.is_right for row in mine]):.2f}, {wrong} wrong of {len(mine)}, {middle:.0f}/{high:.0f} ms")
+        print(f"| {condition} | " + " | ".join(cells) + " |")
+    answered = [row for row in rows if row.confidence is not None]
+    for low, high in pairwise(_EDGES):
+        mine = [row for row in answered if low <= (row.confidence or 0) < high]
+        print(f"confidence {low:.2f} to {min(1, high):.2f}: {sum(row.is_right for row in mine)} right of {len(mine)}")
+    for name, chosen in (("answered", answered), ("unanswered", [row for row in rows if row.confidence is None])):
+        cpu = [row.milliseconds for row in chosen]
+        print(
+            f"{name}: {len(cpu)} clips, CPU p50 {np.quantile(cpu, 0.5):.1f} ms, p99 {np.quantile(cpu, 0.99):.1f}, mean {np.mean(cpu):.1f}"
+        )
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--recordings", type=int, default=100_000)
+    parser.add_argument("--clips", type=int, default=1, help="of each held track, condition and length")
+    parser.add_argument("--seconds", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument("--held", nargs="+", default=HELD_PACKAGES)
+    parser.add_argument("--absent", nargs="+", default=ABSENT_PACKAGES)
+    options = parser.parse_args()
+    held, absent = read_sounds(options.work, options.held), read_sounds(options.work, options.absent)
+    names = build(options.work, held, options.recordings)
+    speech = read_speech(options.work / "audio").mean(axis=0).astype(np.float64)
+    # Every fourth sample: the voice needs no more than the music has.
+    speech = speech[: len(speech) // 4 * 4].reshape(-1, 4).mean(axis=1)
+    matcher = Matcher(Index.open(options.work / "conditions"))
+    print(f"{len(held)} tracks held, {len(absent)} absent, {options.recordings} recordings")
+    rows = []
+    for condition, length, name, sound in iterate_clips(held, absent, speech, options.seconds, options.clips):
+        started = time.thread_time()
+        answer = identify(matcher, sound)
+        milliseconds = 1000 * (time.thread_time() - started)
+        best = answer.matches[0] if answer.matches else None
+        is_right = best is not None and names.get(best.recording_id) == name
+        rows.append(Asked(condition, length, is_right, None if best is None else best.confidence, milliseconds))
+    print_table(rows, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
