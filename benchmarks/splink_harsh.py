@@ -60,8 +60,8 @@ def _train(folder: str) -> tuple[Linker, duckdb.DuckDBPyConnection]:
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE records AS SELECT {COLUMNS} FROM read_parquet('{folder}/rows.parquet')")
     # All rows are fetched: Splink cannot use a connection with an open result.
-    ((has_codes,),) = connection.execute("SELECT count(isrc) > 0 FROM records").fetchall()
-    # Without codes a comparison of codes has nothing to learn from, and every pair would be its null level.
+    ((has_codes,),) = connection.execute("SELECT count(isrc) > count(DISTINCT isrc) FROM records").fetchall()
+    # Without two records of one code, a comparison of codes has nothing to learn from, and every pair would be its null level.
     rules = [CODE, *RULES] if has_codes else [*RULES]
     linker = Linker(DuckDBAPI(connection).register("records"), _build_settings(rules, has_codes=has_codes))
     linker.training.estimate_probability_two_random_records_match([CODE, NAMES] if has_codes else [NAMES], recall=RECALL_OF_RULES)

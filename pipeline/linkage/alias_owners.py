@@ -2,7 +2,8 @@
 
 `Ye` is listed with `Kanye West` and with nobody else. So a record that credits `Ye` also counts as one of Kanye West where guards and edges
 ask for a common name (credits.py). The name of its lead stays what it is. A name in two scripts (`周杰倫 (Jay Chou)`) lists its other name
-itself. Out of scope: memberships, because a member is not the group.
+itself, and initials (`ELO`) are another name where one artist alone has them. Out of scope: memberships, because a member is not
+the group.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ MOST_OWNERS = 8
 LEAST_CHARACTERS = 2
 """Characters of the key of an alias: a single letter is an abbreviation."""
 _TURNED = r"^([^,]+), ([^,]+)$"
+LEAST_WORDS = 3
+"""Words of a name whose initials are another name of it."""
+_ACRONYM = r"^(?:[A-Z]{3,6}|(?:[A-Za-z]\.){3,6})$"
+_WORD = r"[A-Za-z]+(?:['\x{2019}][a-z]+)?"
+_PARTICLES = ["a", "and", "for", "in", "of", "the"]
 _TRANSLATED = r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]"
 """Artists of these scripts often have a Latin name of another sound: `아이유 (IU)`."""
 
@@ -47,7 +53,7 @@ def add_owner_keys(names: pl.DataFrame, artists: pl.DataFrame, listed: pl.DataFr
         artists: platform, artist_id, name of all artists.
         listed: as `list_aliases` returns.
     """
-    owners = pl.concat([find_alias_owners(names, artists, listed), find_bilingual_names(names)])
+    owners = pl.concat([find_alias_owners(names, artists, listed), find_bilingual_names(names), find_acronyms(names)])
     if owners.is_empty():
         return names
     # Few names have an owner, so only their rows are looked at as lists.
@@ -103,6 +109,19 @@ def find_bilingual_names(names: pl.DataFrame) -> pl.DataFrame:
     is_whole = (pl.col("alias_key") != pl.col("one_key")) & (pl.col("alias_key") != pl.col("other_key"))
     halves = halves.filter(pl.lit(unlike) & (pl.lit(alike) | is_translated) & is_long & is_whole)
     return pl.concat([halves.select("alias_key", owner_key=f"{half}_key") for half in ("one", "other")]).unique().sort(OWNER_SCHEMA.names())
+
+
+def find_acronyms(names: pl.DataFrame) -> pl.DataFrame:
+    """Return OWNER_SCHEMA of the names that are the initials of one other name alone: `ELO`, `O.M.D.`. `names` as for `add_owner_keys`."""
+    short = names.filter(pl.col("name").str.contains(_ACRONYM)).select("name_key").unique()
+    long = names.filter(pl.col("name").str.count_matches(_WORD) >= LEAST_WORDS)
+    words = long.select(owner_key="name_key", words=pl.col("name").str.to_lowercase().str.extract_all(_WORD))
+    # `Emerson, Lake & Palmer` is ELP, `Rage Against the Machine` RATM, `Orchestral Manoeuvres in the Dark` OMD.
+    kept = (pl.col("words").list.filter(~pl.element().is_in(left_out)) for left_out in ([], ["and"], _PARTICLES))
+    initials = (found.list.eval(pl.element().str.slice(0, 1)).list.join("") for found in kept)
+    found = pl.concat([words.select("owner_key", alias_key=alias) for alias in initials]).unique()
+    found = found.join(short, left_on="alias_key", right_on="name_key", how="semi")
+    return found.filter(~pl.col("alias_key").is_duplicated()).select(OWNER_SCHEMA.names()).sort(OWNER_SCHEMA.names())
 
 
 def _choose_owners(pairs: pl.DataFrame) -> pl.DataFrame:

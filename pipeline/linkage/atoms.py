@@ -5,7 +5,7 @@ A pure function of one bucket of normalised records; a known artist never stradd
 - Durations are cut where neighbours are further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
 - A record without duration joins if its key leaves no choice: one atom, or one that shares its ISRC, or one that outweighs the others by
   DOMINANCE. Otherwise it waits in its own atom for an edge.
-- Live takes of several lengths or codes under one key are those of several shows. Only a code or a release distinguishes them.
+- Bare live takes under one key may be those of several shows. A code or a release distinguishes them (live_takes.py joins what is left).
 - Namesakes whom a platform keeps apart are separated (namesakes.py).
 
 The id of an atom consists of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its content: the values of its
@@ -26,7 +26,7 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.damaged_names import NAMELESS_ARTISTS
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
-from pipeline.linkage.live_takes import is_unplaced_live, part_shows
+from pipeline.linkage.live_takes import is_unplaced_live
 from pipeline.linkage.namesakes import part_namesakes
 from pipeline.linkage.performers import part_performers
 from pipeline.linkage.release_mates import part_release_mates
@@ -82,8 +82,7 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
 
 def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
-    numbers = part_shows(_number_records(records), records)
-    placed = part_namesakes(_place_records(numbers, records["isrcs"]), records)
+    placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
     # A reviewed decision overrules the rules before it. Tracks of one release come last: the record that joined them may have left.
     if moves is not None:
         placed = _apply_moves(placed, records, moves)
@@ -102,7 +101,7 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that decide the atom of a record as numbers, because strings cost ten times as much to sort.
 
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
-    artist_hash, duration_ms (unknown: NO_DURATION), is_generic (the title), is_timed_live. A record without a known
+    artist_hash, duration_ms (unknown: NO_DURATION), is_generic (the title). A record without a known
     artist, or without a duration under a generic title or a bare `Live`, shares a key only with those that share its first ISRC:
     `Untitled` of 1994 may be any of an artist's.
     """
@@ -111,16 +110,15 @@ def _number_records(records: pl.DataFrame) -> pl.DataFrame:
     # A label such as `Artist` in the field of artists is that of many.
     is_generic = is_generic_title(pl.col("title_key")) | is_live | pl.col("artist_key").is_in(NAMELESS_ARTISTS)
     is_lone = (pl.col("artist_key") == "") | (is_generic & pl.col("duration_ms").is_null())
-    # A movement without its work is any of many, of one length or not: only its code or its release shows which.
-    is_movement = is_movement_title(pl.col("title_key"))
+    # A movement without its work is any of many, of one length or not: only its code or its release shows which. So is a bare `Live`.
+    is_one_of_many = is_movement_title(pl.col("title_key")) | is_live
     standing = pl.coalesce(pl.col("isrcs").list.first(), pl.concat_str("platform", pl.lit(":release:"), "release_id"), build_source_key())
-    salt = pl.when(is_lone).then(choose_stand_in_artist()).when(is_movement).then(standing).otherwise(pl.lit(""))
+    salt = pl.when(is_lone).then(choose_stand_in_artist()).when(is_one_of_many).then(standing).otherwise(pl.lit(""))
     return records.with_columns(salt=salt, names=hash_columns(["names"], ATOM_SEED)).select(
         "artist_hash",
         "names",
         pl.col("duration_ms").fill_null(NO_DURATION),
         is_generic=is_generic,
-        is_timed_live=is_live & pl.col("duration_ms").is_not_null(),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
         key=hash_columns([*KEY, "salt"], ATOM_SEED),
         check=hash_columns([*KEY, "salt"], ATOM_SEED + 1),

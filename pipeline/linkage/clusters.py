@@ -31,6 +31,7 @@ from pipeline.linkage.guards import (
     is_length_difference,
 )
 from pipeline.linkage.live_takes import adopt_concerts
+from pipeline.linkage.version_edges import adopt_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -65,6 +66,7 @@ def build_clusters(
     found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
     placed = adopt_concerts(placed, edges.filter(pl.col("kind") == "weak"))
+    placed = adopt_versions(placed, edges.filter(pl.col("kind") == "isrc"))
     # The guards join a lone record with a wrong duration to an atom of several. So beside such an atom its duration
     # does not count, or the cluster would be cut again here.
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()

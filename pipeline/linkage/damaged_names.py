@@ -31,6 +31,8 @@ PART_SIMILARITY, MOST_CHANGED = 80.0, 4
 errors. `I. Rondo` and `II. Andante` of one concerto differ by more."""
 TRACK_NUMBER_IN_FRONT = r"^(?:track|[a-h])?[0-9]{1,3}"
 MINUTE_MS, HALF_MINUTE_MS = 60_000, 30_000
+ABBREVIATED_CHARACTERS = 5
+"""Shortest title that another one may hold but for one gap."""
 INITIAL_FROM = 6
 """Letters after an initial that must agree: `P. Collins`."""
 NAMELESS_ARTISTS = ("artist", "artistname", "interpret", "performer")
@@ -94,9 +96,17 @@ def _are_parts(pairs: pl.DataFrame) -> pl.Series:
     points = pl.Series(process.cpdist(one.to_list(), other.to_list(), scorer=fuzz.partial_ratio, dtype=np.float64))
     shorter = pairs.select(pl.min_horizontal(pl.col(f"{side}_title_key").str.len_chars() for side in ("a", "b"))).to_series()
     is_part = (shorter >= PART_CHARACTERS) & (points >= PART_SIMILARITY) & (shorter * 2 * (100 - points) <= 100 * MOST_CHANGED)
+    is_part |= (shorter >= ABBREVIATED_CHARACTERS) & _lack_one_run(one, other, shorter)
     has_same_letters = pairs.select(sort_letters(pl.col("a_title_key")) == sort_letters(pl.col("b_title_key"))).to_series()
     numbers = [_agree(*row) for row in pairs.select("a_title_key", "b_title_key", "a_number_key", "b_number_key").iter_rows()]
     return (is_part | has_same_letters) & pl.Series(numbers, dtype=pl.Boolean)
+
+
+def _lack_one_run(one: pl.Series, other: pl.Series, shorter: pl.Series) -> pl.Series:
+    """Mark the texts of which one is the other without some letters in one place: `N. Else Matters`, `Nothing Else Mat.`."""
+    texts = one.to_list(), other.to_list()
+    front, back = (process.cpdist(*texts, scorer=scorer, dtype=np.int64) for scorer in (Prefix.similarity, Postfix.similarity))
+    return pl.Series((front > 0) & (front + back >= shorter.to_numpy()))
 
 
 def _agree(title: str, other_title: str, numbers: str, other_numbers: str) -> bool:

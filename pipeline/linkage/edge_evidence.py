@@ -23,6 +23,7 @@ from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.link_edges import find_link_edges
+from pipeline.linkage.live_takes import find_take_edges
 from pipeline.linkage.overrides import build_must_edges, load_overrides
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_alignment import find_aligned_edges
@@ -198,9 +199,14 @@ def find_signal_edges(
     paths: BuildPaths, atoms: MappedAtoms, components: pl.DataFrame, standing: Standing, pairs: pl.DataFrame
 ) -> pl.DataFrame:
     """Return the edges from weak signals among `pairs` (a, b). `components`, `standing`: as for `weak_edges.find_weak_edges`."""
+    return find_weak_edges(atoms, components, standing, pairs, partial(_read_release_evidence, paths, atoms))
 
-    def read_releases(ids: pl.Series) -> pl.DataFrame:
-        members = atoms.read_atom_rows("atom_member", ids, ["atom_id", "record", "release"])
-        return read_evidence(list_releases(members, staged_records.read_tracks(paths)), staged_records.read_releases(paths))
 
-    return find_weak_edges(atoms, components, standing, pairs, read_releases)
+def find_all_take_edges(paths: BuildPaths, atoms: MappedAtoms) -> pl.DataFrame:
+    """Return the edges between bare live takes of one name."""
+    return find_take_edges(atoms, partial(_read_release_evidence, paths, atoms))
+
+
+def _read_release_evidence(paths: BuildPaths, atoms: MappedAtoms, ids: pl.Series) -> pl.DataFrame:
+    members = atoms.read_atom_rows("atom_member", ids, ["atom_id", "record", "release"])
+    return read_evidence(list_releases(members, staged_records.read_tracks(paths)), staged_records.read_releases(paths))

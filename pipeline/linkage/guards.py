@@ -221,7 +221,10 @@ def is_duration_close() -> pl.Expr:
     fewer, more = pl.min_horizontal("a_record_count", "b_record_count"), pl.max_horizontal("a_record_count", "b_record_count")
     same_code_and_names = compute_duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE)
     lone = (fewer == 1) & (more > 1) & (compute_duration_gap() <= pl.max_horizontal(pl.lit(LONE_DURATION_MS), longer * LONE_DURATION_SHARE))
-    return ((compute_duration_gap() <= DURATION_MS) | (has_same_key() & (same_code_and_names | lone))).fill_null(value=True)
+    # The damage that changed the length may have changed the names too, which have guards of their own.
+    is_alike = (pl.col("title_similarity") >= TITLE_SIMILARITY) | pl.col("titles_sound_alike") | is_part_of_title()
+    lone &= (pl.col("a_variant") == pl.col("b_variant")) & is_alike
+    return ((compute_duration_gap() <= DURATION_MS) | (has_same_key() & same_code_and_names) | lone).fill_null(value=True)
 
 
 def is_title_close() -> pl.Expr:
@@ -237,8 +240,9 @@ def is_title_close() -> pl.Expr:
     close |= pl.col("titles_sound_alike") | translated | _is_transposed(one, other)
     same_numbers = pl.col("a_number_key") == pl.col("b_number_key")
     is_near = (compute_duration_gap() <= PART_DURATION_MS).fill_null(value=False)
-    # `Track 03` says nothing, so the artist must be the same.
-    is_nameless = (is_stand_in(one) | is_stand_in(other)) & _do_names_overlap()
+    # `Track 03` says nothing, so the artist must be the same, but for typing errors.
+    is_misspelt = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) & (pl.col("a_artist_key") != "") & (pl.col("b_artist_key") != "")
+    is_nameless = (is_stand_in(one) | is_stand_in(other)) & (_do_names_overlap() | is_misspelt)
     # Without a length, a movement or a title behind a track number needs its artist.
     is_untimed = compute_duration_gap().is_null() & (is_movement_of() | is_numbered_title()) & _do_names_overlap()
     return (close & same_numbers) | (is_near & (is_part_of_title() | is_nameless)) | is_untimed

@@ -10,6 +10,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
+from pipeline.linkage import release_evidence
 from pipeline.linkage.alias_owners import add_owner_keys, list_aliases
 from pipeline.linkage.atoms import Atoms, build_source_key, make_atoms
 from pipeline.linkage.clusters import build_clusters, find_components
@@ -18,15 +19,17 @@ from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import find_key_edges
 from pipeline.linkage.link_edges import find_link_edges
+from pipeline.linkage.live_takes import find_take_edges
 from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, build_must_edges, find_cannot_pairs, find_moves
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_alignment import find_aligned_edges
-from pipeline.linkage.release_evidence import RELEASE_COLUMNS, list_releases, read_evidence
+from pipeline.linkage.release_evidence import RELEASE_COLUMNS, list_releases
 from pipeline.linkage.release_mates import find_mate_pairs, number_listed_release
 from pipeline.linkage.release_positions import PLATFORM, find_positions
 from pipeline.linkage.sound_edges import SOUND, SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
+from pipeline.linkage.version_edges import find_version_edges
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
 from pipeline.linkage.weak_edges import find_weak_edges
 from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
@@ -154,7 +157,7 @@ def _read_releases(atoms: _AtomFrames, releases: pl.DataFrame | None, tracks: pl
     members = atoms.read_atom_rows("atom_member", ids, ["platform", "external_id", "release_id", "atom_id"])
     members = members.select("atom_id", record=number_record(), release=number_listed_release())
     listed = list_releases(members, [] if tracks is None else [select_placed(tracks)])
-    return read_evidence(listed, [] if releases is None else [releases.select(RELEASE_COLUMNS)])
+    return release_evidence.read_evidence(listed, [] if releases is None else [releases.select(RELEASE_COLUMNS)])
 
 
 def _find_edges(
@@ -184,9 +187,10 @@ def _find_edges(
         positions = find_positions(partial(iter, coded), partial(iter, [select_placed(tracks)]), partial(iter, [members]))
         pairs = find_position_pairs(positions.contested)
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
-    edges = pl.concat(found)
-    # After all strong evidence: only atoms that it leaves without a code are compared by weak signals.
     source = _AtomFrames(atoms, records)
+    read_evidence = partial(_read_releases, source, releases, tracks)
+    edges = pl.concat([*found, find_take_edges(source, read_evidence), find_version_edges(source)])
+    # After all strong evidence: only atoms that it leaves without a code are compared by weak signals.
     components = find_components(atoms.atom["atom_id"], edges)
     standing = find_standing(source, components)
     if releases is not None and tracks is not None:
@@ -195,6 +199,6 @@ def _find_edges(
         components = find_components(atoms.atom["atom_id"], edges)
         standing = find_standing(source, components)
     pairs = find_weak_pairs(source, standing.free).pairs
-    edges = pl.concat([edges, find_weak_edges(source, components, standing, pairs, partial(_read_releases, source, releases, tracks))])
+    edges = pl.concat([edges, find_weak_edges(source, components, standing, pairs, read_evidence)])
     # Last: an untimed atom joins its key only if all other evidence leaves one component there.
     return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges))])

@@ -1,26 +1,33 @@
 """Live takes that say `Live` and no more: an artist has one of each show, so artist and title do not identify it.
 
-A code or an album identifies it. Without these, such a take joins another only if the song has no further live take. A platform may also
-omit the word on a live album: then the album says it, at one title and length. Out of scope: the reading of `Live at Wembley`
-(catalog_store/name_keys/variants.py).
+A code identifies it, or an album that names the show. Without these, such a take joins another only if the song has no further live take.
+A platform may also omit the word on a live album: then the album says it, at one title and length. Out of scope: the reading of
+`Live at Wembley` (catalog_store/name_keys/variants.py).
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.record_keys.numbers import GOLDEN
+from catalog_store.tables import TABLES
 from pipeline.linkage.guards import can_be_one_recording, compute_duration_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.linkage.block_pairs import AtomSource
 
 TAKE_GAP_MS = 2_000
 """Milliseconds between the durations of one take on two platforms. Two takes of a song are seldom closer."""
 MOST_CODES = 2
 """A take has its code and perhaps one of a new edition. More codes under one `Live` are several shows."""
+MOST_TAKES = 400
+"""Takes of one song that are compared with each other: a busy tour. Of more, codes and weak signals alone join some."""
+_KEY = ("artist_key", "title_key", "variant")
 _UNPLACED = r"(?:^|\+)live(?:$|\+)"
-
-
 _CONCERT_KINDS = r"(?:^|\+)(?:live|unplugged)(?:$|[+:])"
 _CONCERT_TAGS = ("live", "unplugged")
 
@@ -84,25 +91,65 @@ def adopt_concerts(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     return atoms.with_columns(variant=pl.coalesce("adopted", "variant")).drop("adopted")
 
 
-def part_shows(numbers: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    """Give the live takes of a key with several lengths or codes a key for each code, or for each release where they have none.
+def find_take_edges(atoms: AtomSource, read_releases: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
+    """Return edges of kind `key` between bare live takes of one name.
+
+    Takes of one length with two codes at most are one recording. If the takes of a song differ in length, have more codes or are on albums
+    of different shows, those of one show are one recording.
 
     Args:
-        numbers: row, key, check (two hashes of the key), duration_ms, is_timed_live (an unplaced take with a duration).
-        records: isrcs, platform, external_id, release_id; by `row`.
+        atoms: tables `atom` and `atom_isrc`.
+        read_releases: takes atom ids and returns `release_evidence.EVIDENCE_SCHEMA` of those with a release.
     """
-    takes = numbers.filter("is_timed_live").select("row", "key", "duration_ms")
-    code = pl.col("isrcs").list.first()
-    place = pl.coalesce("release_id", "external_id")
-    show = pl.coalesce(code, pl.concat_str("platform", pl.lit(":"), place)).hash()
-    takes = takes.hstack(records[takes["row"]].select(code=code, show=show)).sort("key", "duration_ms")
-    has_gap = (pl.col("duration_ms").diff().over("key") > TAKE_GAP_MS).any().over("key")
-    takes = takes.filter(has_gap | (pl.col("code").drop_nulls().n_unique().over("key") > MOST_CODES))
+    bare = [rows.filter(is_unplaced_live(pl.col("variant")))["atom_id"] for rows in atoms.read_pieces("atom", ["atom_id", "variant"])]
+    takes = atoms.read_atom_rows("atom", pl.concat(bare), ["atom_id", *_KEY, "duration_ms"])
+    takes = takes.filter(pl.col("artist_key") != "", pl.col("duration_ms").is_not_null())
+    takes = takes.filter(pl.struct(_KEY).is_duplicated())
     if takes.is_empty():
-        return numbers
-    numbers = numbers.join(takes.select("row", "show"), on="row", how="left", maintain_order="left")
-    parted = (pl.coalesce(pl.col(name) * GOLDEN + pl.col("show"), name).alias(name) for name in ("key", "check"))
-    return numbers.with_columns(parted).drop("show")
+        return TABLES["edge"].build_empty()
+    takes = takes.with_columns(key=pl.struct(_KEY).rank("dense")).filter(pl.len().over("key") <= MOST_TAKES)
+    codes = atoms.read_atom_rows("atom_isrc", takes["atom_id"], ["atom_id", "isrc"]).group_by("atom_id").agg(isrcs="isrc")
+    shows = read_releases(takes["atom_id"]).select("atom_id", "shows")
+    takes = takes.join(codes, on="atom_id", how="left").join(shows, on="atom_id", how="left").sort("key", "duration_ms", "atom_id")
+    is_gap = pl.col("duration_ms").diff().over("key") > TAKE_GAP_MS
+    several = [pl.col(name).explode().drop_nulls().n_unique().over("key") for name in ("isrcs", "shows")]
+    takes = takes.with_columns(is_open=is_gap.any().over("key") | (several[0] > MOST_CODES) | (several[1] > 1))
+    pairs = pl.concat([_pair_neighbours(takes.filter(~pl.col("is_open"))), _pair_shows(takes.filter("is_open"))])
+    described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
+    ends = (pl.min_horizontal("a", "b"), pl.max_horizontal("a", "b"))
+    return TABLES["edge"].conform(
+        pairs.select(atom_id_a=ends[0], atom_id_b=ends[1], kind=pl.lit("key"), score=pl.lit(1.0), evidence=described)
+    )
+
+
+def _pair_neighbours(takes: pl.DataFrame) -> pl.DataFrame:
+    """Return a, b and the names of takes that follow each other in one key."""
+    return takes.with_columns(a="atom_id", b=pl.col("atom_id").shift().over("key")).drop_nulls("b").select("a", "b", *_KEY)
+
+
+def _pair_shows(takes: pl.DataFrame) -> pl.DataFrame:
+    """Return a, b and the names of takes of one key, show and length."""
+    placed = takes.select("key", *_KEY, "duration_ms", a="atom_id", show="shows").explode("show", empty_as_null=False).drop_nulls("show")
+    pairs = placed.join(placed.select("key", "show", "duration_ms", b="a"), on=["key", "show"])
+    gap = (pl.col("duration_ms") - pl.col("duration_ms_right")).abs()
+    return pairs.filter(pl.col("a") < pl.col("b"), gap <= TAKE_GAP_MS).select("a", "b", *_KEY).unique()
+
+
+def mark_other_shows(pairs: pl.DataFrame) -> pl.Series:
+    """Return whether two live takes name two shows, by their variants or by the titles of their albums.
+
+    `pairs`: a_variant, b_variant, and a_shows, b_shows (as `release_evidence.EVIDENCE_SCHEMA`; null: none known).
+    """
+    named = []
+    for side in ("a", "b"):
+        place = pl.col(f"{side}_variant").str.extract(r"(?:^|\+)(live:[^+]*)")
+        named.append(pl.concat_list(place, pl.col(f"{side}_shows").fill_null([])).list.drop_nulls().alias(side))
+    sides = pairs.select(*named)
+    is_other = [
+        bool(one) and bool(other) and not any(can_be_one_recording(this, that) for this in one for that in other)
+        for one, other in sides.iter_rows()
+    ]
+    return pl.Series(is_other, dtype=pl.Boolean)
 
 
 def mark_lone_takes(pairs: pl.DataFrame) -> pl.Expr:

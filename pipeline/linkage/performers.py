@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PARTED = 1 << 43
 """Numbers of new parts start here, below zero; those of other reasons are above."""
+_ORCHESTRA = "orchest|philharm|filarm|symphony|sinfoni"
 PERFORMER_COLUMNS = ("artist_key", "title_key", "names")
 """Columns of either side of a pair that tell performers apart."""
 
@@ -49,9 +50,10 @@ def part_performers(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame
 
 
 def mark_other_performers() -> pl.Expr:
-    """Return whether compared pairs are one work under one lead artist, played by others."""
+    """Return whether compared pairs are one work under one lead artist, played by others; two orchestras make any title a work."""
     others = [pl.col(f"{side}_names").list.set_difference(pl.concat_list(f"{side}_artist_key")) for side in ("a", "b")]
     is_one_work = is_work_title(pl.col("a_title_key")) & is_work_title(pl.col("b_title_key"))
+    is_one_work |= pl.all_horizontal(names.list.join(" ").str.contains(_ORCHESTRA) for names in others)
     is_led_alike = (pl.col("a_artist_key") == pl.col("b_artist_key")) & (pl.col("a_artist_key") != "")
     are_known = pl.all_horizontal(names.list.len() > 0 for names in others)
     return is_one_work & is_led_alike & are_known & (others[0].list.set_intersection(others[1]).list.len() == 0)

@@ -26,10 +26,12 @@ EVIDENCE_SCHEMA = pl.Schema(
         "places": pl.List(pl.UInt16),
         "years": pl.List(pl.Int16),
         "is_concert": pl.Boolean(),
+        "shows": pl.List(pl.String),
     }
 )
 ALBUM_END = 6
 """Characters at either end of an album's title: a typing error spares one of them."""
+_SHOW = r"(?:^|\+)(live:[^+]+)"
 _CONCERT = r"(?i)\b(?:live|alive|concerts?|unplugged|(?:en|ao|dal) vivo|en directo)\b|ライブ|라이브|концерт"
 """Titles of releases that may hold a concert. `Live Through This` does not, so that this is evidence beside a title with the word only."""
 RELEASE_COLUMNS = ["platform", "release_id", "title", "release_date"]
@@ -59,14 +61,21 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
     )
     is_concert = known["title"].str.contains(_CONCERT)
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
-    stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
+    keys = build_title_keys_frame(known["title"])
+    stems = unify_spellings_series(keys["stem"])
+    # `Live at Wembley` says of an album what it says in brackets of a song.
+    noted = build_title_keys_frame(known.select(pl.format("live ({})", "title")).to_series())
+    shows = pl.DataFrame([keys["variant"].alias("own"), noted["variant"].alias("noted")])
+    shows = shows.select(show=pl.coalesce(pl.col("own", "noted").str.extract(_SHOW)))
     titles = stems.to_frame().select(title=compact_expr(drop_article_expr(pl.col("stem"))))
     named = titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(number_ends(pl.col("title"))), album_title="title")
-    known = known.select("release", "release_date").hstack(named.with_columns(is_concert=is_concert))
+    known = known.select("release", "release_date").hstack(named.with_columns(is_concert=is_concert)).hstack(shows)
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
-    rows = listed.join(known.select("release", "album", "album_ends", "album_title", "is_concert", year=year), on="release", how="left")
+    rows = listed.join(
+        known.select("release", "album", "album_ends", "album_title", "is_concert", "show", year=year), on="release", how="left"
+    )
     grouped = rows.group_by("atom_id").agg(
-        *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "album_title", "year")),
+        *(pl.col(name).drop_nulls().unique().sort().alias(f"{name}s") for name in ("album", "album_title", "year", "show")),
         pl.col("album_ends").drop_nulls().explode().drop_nulls().unique().sort(),
         is_concert=pl.col("is_concert").drop_nulls().all() & pl.col("is_concert").is_not_null().any(),
         places=pl.col("spot").drop_nulls().unique().sort(),

@@ -22,6 +22,7 @@ from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
 from pipeline.linkage.edge_evidence import (
     find_all_positions,
     find_all_sound_edges,
+    find_all_take_edges,
     find_code_and_typo_edges,
     find_override_edges,
     find_platform_edges,
@@ -41,6 +42,7 @@ from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
+from pipeline.linkage.version_edges import find_version_edges
 from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
+    found = pl.concat([found, find_all_take_edges(paths, atoms), find_version_edges(atoms)])
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].build_empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.

@@ -42,6 +42,8 @@ NAME_END = 3
 TITLE_END = 4
 STEM_DURATION_MS = 2_000
 """For a subtitle that one side leaves out: it may be the name of an unknown version."""
+LEAST_END = 5
+"""Bytes of a title that another one may hold at its end, behind a subtitle."""
 LARGEST_BLOCK = 400
 """In atoms. Larger blocks (a one-word title at one length) hold too few typing errors for a quadratic number of comparisons."""
 
@@ -77,10 +79,19 @@ def find_same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
 def compare_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: TitleNumbers) -> pl.DataFrame:
     """Return the candidate edges among pairs (a, b) of one lead artist. `titles`: those of `atoms`, by place."""
     found = add_compared_columns(_filter_alike_titles(pairs, atoms, titles).unique(), atoms).filter(_is_close_or_unknown())
-    stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
+    one, other = pl.col("a_title_key"), pl.col("b_title_key")
+    stems = ((pl.col("a_stem_key") == other) & _is_long_at_end(other, one)) | ((pl.col("b_stem_key") == one) & _is_long_at_end(one, other))
+    # A title whose end is missing has lost its version as well: `Blue Monday (M`, where `(Mixed)` stood.
+    is_cut = (one != other) & (one.str.starts_with(other) | other.str.starts_with(one))
+    is_misspelt = pl.col("is_typo") & ~is_cut & _is_long_or_timed("title_key")
     # A missing subtitle can be the name of another version, so it needs a closer duration than a typing error.
-    found = found.filter((pl.col("is_typo") & _is_long_or_timed("title_key")) | (stems & (compute_duration_gap() <= STEM_DURATION_MS)))
-    return run_on_rows(found, _score_edges, ("a", "b"))
+    shortened = (stems | (pl.col("is_typo") & is_cut)) & (compute_duration_gap() <= STEM_DURATION_MS)
+    return run_on_rows(found.filter(is_misspelt | shortened), _score_edges, ("a", "b"))
+
+
+def _is_long_at_end(stem: pl.Expr, title: pl.Expr) -> pl.Expr:
+    # `(Time High) Love` may be another song than `Love`; signs of other scripts tell more than one letter.
+    return (stem.str.len_bytes() >= LEAST_END) | ~title.str.ends_with(stem)
 
 
 def find_same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:

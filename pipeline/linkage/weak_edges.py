@@ -26,7 +26,7 @@ from pipeline.linkage.guards import (
     compute_duration_gap,
     has_same_key,
 )
-from pipeline.linkage.live_takes import is_on_concert_album, is_unplaced_live, mark_lone_takes
+from pipeline.linkage.live_takes import is_on_concert_album, is_unplaced_live, mark_lone_takes, mark_other_shows
 from pipeline.linkage.release_evidence import ALBUM_END, number_ends
 from pipeline.linkage.title_parts import TRACK_NUMBER, is_cut_title
 from pipeline.linkage.weak_names import add_name_bits, add_name_columns, filter_reachable
@@ -96,6 +96,7 @@ def _compare(pairs: pl.DataFrame, atoms: AtomSource, universe: int, read_release
     found = found.with_columns(is_cut=is_cut_title() & is_on_album)
     is_same = found.select(has_same_key() & (pl.col("a_artist_key") != "")).to_series()
     found = found.filter(~(is_same | (is_live & ~mark_lone_takes(found))) | is_on_album)
+    found = found.filter(~mark_other_shows(found))
     # Several works on an album have an `Allegro`: its length or its place shows to which it belongs.
     found = found.filter(~pl.col("is_movement") | ((pl.col("artist") > 0) & pl.any_horizontal(pl.col("length", "place") > 0)))
     # Equal names make two records one song. Other signals must show which recording of it they are, unless there is only one.

@@ -8,7 +8,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
-from pipeline.linkage.alias_owners import add_owner_keys, find_alias_owners, find_bilingual_names, list_aliases
+from pipeline.linkage.alias_owners import add_owner_keys, find_acronyms, find_alias_owners, find_bilingual_names, list_aliases
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names
 from tests.pipeline.linkage.worlds import Records, partition
@@ -95,6 +95,32 @@ def test_name_in_two_scripts_has_both_halves_as_owners(name: str, owners_: list[
 def test_record_under_both_names_joins_either() -> None:
     records = Records().add("a", "七里香", "周杰倫 (Jay Chou)").add("b", "七里香", "Jay Chou").add("c", "七里香", "周杰伦")
     assert records.linked() == {frozenset("abc")}
+
+
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        (["ELO", "Electric Light Orchestra"], {"elo": "electriclightorchestra"}),
+        (["O.M.D.", "Orchestral Manoeuvres in the Dark"], {"omd": "orchestralmanoeuvresinthedark"}),
+        (["RATM", "Rage Against the Machine"], {"ratm": "rageagainstthemachine"}),
+        (["ELP", "Emerson, Lake & Palmer"], {"elp": "emersonlakeandpalmer"}),
+        # Two artists with these initials, a word, two words only, nobody who is called so.
+        (["ELO", "Electric Light Orchestra", "Eager Little Owls"], {}),
+        (["Abc", "Alpha Beta Club"], {}),
+        (["AB", "Alpha Beta"], {}),
+        (["Electric Light Orchestra"], {}),
+    ],
+)
+def test_initials_are_another_name_of_the_one_artist_that_has_them(known: list[str], found: dict[str, str]) -> None:
+    names = build_name_table(pl.DataFrame({"name": known, "has_id": [True] * len(known)}))
+    assert dict(find_acronyms(names).select("alias_key", "owner_key").iter_rows()) == found
+
+
+def test_record_under_initials_joins_the_artist() -> None:
+    records = Records().add("a", "Livin' Thing", "Electric Light Orchestra").add("b", "Livin' Thing", "ELO", platform="catalog_a")
+    assert len(records.linked()) == 1
+    records.add("c", "Other Thing", "Eager Little Owls")
+    assert len(records.linked()) == 3
 
 
 def test_placeholders_own_no_names() -> None:

@@ -52,6 +52,15 @@ def judged(one: dict[str, object], other: dict[str, object]) -> str | None:
         ({}, {"duration_ms": 240_000}, "duration"),
         ({}, {"duration_ms": 240_000, "record_count": 1}, None),
         ({}, {"duration_ms": 320_000, "record_count": 1}, "duration"),
+        # Damage that changes the length changes names as well.
+        ({}, {"duration_ms": 240_000, "record_count": 1, "artist_key": "somearti"}, None),
+        ({}, {"duration_ms": 240_000, "record_count": 1, "title_key": "sometitel", "stem_key": "sometitel"}, None),
+        (
+            {},
+            {"duration_ms": 240_000, "record_count": 1, "title_key": "sometitleandmore", "stem_key": "sometitleandmore"},
+            "duration",
+        ),
+        ({}, {"duration_ms": 240_000, "record_count": 1, "variant": "radio"}, "variant"),
         ({}, {"duration_ms": None}, None),
         ({}, {"variant": "radio"}, None),
         ({"variant": "edit"}, {"variant": "radio"}, None),

@@ -92,3 +92,61 @@ def test_untimed_track_of_a_live_album_joins_the_take_of_that_code() -> None:
     records = Records().add("a", "Blue Evening (Live)", isrcs="GBABC2000001")
     records.add("b", "Blue Evening", platform="catalog_a", seconds=None, traits=("live",), isrcs="GBABC2000001")
     assert len(records.linked()) == 1
+
+
+def on_albums(records: Records, **titles: str) -> set[frozenset[str]]:
+    """Return the recordings of `records` on releases with these titles."""
+    platforms = {row["release_id"]: row["platform"] for row in records.rows}
+    rows = [
+        {"platform": platforms[name], "release_id": name, "title": title, "artists": [], "is_compilation": False, "is_official": True}
+        for name, title in titles.items()
+    ]
+    releases = TABLES["source_release"].conform(pl.DataFrame(rows))
+    return partition(link(records.frame(), releases=releases, tracks=TABLES["source_release_track"].build_empty()))
+
+
+def test_takes_on_albums_of_two_shows_are_two_at_one_length() -> None:
+    records = takes(281.0, 281.4, codes=("", ""))
+    assert on_albums(records, r0="Live at the Gorge", r1="Live at Benaroya Hall, 2003-10-22") == {frozenset({"t0"}), frozenset({"t1"})}
+    assert on_albums(records, r0="Live at the Gorge", r1="Greatest Hits") == {frozenset({"t0", "t1"})}
+
+
+def test_takes_on_albums_of_one_show_are_one_under_three_codes() -> None:
+    records = takes(281.0, 281.4, 281.9)
+    assert on_albums(records, r0="Live at the Gorge", r1="Live at the Gorge", r2="Live in Rome") == {
+        frozenset({"t0", "t1"}),
+        frozenset({"t2"}),
+    }
+
+
+def test_take_that_names_its_show_joins_no_take_on_the_album_of_another() -> None:
+    records = Records().add("placed", "Corduroy (Live at Wembley)", "Pearl Jam", seconds=281, release="r0")
+    records.add("bare", "Corduroy (Live)", "Pearl Jam", platform="catalog_a", seconds=281.5, release="r1")
+    assert on_albums(records, r0="Box", r1="Live at Red Rocks") == {frozenset({"placed"}), frozenset({"bare"})}
+    assert on_albums(records, r0="Box", r1="Live at Wembley") == {frozenset({"placed", "bare"})}
+
+
+def test_code_in_common_is_one_take_whatever_the_albums_say() -> None:
+    records = takes(281.0, 281.4, codes=(CODES[0], CODES[0]))
+    assert on_albums(records, r0="Live at the Gorge", r1="Live in Rome") == {frozenset({"t0", "t1"})}
+
+
+@pytest.mark.parametrize("album", ["Live at the Gorge", "Live on Two Legs (Live)", "Live on Two Legs: Live"])
+def test_track_of_a_live_album_joins_the_take_of_its_length(album: str) -> None:
+    records = Records().add("marked", "Corduroy (Live)", "Pearl Jam", seconds=281, release="r0")
+    records.add("bare", "Corduroy", "Pearl Jam", platform="streamsvc_b", seconds=281.5, release="r1")
+    records.add("studio", "Corduroy", "Pearl Jam", platform="streamsvc_c", seconds=275, release="r2")
+    assert on_albums(records, r0=album, r1=album, r2="Vitalogy") == {frozenset({"marked", "bare"}), frozenset({"studio"})}
+
+
+def test_track_of_another_album_joins_no_take_of_its_length() -> None:
+    records = Records().add("marked", "Corduroy (Live)", "Pearl Jam", seconds=281, release="r0")
+    records.add("studio", "Corduroy", "Pearl Jam", platform="streamsvc_b", seconds=281.5, release="r1")
+    for title in ("Vitalogy", "Live Through This", "Live in Rome"):
+        assert len(on_albums(records, r0="Live at the Gorge", r1=title)) == 2, title
+
+
+def test_track_of_a_live_album_joins_no_take_of_another_length() -> None:
+    records = Records().add("marked", "Corduroy (Live)", "Pearl Jam", seconds=281, release="r0")
+    records.add("bare", "Corduroy", "Pearl Jam", platform="streamsvc_b", seconds=284, release="r1")
+    assert len(on_albums(records, r0="Live at the Gorge", r1="Live at the Gorge")) == 2

@@ -69,3 +69,12 @@ def test_answer_depends_neither_on_order_nor_on_ids() -> None:
             frozenset({("Komp", "Licht")}),
             frozenset({("Komp",)}),
         }
+
+
+def test_two_orchestras_are_two_performances_of_any_title() -> None:
+    records = Records().add("a", "The March (A Theme)", ["John Williams", "London Symphony Orchestra"], seconds=183)
+    records.add("b", "The March", ["John Williams", "Boston Pops Orchestra"], platform="streamsvc_b", seconds=184.5)
+    assert len(records.linked()) == 2
+    records = Records().add("a", "The March (A Theme)", ["John Williams", "London Symphony Orchestra"], seconds=183)
+    records.add("b", "The March", ["John Williams", "A Soloist"], platform="streamsvc_b", seconds=184.5)
+    assert len(records.linked()) == 1

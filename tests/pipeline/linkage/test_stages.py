@@ -315,7 +315,7 @@ def test_cluster_that_cannot_be_examined_is_named_by_its_records(tmp_path: Path,
     stages.write_atoms(paths)
     ids = {variant: atom for atom, variant in read_table(TABLES["atom"], paths.table("atom")).select("atom_id", "variant").iter_rows()}
     low, high = sorted((ids["live"], ids[""]))
-    edge = {"atom_id_a": low, "atom_id_b": high, "kind": "isrc", "score": 1.0, "evidence": "GBDUW0000059"}
+    edge = {"atom_id_a": low, "atom_id_b": high, "kind": "typo", "score": 1.0, "evidence": "GBDUW0000059"}
     write_table(TABLES["edge"], paths.table("edge"), TABLES["edge"].conform(pl.DataFrame([edge])))
     write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), TABLES["audio_comparison"].build_empty())
 

@@ -98,3 +98,30 @@ def test_untimed_pairs_leave_out_larger_blocks(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", largest)
     blocked = pl.DataFrame({"atom_id": [5, 3], "duration_ms": [None, 1], "block": [1, 1]}, schema_overrides={"duration_ms": pl.Int32})
     assert find_untimed_pairs(blocked).height == pairs
+
+
+@pytest.mark.parametrize("title", ["Blue Monday Forever (M", "Blue Monday Foreve", "Blue Monday Forever (DJ"])
+def test_title_without_its_end_joins_no_title_by_name_alone(title: str) -> None:
+    """Its version is missing as well: `(Mixed)`, `(DJ Mix)`."""
+    records = Records().add("a", "Blue Monday Forever").add("b", title, platform="catalog_b", seconds=None)
+    assert len(records.linked()) == 2
+
+
+def test_title_without_its_end_joins_at_one_length() -> None:
+    records = Records().add("a", "Blue Monday Forever").add("b", "Blue Monday Foreve", platform="catalog_b", seconds=201)
+    assert len(records.linked()) == 1
+    records = Records().add("a", "Blue Monday Forever").add("b", "Blue Monday Foreve", platform="catalog_b", seconds=203)
+    assert len(records.linked()) == 2
+
+
+def test_misspelt_title_without_length_joins() -> None:
+    records = Records().add("a", "Blue Monday Forever").add("b", "Blue Mnday Forever", platform="catalog_b", seconds=None)
+    assert len(records.linked()) == 1
+
+
+@pytest.mark.parametrize(
+    ("long", "short", "recordings"), [("(Time High) Love", "Love", 2), ("(I Can't Get No) Satisfaction", "Satisfaction", 1)]
+)
+def test_short_title_behind_a_subtitle_is_another_song(long: str, short: str, recordings: int) -> None:
+    records = Records().add("a", long).add("b", short, platform="catalog_b", seconds=200.5)
+    assert len(records.linked()) == recordings
