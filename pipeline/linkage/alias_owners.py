@@ -120,7 +120,7 @@ def find_acronyms(names: pl.DataFrame) -> pl.DataFrame:
     kept = (pl.col("words").list.filter(~pl.element().is_in(left_out)) for left_out in ([], ["and"], _PARTICLES))
     initials = (found.list.eval(pl.element().str.slice(0, 1)).list.join("") for found in kept)
     found = pl.concat([words.select("owner_key", alias_key=alias) for alias in initials]).unique()
-    found = found.join(short, left_on="alias_key", right_on="name_key", how="semi")
+    found = found.filter(pl.col("alias_key") != pl.col("owner_key")).join(short, left_on="alias_key", right_on="name_key", how="semi")
     return found.filter(~pl.col("alias_key").is_duplicated()).select(OWNER_SCHEMA.names()).sort(OWNER_SCHEMA.names())
 
 

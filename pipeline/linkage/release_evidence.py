@@ -61,15 +61,10 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
     )
     is_concert = known["title"].str.contains(_CONCERT)
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.
-    keys = build_title_keys_frame(known["title"])
-    stems = unify_spellings_series(keys["stem"])
-    # `Live at Wembley` says of an album what it says in brackets of a song.
-    noted = build_title_keys_frame(known.select(pl.format("live ({})", "title")).to_series())
-    shows = pl.DataFrame([keys["variant"].alias("own"), noted["variant"].alias("noted")])
-    shows = shows.select(show=pl.coalesce(pl.col("own", "noted").str.extract(_SHOW)))
+    stems = unify_spellings_series(build_title_keys_frame(known["title"])["stem"])
     titles = stems.to_frame().select(title=compact_expr(drop_article_expr(pl.col("stem"))))
     named = titles.select(album=pl.col("title").hash(), album_ends=pl.concat_list(number_ends(pl.col("title"))), album_title="title")
-    known = known.select("release", "release_date").hstack(named.with_columns(is_concert=is_concert)).hstack(shows)
+    known = known.select("release", "release_date").hstack(named.with_columns(is_concert=is_concert, show=_read_shows(known["title"])))
     year = pl.col("release_date").str.head(4).cast(pl.Int16, strict=False)
     rows = listed.join(
         known.select("release", "album", "album_ends", "album_title", "is_concert", "show", year=year), on="release", how="left"
@@ -81,6 +76,17 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
         places=pl.col("spot").drop_nulls().unique().sort(),
     )
     return grouped.select(pl.col(name).cast(dtype) for name, dtype in EVIDENCE_SCHEMA.items())
+
+
+def _read_shows(titles: pl.Series) -> pl.Series:
+    """Return the show that each title of a release names, as a variant (`live:wembley`); null for all others."""
+    places = titles.str.contains(_CONCERT).arg_true()
+    concerts = titles.gather(places).to_frame("title")
+    # `Live at Wembley` says of an album what it says in brackets of a song.
+    texts = (concerts["title"], concerts.select(pl.format("live ({})", "title")).to_series())
+    found = pl.DataFrame([build_title_keys_frame(text)["variant"].alias(str(number)) for number, text in enumerate(texts)])
+    shows = found.select(pl.coalesce(pl.all().str.extract(_SHOW))).to_series()
+    return pl.repeat(None, len(titles), dtype=pl.String, eager=True).scatter(places, shows)
 
 
 def number_ends(title: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
