@@ -41,7 +41,7 @@ _LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
 """The least likeness of a word with a typing error, and the factor of a title with such words."""
 _LEAST_ALIKE_ARTIST, _LEAST_ALIKE_TITLE, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.65, 0.68, 0.8, 0.6
 _SAME_SOUND_LATIN, _LEAST_ALIKE_LETTERS = 0.97, 0.4
-_SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 4, 2
+_SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 3, 2
 _SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS, _LEAST_ALIKE_VOWELS_OF_SHORT = 0.92, 4, 0.35, 0.5
 _HAN_RE = re.compile("[\u3005\u3400-\u9fff]")
 """Chinese characters; the pattern of japanese_readings.py, which opens a dictionary's module."""
