@@ -70,8 +70,8 @@ def adopt_versions(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     found = []
     for one, other in (("atom_id_a", "atom_id_b"), ("atom_id_b", "atom_id_a")):
         plain = variants.filter(pl.col("variant") == "").select(pl.col("atom_id").alias(one))
-        told = variants.filter(pl.col("variant") != "").rename({"atom_id": other})
-        found.append(ends.join(plain, on=one, how="semi").join(told, on=other).select(atom_id=one, adopted="variant"))
+        versions = variants.filter(pl.col("variant") != "").rename({"atom_id": other})
+        found.append(ends.join(plain, on=one, how="semi").join(versions, on=other).select(atom_id=one, adopted="variant"))
     adopted = pl.concat(found).unique()
     # The smallest of several: no order decides.
     adopted = adopted.filter(_is_another_recording(adopted["adopted"])).group_by("atom_id").agg(pl.col("adopted").min())

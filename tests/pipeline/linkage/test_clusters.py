@@ -52,7 +52,8 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
     pairs: list[tuple[int, int]], seconds: list[int], variants: list[str]
 ) -> None:
     atoms = atom_rows([second * 1000 for second in seconds], variants)
-    found = dict(build_clusters(atoms, edge_table(pairs)).iter_rows())
+    # By names: under a code an atom without a version word may take the version of its neighbour (version_edges.py).
+    found = dict(build_clusters(atoms, edge_table(pairs, "typo")).iter_rows())
     whole = oracle(15, pairs)
     for cluster in set(found.values()):
         held = [atom for atom in found if found[atom] == cluster]
@@ -62,7 +63,13 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
         kinds = {variants[atom] for atom in held}
         assert not {"live:a", "live:b"} <= kinds
         assert not ("" in kinds and len(kinds) > 1)
-    assert dict(build_clusters(atoms, edge_table(pairs[::-1])).iter_rows()) == found
+    assert dict(build_clusters(atoms, edge_table(pairs[::-1], "typo")).iter_rows()) == found
+
+
+def test_atom_that_took_a_version_from_its_code_does_not_join_the_plain_song() -> None:
+    atoms = atom_rows([200_000] * 3, ["", "remix:kask", ""])
+    edges = pl.concat([edge_table([(0, 1)], "isrc", 0.98), edge_table([(0, 2)], "typo", 0.9)])
+    assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 2]
 
 
 def test_chain_of_good_edges_is_cut_where_it_spans_too_much() -> None:

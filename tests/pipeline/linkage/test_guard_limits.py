@@ -94,7 +94,9 @@ NO_LETTER_ALIKE = titled("другоедело")
         (with_duration(200_000), with_duration(149_999, record_count=1), "duration"),
         (with_duration(100_000, record_count=1), with_duration(60_000, record_count=1), "duration"),
         (with_duration(100_000, record_count=3), with_duration(60_000, record_count=2), "duration"),
-        (OTHER_KEY, with_duration(60_000, record_count=1), "duration"),
+        (OTHER_KEY, with_duration(55_000, record_count=1), None),
+        (OTHER_KEY, with_duration(54_999, record_count=1), "duration"),
+        (OTHER_KEY, with_duration(60_000, record_count=1, variant="live"), "variant"),
         # LENGTH_DURATION_MS
         ({}, with_duration(103_000, variant="radio"), None),
         ({}, with_duration(103_001, variant="radio"), "variant"),

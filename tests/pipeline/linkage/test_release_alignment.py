@@ -51,6 +51,7 @@ class Album:
         ("secnd wnd", 235),
         ("02 - Secod Win", 234),
         ("[untitled]", 235),
+        ("Second Wind (Live)", 234),  # a platform may omit the word on a live album
     ],
 )
 def test_damaged_track_is_the_one_in_its_place(title: str, seconds: float | None) -> None:
@@ -64,7 +65,7 @@ def test_damaged_track_is_the_one_in_its_place(title: str, seconds: float | None
     [
         ("Track 02", 260, "Mira Kask"),
         ("Another Matter", 234, "Mira Kask"),
-        ("Second Wind (Live)", 234, "Mira Kask"),
+        ("Second Wind (Live)", 240, "Mira Kask"),
         ("Second Wind (Instrumental)", None, "Mira Kask"),
         ("Second Wind", 290, "Mira Kask"),
     ],
