@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from catalog_store import open_catalog
 from tests.conftest import run_module
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_catalog_world_publishes_a_catalog_that_verifies(tmp_path: Path) -> None:
     run_module("benchmarks.catalog_world", "--recordings", "300", tmp_path / "world")
     run_module("pipeline", "verify", "--catalog", tmp_path / "world")

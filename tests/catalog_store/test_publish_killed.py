@@ -54,6 +54,7 @@ def run(children: multiprocessing.context.ForkServerContext, *arguments: object)
     return child.exitcode
 
 
+@pytest.mark.slow
 def test_a_killed_publish_leaves_the_catalog_readable_and_the_next_publish_clean(
     children: multiprocessing.context.ForkServerContext, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [BackingUp, Restoring])
 def test_backup_or_restore_that_fails_somewhere_loses_nothing(scenario: type[BackingUp | Restoring], template: Path, place: Path) -> None:
     harness = Harness(scenario(template), place / scenario.__name__)

@@ -19,6 +19,7 @@ def test_dump_survives_a_fault_somewhere(scenario: type[Scenario], count: int, p
     harness.run(harness.sample(count)).require_none()
 
 
+@pytest.mark.slow
 def test_tables_put_aside_come_back_when_their_place_is_empty(place: Path) -> None:
     harness = Harness(Staging(), place / "put-aside")
     swapped = [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +71,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("merged_at", [0.0, 0.3, 10.0])
-@pytest.mark.parametrize("block", [7, 1_000])
+@pytest.mark.parametrize(
+    ("block", "merged_at"), [(7, 0.3), *(pytest.param(*case, marks=pytest.mark.slow) for case in product((7, 1_000), (0.0, 10.0)))]
+)
 def test_bodies_of_nights_equal_those_that_are_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int], block: int, merged_at: float
 ) -> None:

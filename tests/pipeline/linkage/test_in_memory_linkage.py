@@ -262,6 +262,7 @@ def test_neither_the_order_of_records_nor_the_number_of_buckets_matters(seed: in
     assert plain.height == frame.height
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10_000))
 def test_second_copy_of_a_platform_changes_no_recording(seed: int) -> None:

@@ -187,6 +187,7 @@ def test_mate_pairs_share_a_release_and_no_code_on_it() -> None:
     assert found.rows() == [(3, 4)]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.permutations(range(6)), st.integers(1, 3))
 def test_answer_depends_neither_on_order_nor_on_buckets(order: list[int], buckets: int) -> None:

@@ -216,6 +216,7 @@ def ids_of(tables: dict[str, pl.DataFrame]) -> dict[tuple[str, str], int]:
     return {(platform, external): recording for platform, external, recording in tables["recording_member"].iter_rows()}
 
 
+@pytest.mark.slow
 def test_ids_survive_reordered_records_a_new_platform_and_its_removal_and_return(world: pl.DataFrame, tmp_path: Path) -> None:
     paths = BuildPaths(tmp_path)
     without = world.filter(pl.col("platform") != "streamsvc_b")
