@@ -1,4 +1,4 @@
-"""What free tags say besides genres: everyday words, names, titles and places. The words are data of words.yaml.
+"""The everyday words, names, titles and places that free tags hold besides genres. The words are data of words.yaml.
 
 Parts of a string belong in classify.py.
 """

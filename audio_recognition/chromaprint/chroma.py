@@ -26,7 +26,7 @@ _LOUDEST_SAMPLE: Final = 32767
 _BINS: Final = slice(round(FRAME_SAMPLES * _LOWEST_HZ / SAMPLE_RATE), round(FRAME_SAMPLES * _HIGHEST_HZ / SAMPLE_RATE))
 _WINDOW: Final = np.hamming(FRAME_SAMPLES) / _LOUDEST_SAMPLE
 MOST_SPEED: Final = 1.05
-"""Of a recording whose notes are still in the spectra of `compute_power`."""
+"""The highest speed at which the spectra of `compute_power` still hold all notes of a recording."""
 _MOST_BINS: Final = slice(0, round(_BINS.stop * MOST_SPEED) + 1)
 _FRAMES_AT_ONCE: Final = 16
 """Half a megabyte of windowed frames, which fits the processor's cache."""

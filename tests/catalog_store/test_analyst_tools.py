@@ -14,16 +14,15 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from catalog_store.publisher import read_live_snapshot
 from tests.conftest import ROOT
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import BuiltWorld
@@ -71,13 +70,16 @@ def test_explorer_answers_sql_about_the_live_snapshot(built_world: BuiltWorld, t
     assert f'"recordings":{read_live_snapshot(built_world.catalog).describe()["recordings"]}' in answer.stdout.replace(" ", "")
 
 
-def read_screen(terminal: int, seen: Callable[[bytes], bool], seconds: float = 60) -> bytes:
-    """Read what a program draws until it is `seen`."""
-    drawn, end = b"", time.monotonic() + seconds
-    while time.monotonic() < end and not seen(drawn):
-        if select.select([terminal], [], [], 0.2)[0]:
-            drawn += os.read(terminal, 1 << 16)
-    return drawn
+class Screen:
+    """What a program draws on a terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self.terminal, self.drawn = terminal, b""
+
+    def shows(self, text: bytes) -> bool:
+        if select.select([self.terminal], [], [], 0)[0]:
+            self.drawn += os.read(self.terminal, 1 << 16)
+        return text in self.drawn
 
 
 def test_explore_opens_the_tables_in_a_terminal(built_world: BuiltWorld, tmp_path: Path) -> None:
@@ -85,9 +87,10 @@ def test_explore_opens_the_tables_in_a_terminal(built_world: BuiltWorld, tmp_pat
     if pid == 0:
         environment = {**os.environ, "CATALOG_ROOT": str(built_world.catalog), "HOME": str(tmp_path), "TERM": "xterm-256color"}
         os.execve(ROOT / "scripts" / "explore", ["explore", "--no-download-tzdata"], environment)  # noqa: S606 - our own script
+    screen = Screen(terminal)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
     try:
-        assert b"Data Catalog" in read_screen(terminal, lambda drawn: b"Data Catalog" in drawn and b"catalog" in drawn)
+        until(lambda: screen.shows(b"Data Catalog"), "the list of tables")
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -39,7 +39,7 @@ ARTISTS = {
     SALT: "DJ Salt",
 }
 NAMESAKE_ARTIST, NAMESAKE_LABEL = 99, 9
-"""Of the names of MERIDIAN and of label 1, and without releases."""
+"""An artist with the name of MERIDIAN and a label with the name of label 1, both without releases."""
 OLD_ARTIST, OLD_LABEL, OLD_RELEASE = 901, 902, 903
 """Merged into FOXES, label 1, release 1."""
 
