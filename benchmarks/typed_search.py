@@ -6,7 +6,7 @@ WORLD is a folder that `benchmarks.catalog_world --tables-only` made. The record
 artists' aliases, and both engines index the result. Ours is asked with the two fields as typed. tantivy gets the words of both fields as
 free text over artist and title, in five forms, each a row. An answer is right when it has the song, the variant (edits of one performance
 are one) and one of the main artists. For absent queries silence is right; `strong` counts those without an answer of a class above
-`possible`. `--part test` and `--part second_test` are for final figures only: typed_queries/SOURCES.txt. Needs
+`possible`. The parts `test`, `second_test` and `third_test` are for final figures only: typed_queries/SOURCES.txt. Needs
 `scripts/setup .venv-bench requirements-bench.lock`.
 """
 
@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "benchmarks" / "typed_queries"
 PEER_PYTHON = str(ROOT / ".venv-bench" / "bin" / "python")
 PEER_FORMS = ("free-exact", "free-fuzzy1", "free-fuzzy2", "free-staged1", "free-staged2")
-PARTS = ("development", "test", "second_test")
+PARTS = ("development", "test", "second_test", "third_test")
 ABSENT = "absent"
 POSSIBLE = "possible"
 _ADDED = ("recording", "recording_artist", "artist_alias")

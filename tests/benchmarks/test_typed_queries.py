@@ -30,11 +30,12 @@ def test_absent_queries_name_no_answer() -> None:
     assert set(rows["answer_title"]) == {""}
 
 
-def test_second_test_asks_for_recordings_that_no_other_part_asks_for() -> None:
-    others = pl.concat([read_queries("development"), read_queries("test")]).select("answer_artists", "answer_title")
-    second = read_queries("second_test").filter(pl.col("class") != ABSENT).select("answer_artists", "answer_title")
-    assert not set(second.iter_rows()) & set(others.iter_rows())
-    assert second.n_unique() == second.height >= 300
+@pytest.mark.parametrize(("part", "earlier"), [("second_test", PARTS[:2]), ("third_test", PARTS[:3])])
+def test_later_part_asks_for_recordings_that_no_earlier_part_asks_for(part: str, earlier: tuple[str, ...]) -> None:
+    others = pl.concat([read_queries(name) for name in earlier]).select("answer_artists", "answer_title")
+    asked = read_queries(part).filter(pl.col("class") != ABSENT).select("answer_artists", "answer_title")
+    assert not set(asked.iter_rows()) & set(others.iter_rows())
+    assert asked.n_unique() == asked.height >= 300
 
 
 def test_aliases_of_samples_name_other_spellings() -> None:
