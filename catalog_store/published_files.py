@@ -16,7 +16,7 @@ from catalog_store.snapshot import TABLES_FOLDER, StoredFile, StoredTable, Table
 from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from catalog_store.job_runner import JobRunner
@@ -93,3 +93,14 @@ def describe_serving(folder: Path, files: Sequence[Path], previous: Path | None,
             reused[file] = known[name]
     read = run(partial(describe_file, folder), [file for file in files if file not in reused])
     yield from (reused[file] if file in reused else next(read) for file in files)
+
+
+def has_published(snapshot: Path, paths: Collection[str]) -> bool:
+    """Return whether a snapshot has these files as they were published: damaged ones must not pass into the next snapshot."""
+    manifest = read_manifest(snapshot)
+    wanted = frozenset(paths)
+    stored = [file for file in (*manifest.serving, *manifest.attachments) if file.path in wanted]
+    try:
+        return len(stored) == len(wanted) and all(hash_file(snapshot / file.path) == file.sha256 for file in stored)
+    except OSError:
+        return False

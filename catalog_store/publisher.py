@@ -45,6 +45,7 @@ from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
+from catalog_store.search.base_documents import SEARCH_DIGESTS
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import BODY_DIGESTS, build_serving
 from catalog_store.snapshot import (
@@ -117,8 +118,8 @@ def publish(
     All catalog tables are required; linkage and quality tables are optional. Parts are hard-linked where the file system allows it, so
     nobody may write into them in place afterwards. `next_ids` holds per kind the smallest id never issued; larger values of earlier
     snapshots are kept. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of a fingerprint index,
-    hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. Bodies of the live snapshot whose
-    rows are the same are copied, unless everything is to be made `anew`. `texts` remembers keys of titles. The same
+    hard-linked like the parts. `report` receives each step. `run` runs the independent jobs of a step. Bodies and search documents of the
+    live snapshot whose rows are the same are shared, unless everything is to be made `anew`. `texts` remembers keys of titles. The same
     tables, attachments and index after the same live snapshot give the same bytes, except for catalog.duckdb and `created_at`.
 
     Raises MissingTableError, SnapshotExistsError, PublishBusyError; NoSnapshotError when `current` dangles; SnapshotInvalidError when the
@@ -191,7 +192,7 @@ def _build(
     report("building the serving file")
     build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous, digests=folder, anew=anew, run=run)
     report("building the search index")
-    build_search(published, serving / SEARCH_FOLDER, run, texts)
+    build_search(published, serving / SEARCH_FOLDER, run, texts, previous=None if anew else previous, digests=folder)
     if recognition is not None:
         for path in [path for path in list_tree(recognition) if path.is_file()]:
             link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))
@@ -208,7 +209,7 @@ def _build(
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
         serving=tuple(describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous, run)),
-        attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *BODY_DIGESTS})),
+        attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *BODY_DIGESTS, SEARCH_DIGESTS})),
         sequence=identity.sequence,
     ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.

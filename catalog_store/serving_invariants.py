@@ -10,6 +10,7 @@ import json
 import sqlite3
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ import polars as pl
 from catalog_store.array_files import map_array
 from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, read_batches
 from catalog_store.lists.list_format import LISTS, NO_RANK
+from catalog_store.record_keys.numbers import mix_bits
+from catalog_store.search.layout import DELTA_FOLDER
+from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.lookup_keys import NAME_KINDS
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
@@ -236,22 +240,46 @@ def _check_history(serving: Path, snapshot_id: str) -> Faults:
 
 def _check_search(serving: Path, recordings: IdSet) -> Faults:
     search = serving / SEARCH_FOLDER
-    documents = int(json.loads((search / "format.json").read_text())["documents"])
-    ids, popularity, credit_of, credit_starts, title_starts, units = (
-        map_array(search / f"{name}.npy") for name in ("ids", "popularity", "credit_of", "credit_starts", "title_starts", "title_units")
-    )
-    pair_starts, tags, posted = (map_array(search / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
+    content = json.loads((search / SEARCH_FORMAT).read_text())
+    layers = [_SearchLayer(search / name, content[bits]) for name, bits in (("", "bucket_bits"), (DELTA_FOLDER, "delta_bucket_bits"))]
+    base, delta = layers
+    dead = np.unpackbits(map_array(search / "dead.npy"), bitorder="little")[: len(base.ids)].astype(np.bool_)
+    living = base.ids[~dead] if len(dead) else base.ids
+    places = map_array(delta.folder / "places.npy")
+    lists = sum(layer.lists for layer in layers)
+    found = IdSet(chain(_read_blocks(living), _read_blocks(delta.ids)), rows=recordings.count)
     return _combine_faults(
-        _compare_ids(recordings, _build_id_set(ids), "recording"),
-        *(_check_equal(found, documents, f"{name} of documents") for name, found in (
-            ("ids", len(ids)), ("popularities", len(popularity)), ("credits", len(credit_of)), ("titles", len(title_starts) - 1),
-        )),
-        _check_below(credit_of, len(credit_starts) - 1, "lists of artists"),
-        _check_below(posted, documents, "documents of pairs"),
-        _check_equal(int(title_starts[-1]), len(units), "end of the last title"),
-        _check_equal(int(pair_starts[-1]), len(posted), "end of the last bucket of pairs"),
-        _check_equal(len(tags), len(posted), "tags of pairs"),
-    )  # fmt: skip
+        _compare_ids(recordings, found, "recording"),
+        _check_equal(len(living) + len(delta.ids), int(content["documents"]), "ids of documents"),
+        _check_equal(len(places), len(delta.ids), "places of documents"),
+        _check_below(places, len(base.ids) + 1, "places of documents"),
+        *chain.from_iterable(layer.check(lists) for layer in layers),
+    )
+
+
+class _SearchLayer:
+    """The arrays of a layer of the search index."""
+
+    def __init__(self, folder: Path, bits: int) -> None:
+        self.folder, self.bits = folder, bits
+        self.ids, self.credit_of, starts = (map_array(folder / f"{name}.npy") for name in ("ids", "credit_of", "credit_starts"))
+        self.lists = len(starts) - 1
+
+    def check(self, lists: int) -> Iterator[Faults]:
+        """Yield what is wrong inside the layer; `lists` of artists are in both."""
+        popularity, title_starts, units, pair_starts, tags, posted = (
+            map_array(self.folder / f"{name}.npy")
+            for name in ("popularity", "title_starts", "title_units", "pair_starts", "pair_tags", "pair_documents")
+        )
+        documents = len(self.ids)
+        for name, count in (("popularities", len(popularity)), ("credits", len(self.credit_of)), ("titles", len(title_starts) - 1)):
+            yield _check_equal(count, documents, f"{name} of documents")
+        yield _check_below(self.credit_of, lists, "lists of artists")
+        yield _check_below(posted, documents, "documents of pairs")
+        yield _check_equal(int(title_starts[-1]), len(units), "end of the last title")
+        yield _check_equal(len(pair_starts), (1 << self.bits) + 1, "beginnings of buckets")
+        yield _check_equal(int(pair_starts[-1]), len(posted), "end of the last bucket of pairs")
+        yield _check_equal(len(tags), len(posted), "tags of pairs")
 
 
 def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], recordings: IdSet) -> Faults:
@@ -310,16 +338,8 @@ class _PairChecksum:
 
     def add(self, ones: NDArray[np.int64], others: NDArray[np.int64]) -> None:
         """Add pairs. SplitMix64 mixes both numbers, so exchanging partners changes the sum."""
-        mixed = _mix_bits(_mix_bits(ones.astype(np.uint64)) ^ others.astype(np.uint64))
+        mixed = mix_bits(mix_bits(ones.astype(np.uint64)) ^ others.astype(np.uint64))
         self.value = (self.value + int(np.sum(mixed, dtype=np.uint64))) % (1 << 64)
-
-
-def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    # The finaliser of SplitMix64 with its published constants.
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))
-    return mixed
 
 
 def _open_sqlite(serving: Path) -> closing[sqlite3.Connection]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
 GOLDEN = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
 """Odd, so that no hash is lost when the product wraps."""
@@ -34,3 +37,12 @@ def number_record() -> pl.Expr:
 def number_release() -> pl.Expr:
     """Return the number of a platform's release from columns platform and release_id."""
     return hash_columns(("platform", "release_id"))
+
+
+def mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a number for each value that looks random: sums of such numbers tell sets of values apart."""
+    # The finaliser of SplitMix64 with its published constants.
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))
+    return mixed

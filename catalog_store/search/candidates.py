@@ -184,7 +184,7 @@ def _rank_documents(index: SearchIndex, found: Sequence[int], weights: Sequence[
     # An artist may have a hundred sonatas. The one titled just `Sonata` must be among the documents that are compared.
     size = query.title.count(" ") + 1 + bool(query.variant)
     documents = np.array(found)
-    unlike = np.minimum(np.abs(index.count_title_units(documents) - size), _LARGEST_LENGTH_GAP)
+    unlike = np.minimum(np.abs(index.count_title_words(documents) - size), _LARGEST_LENGTH_GAP)
     weight = np.array(weights) - _LENGTH_PENALTY * unlike
     if len(documents) > COMPARED_AT_MOST:
         # A partition finds the limit without sorting all candidates. The slice below cuts ties at the limit.

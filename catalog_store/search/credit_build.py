@@ -90,7 +90,7 @@ def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Serie
     """
     found = FirstAppearances()
     for block in read():
-        found.extend(_hash(block))
+        found.extend(hash_texts(block))
     lists = found.build_numbers()
     names, entries = _write_lists_of_documents(folder, work, read, lists)
     with (
@@ -102,7 +102,7 @@ def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Serie
         for file in list_folder(work, "credits-*"):
             rows = pl.read_ipc(file)
             keys = rows.drop_nulls("key")
-            numbers = names.look(_hash(keys["key"]))
+            numbers = names.look(hash_texts(keys["key"]))
             # A list without artists has one row without a key.
             sizes = np.bincount(keys["list"].to_numpy(), minlength=rows["list"][-1] + 1)
             starts.append(artists.length + np.cumsum(sizes) - sizes)
@@ -118,17 +118,18 @@ def _write_lists_of_documents(folder: Path, work: Path, read: Callable[[], Itera
     names, document = FirstAppearances(), 0
     with ArrayWriter(folder / "credit_of.npy", np.uint32) as credit_of:
         for block, texts in enumerate(read()):
-            credit_of.append(lists.look(_hash(texts)))
+            credit_of.append(lists.look(hash_texts(texts)))
             new = texts.gather(lists.find_first(document, document + len(texts)))
             document += len(texts)
             if not len(new):
                 continue
             numbered = new.alias("text").to_frame().with_row_index("list")
             split = split_artists(numbered, "text")
-            names.extend(_hash(split["key"]))
+            names.extend(hash_texts(split["key"]))
             numbered.select("list").join(split, on="list", how="left", maintain_order="left").write_ipc(work / f"credits-{block:06d}.arrow")
     return names.build_numbers(), names.length
 
 
-def _hash(texts: pl.Series) -> NDArray[np.uint64]:
+def hash_texts(texts: pl.Series) -> NDArray[np.uint64]:
+    """Return the hash of each text."""
     return texts.hash().to_numpy()

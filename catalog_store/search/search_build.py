@@ -1,12 +1,11 @@
 """The build of the token-pair index from the tables of a snapshot, in buckets. The words of all names are held whole, names are not.
 
-1. Number documents by popularity: 20 bytes a recording for a moment.
+1. Number all recordings by popularity: 20 bytes a recording for a moment.
 2. Build name keys in blocks of ids and partition them into files by document range.
-3. Write the lists of artists (credit_build.py).
-4. For each range, split names into words, and count these.
-5. For each range, write titles as ranks of words.
-6. For each range, pair each document's rarest words and partition the pairs into files by hash range.
-7. For each hash range, sort, cap and write the pairs.
+3. For each range, split names into words, and count these.
+4. For each range, pair each document's rarest words and partition the pairs into files by hash range.
+5. Compare each document with the base of the live snapshot (base_documents.py).
+6. Write a delta of those that differ, or all documents as a new base (layer_build.py): artists, titles and pairs.
 
 layout.py specifies the files.
 """
@@ -21,17 +20,29 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import polars as pl
 
-from catalog_store.array_files import ArrayWriter, write_array
-from catalog_store.folder_listing import list_folder
+from catalog_store.array_files import write_array
 from catalog_store.job_runner import run_in_turn
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
+from catalog_store.record_keys.numbers import hash_columns, mix_bits
 from catalog_store.remembered_texts import read_anew
-from catalog_store.search.credit_build import write_credits
+from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
 from catalog_store.search.credits import split_artists
 from catalog_store.search.documents import read_names
 from catalog_store.search.extra_words import build_composers, build_initials, build_sounds
 from catalog_store.search.index_words import split_word_column
+from catalog_store.search.layer_build import (
+    ABSENT,
+    Layer,
+    read_names_of_range,
+    write_artists,
+    write_documents,
+    write_pairs,
+    write_titles,
+)
 from catalog_store.search.layout import (
+    BASE_CAP,
+    DELTA_FOLDER,
+    DELTA_TAG_BITS,
     FIELD_SEPARATOR,
     FORMAT_FILE,
     FORMAT_VERSION,
@@ -39,11 +50,10 @@ from catalog_store.search.layout import (
     POSTINGS_CAP,
     TAG_BITS,
     choose_bucket_bits,
-    choose_unsigned,
     hash_artist_word,
     hash_title_word,
 )
-from catalog_store.search.titles import encode_ranks, split_titles
+from catalog_store.search.titles import split_titles
 from catalog_store.search.vocabulary import sort_words, write_vocabulary
 from catalog_store.search.whole_names import ANY, build_whole_keys
 
@@ -70,55 +80,72 @@ _PAIRS_PER_DOCUMENT = 5
 """An estimate, which sizes partitions before the pairs are counted."""
 
 
-def build_search(tables: Mapping[str, Path], folder: Path, run: JobRunner = run_in_turn, texts: TextMemory | None = None) -> None:
+def build_search(
+    tables: Mapping[str, Path],
+    folder: Path,
+    run: JobRunner = run_in_turn,
+    texts: TextMemory | None = None,
+    *,
+    previous: Path | None = None,
+    digests: Path | None = None,
+) -> None:
     """Write all files of the index into the new folder `folder`.
 
-    `run` builds the keys of blocks of names. `texts` remembers the keys of titles for the next build.
+    `run` builds the keys of blocks of names. `texts` remembers the keys of titles for the next build. The base of the snapshot `previous`
+    is shared as long as few documents differ from it. `digests` is the folder for the file by which the next build compares documents.
     """
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
-    documents = _number_documents(tables, folder, work, run, texts)
+    digests = digests or work
+    (folder / DELTA_FOLDER).mkdir()
+    ids, popularity = rank_by_popularity(tables)
+    _partition_names(tables, ids, work, run, texts)
+    documents = len(ids)
     # Division rounded up. At least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
-    # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
-    size_at_most = sum(file.stat().st_size for file in list_folder(work, "names-*"))
-    write_credits(folder, work, lambda: (_read_names(work, part)["artists"] for part in range(ranges)), size_at_most)
     counts = _count_words(work, ranges)
-    _write_titles(folder, work, ranges, counts)
     partitions = _count_partitions(documents)
-    entries = _partition_pairs(counts, work, ranges, partitions)
     # A bucket must not span two partitions, so there are at least as many buckets as partitions.
-    bits = max(choose_bucket_bits(entries), partitions.bit_length() - 1)
-    _write_pairs(folder, work, partitions, bits, documents)
+    bits = max(choose_bucket_bits(documents), partitions.bit_length() - 1)
+    found = _partition_pairs(counts, work, ranges, partitions, popularity)
+    base = BaseDocuments.open(previous, FORMAT_VERSION)
+    difference = base.compare(ids, found, bits) if base else None
+    if base and difference:
+        base.link(folder, digests)
+        write_array(folder / "dead.npy", np.packbits(difference.dead, bitorder="little"))
+        numbers, places = difference.delta_numbers, difference.places
+        lists = (read_names_of_range(work, part)["artists"] for part in range(ranges))
+        known_lists = base.number_lists(lists, difference.base_numbers)
+    else:
+        write_array(digests / SEARCH_DIGESTS, found)
+        write_array(folder / "dead.npy", np.empty(0, dtype=np.uint8))
+        whole = Layer(folder, work, ranges, np.arange(documents, dtype=np.uint32))
+        write_documents(whole, ids, popularity)
+        write_artists(whole)
+        write_titles(whole, counts)
+        write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP)
+        numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
+        known_lists = None
+    delta = Layer(folder / DELTA_FOLDER, work, ranges, numbers)
+    # The tags of the delta must reach as far as those of the base.
+    delta_bits = max(choose_bucket_bits(delta.documents), bits + TAG_BITS - DELTA_TAG_BITS, partitions.bit_length() - 1)
+    write_array(delta.folder / "places.npy", places)
+    write_documents(delta, ids, popularity)
+    write_artists(delta, known_lists)
+    write_titles(delta, counts)
+    write_pairs(delta, partitions, bits, delta_bits, DELTA_TAG_BITS, POSTINGS_CAP)
     write_vocabulary(folder, counts)
     shutil.rmtree(work)
-    content = {"format_version": FORMAT_VERSION, "documents": documents, "bucket_bits": bits}
+    content = {"format_version": FORMAT_VERSION, "documents": documents, "bucket_bits": bits, "delta_bucket_bits": delta_bits}
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-def _number_documents(tables: Mapping[str, Path], folder: Path, work: Path, run: JobRunner, texts: TextMemory | None) -> int:
-    """Steps 1 and 2: write ids.npy and popularity.npy, and the names of all documents into `work`; return the number of documents."""
-    ids, popularity = rank_by_popularity(tables)
-    write_array(folder / "ids.npy", ids.astype(choose_unsigned(int(ids.max(initial=0))), copy=False))
-    write_array(folder / "popularity.npy", popularity)
-    del popularity
-    numbers = number_ids(ids)
-    # In place: the order by popularity is on disk now.
-    ids.sort()
-    _partition_names(tables, ids, numbers, work, run, texts)
-    return len(ids)
-
-
 def _partition_names(
-    tables: Mapping[str, Path],
-    ids: NDArray[np.unsignedinteger],
-    numbers: NDArray[np.uint32],
-    work: Path,
-    run: JobRunner,
-    texts: TextMemory | None,
+    tables: Mapping[str, Path], ranked: NDArray[np.unsignedinteger], work: Path, run: JobRunner, texts: TextMemory | None
 ) -> None:
-    """Write names-<range>-<block>.arrow with [document, artists, title, sounds]. `ids` ascend; `numbers` are documents by id."""
+    """Write names-<range>-<block>.arrow with [document, artists, title, sounds]. `ranked` are the ids of the documents."""
+    numbers, ids = number_ids(ranked), np.sort(ranked)
     # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
     bounds = (
         (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
@@ -151,15 +178,6 @@ def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory |
     names = found.select(pl.Series("document", documents), "artists", "title", "sounds")
     for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
         rows.write_ipc(work / f"names-{part:06d}-{block.number:06d}.arrow")
-
-
-def _read_names(work: Path, part: int) -> pl.DataFrame:
-    """Read all names of one document range, in document order."""
-    files = list_folder(work, f"names-{part:06d}-*.arrow")
-    return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
-
-
-_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "sounds": pl.List(pl.String)})
 
 
 class _Words(NamedTuple):
@@ -195,7 +213,7 @@ def _split_words(names: pl.DataFrame) -> _Words:
 
 
 def _count_words(work: Path, ranges: int) -> pl.DataFrame:
-    """Step 4: write the words of each range into `work`, and count them.
+    """Step 3: write the words of each range into `work`, and count them.
 
     Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
     position.
@@ -203,7 +221,7 @@ def _count_words(work: Path, ranges: int) -> pl.DataFrame:
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
     waiting: list[pl.DataFrame] = []
     for part in range(ranges):
-        names = _read_names(work, part)
+        names = read_names_of_range(work, part)
         words = _split_words(names)
         words.write(work, part)
         # A list counts as often as it occurs.
@@ -225,27 +243,6 @@ def _count_words(work: Path, ranges: int) -> pl.DataFrame:
         for name, hashed in (("artist_hash", hash_artist_word), ("title_hash", hash_title_word))
     }
     return counts.with_columns(**hashes).with_row_index("number")
-
-
-def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -> None:
-    """Step 5: write titles as ranks of words."""
-    ranked = counts.filter(pl.col("title_count") > 0).sort("title_count", "word", descending=[True, False]).with_row_index("rank")
-    write_array(folder / "title_ranked.npy", ranked["number"].to_numpy())
-    # Each word takes one unit or two.
-    units_at_most = 2 * int(counts["title_count"].sum())
-    with (
-        ArrayWriter(folder / "title_units.npy", np.uint16) as units,
-        ArrayWriter(folder / "title_starts.npy", choose_unsigned(units_at_most)) as starts,
-    ):
-        for part in range(ranges):
-            names = _read_names(work, part)
-            spelled = split_titles(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
-            encoded, sizes = encode_ranks(spelled["rank"].to_numpy())
-            per_document = np.bincount(spelled["document"].to_numpy() - part * DOCUMENTS_PER_BLOCK, weights=sizes, minlength=names.height)
-            # `units.length` still counts the units of earlier ranges only: starts are written before this range's units.
-            starts.append(units.length + np.cumsum(per_document.astype(np.uint64)) - per_document.astype(np.uint64))
-            units.append(encoded)
-        starts.append(np.array([units.length], dtype=np.uint64))
 
 
 def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
@@ -278,14 +275,16 @@ def _count_partitions(documents: int) -> int:
     return 1 << max(0, (documents * _PAIRS_PER_DOCUMENT // PAIRS_PER_PARTITION)).bit_length()
 
 
-def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
-    """Step 6: write pairs-<partition>.bin with (hash, document) as uint64 each. Return the number of pairs."""
-    entries = 0
+def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int, popularity: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Return a digest of what is indexed of each document."""
+    digests = mix_bits(popularity.view(np.uint32).astype(np.uint64))
     # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part in range(ranges):
-        for hashes, documents in _build_pairs(_read_names(work, part), _Words.read(work, part), counts):
-            entries += len(hashes)
+        names = read_names_of_range(work, part)
+        digests[names["document"].to_numpy()] += names.select(hash_columns(("artists", "title"))).to_series().to_numpy()
+        for hashes, documents in _build_pairs(names, _Words.read(work, part), counts):
+            np.add.at(digests, documents, mix_bits(hashes))
             partition = (hashes >> shift).astype(np.uint16) if partitions > 1 else np.zeros(len(hashes), np.uint16)
             order = np.argsort(partition, kind="stable")
             rows = np.column_stack([hashes, documents])[order]
@@ -294,7 +293,7 @@ def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: 
                 if last > first:
                     with (work / f"pairs-{number:06d}.bin").open("ab") as file:
                         file.write(rows[first:last].data)
-    return entries
+    return digests
 
 
 def _build_pairs(names: pl.DataFrame, found: _Words, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
@@ -327,50 +326,3 @@ def _select_rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame
 def _combine_words(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     both = artist_words.select("document", "artist_hash").join(title_words.select("document", "title_hash"), on="document")
     return both["artist_hash"].to_numpy() ^ both["title_hash"].to_numpy(), both["document"].cast(pl.UInt64).to_numpy()
-
-
-def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:
-    """Step 7: sort each partition by one key, which packs the rest of bucket and tag with the document.
-
-    All pairs of a partition share its top bits, so the key leaves them out.
-    """
-    known_bits = partitions.bit_length() - 1
-    document_bits = max(1, (documents - 1).bit_length()) if documents else 1
-    kept_bits = bits + TAG_BITS - known_bits
-    if kept_bits + document_bits > HASH_BITS:
-        raise ValueError(f"{documents} documents in {partitions} partitions do not fit the 64-bit sort key: lower PAIRS_PER_PARTITION")
-    buckets = 1 << (bits - known_bits)
-    with (
-        # The width is chosen before repetitions are dropped: 16 pairs a document are three times _PAIRS_PER_DOCUMENT.
-        ArrayWriter(folder / "pair_starts.npy", np.uint64 if documents * 16 >= 1 << 32 else np.uint32) as starts,
-        ArrayWriter(folder / "pair_tags.npy", np.uint16) as tags,
-        ArrayWriter(folder / "pair_documents.npy", np.uint32) as posted,
-    ):
-        for number in range(partitions):
-            path = work / f"pairs-{number:06d}.bin"
-            rows = np.fromfile(path, dtype=np.uint64).reshape(-1, 2) if path.exists() else np.empty((0, 2), np.uint64)
-            # Shifting left drops the bits that the partition already says.
-            kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
-            keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
-            del rows, kept
-            keys = _cap_postings(keys, document_bits)
-            pairs = keys >> np.uint64(document_bits)
-            # Buckets without pairs begin where the next bucket does.
-            first_of = np.searchsorted(pairs >> np.uint64(TAG_BITS), np.arange(buckets, dtype=np.uint64), side="left")
-            starts.append(first_of.astype(np.uint64) + np.uint64(posted.length))
-            tags.append((pairs & np.uint64(0xFFFF)).astype(np.uint16))
-            posted.append((keys & np.uint64((1 << document_bits) - 1)).astype(np.uint32))
-        starts.append(np.array([posted.length], dtype=np.uint64))
-
-
-def _cap_postings(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.uint64]:
-    """Drop repetitions from sorted keys and keep at most POSTINGS_CAP documents per pair."""
-    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-    if len(keys) <= POSTINGS_CAP:
-        return keys
-    pairs = keys >> np.uint64(document_bits)
-    # Keys are sorted, so an entry is beyond the cap exactly when the entry POSTINGS_CAP places before it has the same pair. The first
-    # entries of a pair are its most popular documents.
-    kept = np.concatenate([np.ones(POSTINGS_CAP, dtype=bool), pairs[POSTINGS_CAP:] != pairs[:-POSTINGS_CAP]])
-    capped: NDArray[np.uint64] = keys[kept]
-    return capped

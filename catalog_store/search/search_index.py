@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from catalog_store.array_files import map_array, map_bytes, map_numbers
 from catalog_store.format_versions import require_readable
-from catalog_store.search.layout import FORMAT_FILE, HASH_BITS, READ_VERSIONS
+from catalog_store.search.layout import DELTA_FOLDER, FORMAT_FILE, READ_VERSIONS
 from catalog_store.search.vocabulary import Vocabulary
-from catalog_store.search.walks import Credits, Postings, Titles
+from catalog_store.search.walks import Column, Credits, Postings, Titles
 
 if TYPE_CHECKING:
+    from mmap import mmap
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,23 +28,40 @@ class SearchIndex:
         content = json.loads((folder / FORMAT_FILE).read_text())
         require_readable(folder, "search", content["format_version"], READ_VERSIONS)
         self.documents: int = content["documents"]
-        # Arrays of which a query reads single values are memory views: half the time of a NumPy access.
-        self.ids = map_numbers(folder / "ids.npy")
-        self.popularity = map_numbers(folder / "popularity.npy")
-        self.credit_of = map_numbers(folder / "credit_of.npy")
-        credit_starts, credit_artists, name_starts = (
-            map_array(folder / f"{name}.npy") for name in ("credit_starts", "credit_artists", "artist_starts")
+        base, delta = layers = folder, folder / DELTA_FOLDER
+        self.ids, self.popularity, self.credit_of = (
+            Column(*(map_numbers(layer / f"{name}.npy") for layer in layers)) for name in ("ids", "popularity", "credit_of")
         )
-        self.credits = Credits(credit_starts, credit_artists, name_starts, map_bytes(folder / "artist.bin"))
+        self.credits = Credits(
+            *((*_map_arrays(layer, "credit_starts", "credit_artists"), *_map_texts(layer, "artist")) for layer in layers)
+        )
+        self.titles = Titles(*((*_map_arrays(layer, "title_starts", "title_units"), *_map_texts(layer, "title_word")) for layer in layers))
         self.vocabulary = Vocabulary(folder)
-        # `_title_starts` stays a NumPy array: the sizes of many titles are read in one operation.
-        self._title_starts, units, ranked = (map_array(folder / f"title_{part}.npy") for part in ("starts", "units", "ranked"))
-        word_starts, words = map_array(folder / "vocabulary_starts.npy"), map_bytes(folder / "vocabulary.bin")
-        self.titles = Titles(self._title_starts, units, ranked, word_starts, words)
-        pair_starts, tags, posted = (map_array(folder / f"pair_{part}.npy") for part in ("starts", "tags", "documents"))
-        self.postings = Postings(pair_starts, tags, posted, HASH_BITS - int(content["bucket_bits"]))
+        self.postings = Postings(
+            _map_pairs(base),
+            _map_pairs(delta),
+            content["bucket_bits"],
+            content["delta_bucket_bits"],
+            map_array(folder / "dead.npy"),
+            map_array(delta / "places.npy"),
+        )
 
-    def count_title_units(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of units of each document's title: about one per word, the variant counts as one."""
-        sizes: NDArray[np.int64] = self._title_starts[documents + 1].astype(np.int64) - self._title_starts[documents].astype(np.int64)
-        return sizes
+    def count_title_words(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of words of each document's title; a variant counts as one."""
+        counts = np.empty(len(documents), dtype=np.int64)
+        self.titles.count_words(documents, counts)
+        return counts
+
+
+def _map_arrays(layer: Path, *names: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    one, other = (map_array(layer / f"{name}.npy") for name in names)
+    return one, other
+
+
+def _map_texts(layer: Path, name: str) -> tuple[NDArray[Any], bytes | mmap]:
+    return map_array(layer / f"{name}_starts.npy"), map_bytes(layer / f"{name}.bin")
+
+
+def _map_pairs(layer: Path) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    starts, tags, documents = (map_array(layer / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
+    return starts, tags, documents

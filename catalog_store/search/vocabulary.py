@@ -1,6 +1,6 @@
 """All words of an index by length and text, and again reversed, so that words with a common beginning or end are neighbours.
 
-Texts are between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit of
+Texts are between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is stored. One bit of
 `vocabulary_marks.npy` rejects most texts that are not words. layout.py names the files, walks.pyx searches them. The meaning of a word to a
 query belongs in typo_lookup.py.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Opening reads every STRIDE-th start only. A search bisects them and walks at most this many words.
+# A search bisects the starts of every STRIDE-th word and walks at most this many words.
 STRIDE = 64
 LONGEST_LENGTH = 255
 """Characters. Longer words are sorted among those of this length."""
@@ -41,7 +41,7 @@ def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
 
 def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
     """Write the files. `words` [word, count, title_hash] are distinct and in order."""
-    _write_texts(folder, "vocabulary", words["word"], stride=1)
+    _write_texts(folder, "vocabulary", words["word"])
     # One byte per word: a logarithm in eighths overstates a count by at most a tenth, enough to rank words by rarity.
     steps = np.ceil(COUNT_STEPS * np.log2(1.0 + words["count"].to_numpy())).clip(max=255)
     with ArrayWriter(folder / "vocabulary_counts.npy", np.uint8) as counts:
@@ -51,7 +51,7 @@ def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
     # By code points: Polars' reverse keeps combining marks after their letter, but the reader reverses code points.
     spelled = words.filter(~pl.col("word").str.starts_with(FIELD_SEPARATOR))["word"]
     backwards = pl.DataFrame({"word": pl.Series([word[::-1] for word in spelled], dtype=pl.String)})
-    _write_texts(folder, "reversed", sort_words(backwards)["word"], stride=STRIDE)
+    _write_texts(folder, "reversed", sort_words(backwards)["word"])
 
 
 def _build_marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
@@ -62,13 +62,13 @@ def _build_marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return np.packbits(marked, bitorder="little")
 
 
-def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None:
-    """Write `<name>.bin`, and where every `stride`-th word begins, the end included."""
+def _write_texts(folder: Path, name: str, words: pl.Series) -> None:
+    """Write `<name>.bin`, and where every STRIDE-th word begins, the end included."""
     lengths = words.str.len_bytes().to_numpy().astype(np.uint64) + np.uint64(1)
     starts = np.uint64(1) + np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
     dtype = choose_unsigned(int(starts[-1]))
     with ArrayWriter(folder / f"{name}_starts.npy", dtype) as array, (folder / f"{name}.bin").open("wb") as texts:
-        array.append(starts[:-1][::stride])
+        array.append(starts[:-1][::STRIDE])
         array.append(starts[-1:])
         texts.write(b"\n")
         for first in range(0, len(words), _WORDS_PER_WRITE):
@@ -79,16 +79,14 @@ class Vocabulary:
     """The open files of the vocabulary."""
 
     def __init__(self, folder: Path) -> None:
-        """Map the files and read where every STRIDE-th word begins."""
+        """Map the files."""
         self._counts = map_numbers(folder / "vocabulary_counts.npy")
         self._marks = map_numbers(folder / "vocabulary_marks.npy")
         self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
-        starts = map_array(folder / "vocabulary_starts.npy")
-        # Only every STRIDE-th start is kept in memory; the search walks the texts between two of them.
-        strides = np.concatenate([starts[:-1:STRIDE], starts[-1:]])
-        self._forward = SortedWords(map_bytes(folder / "vocabulary.bin"), strides, STRIDE, LONGEST_LENGTH)
-        backward_strides = map_array(folder / "reversed_starts.npy")
-        self._backward = SortedWords(map_bytes(folder / "reversed.bin"), backward_strides, STRIDE, LONGEST_LENGTH)
+        self._forward, self._backward = (
+            SortedWords(map_bytes(folder / f"{name}.bin"), map_array(folder / f"{name}_starts.npy"), STRIDE, LONGEST_LENGTH)
+            for name in ("vocabulary", "reversed")
+        )
 
     def select_rarest(self, words: Iterable[str], at_most: int) -> list[str]:
         """Return the rarest of `words` in their order. Unknown words fill up only when known ones are too few."""

@@ -8,19 +8,24 @@ not belong here.
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.math cimport log2
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
-from libcpp.algorithm cimport stable_sort
+from libcpp.algorithm cimport sort, stable_sort
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from catalog_store.search.credits import Artists
-from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
+from catalog_store.search.layout import DELTA_TAG_BITS, FIELD_SEPARATOR, HASH_BITS, IN_BASE, PLACE_BITS, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title
 
 cdef char _SEPARATOR = ord(FIELD_SEPARATOR)
 cdef uint64_t _SHORT_RANKS = SHORT_RANKS
 cdef int _TAG_BITS = TAG_BITS
+cdef int _HASH_BITS = HASH_BITS
+cdef int _DELTA_TAG_BITS = DELTA_TAG_BITS
+cdef int _PLACE_BITS = PLACE_BITS
+cdef uint64_t _IN_BASE = IN_BASE
+cdef int _CAP = POSTINGS_CAP
 cdef int _UNIT_BITS = 16
 
 
@@ -59,26 +64,53 @@ cdef bint _comes_first(const Evidence& one, const Evidence& other) noexcept nogi
     return one.document < other.document
 
 
+cdef inline bint _is_in_base(uint64_t document) noexcept nogil:
+    return (document & _IN_BASE) == _IN_BASE
+
+
+cdef inline uint64_t _number(uint64_t document) noexcept nogil:
+    # A document of the base has its number above, one of the delta has it below its place.
+    return document >> _PLACE_BITS if _is_in_base(document) else document & _IN_BASE
+
+
+cdef class Column:
+    """One value of each document, in base and delta."""
+
+    cdef object _base, _delta
+
+    def __init__(self, base, delta):
+        """Take the values of both as memory views: half the time of a NumPy access."""
+        self._base, self._delta = base, delta
+
+    def __getitem__(self, uint64_t document):
+        """Return the value of a document; IndexError for an unknown one."""
+        return (self._base if _is_in_base(document) else self._delta)[_number(document)]
+
+
 cdef class Postings:
-    """The posting lists of word pairs: `pair_starts`, `pair_tags` and `pair_documents` of layout.py."""
+    """The posting lists of word pairs: `pair_starts`, `pair_tags` and `pair_documents` of base and delta (layout.py)."""
 
     cdef object _arrays
-    cdef Numbers _starts, _documents
+    cdef Numbers _starts, _documents, _delta_starts, _delta_documents, _places
     cdef const uint16_t[::1] _tags
-    cdef int _bucket_shift
+    cdef const uint32_t[::1] _delta_tags
+    cdef const uint8_t[::1] _dead
+    cdef int _bits, _delta_bits
 
-    def __init__(self, starts, tags, documents, int bucket_shift):
-        """Check the arrays.
+    def __init__(self, base, delta, int bits, int delta_bits, dead, places):
+        """Take (starts, tags, documents) of both, their bits of a bucket, the bitmap of replaced documents, and the places of the delta.
 
-        `bucket_shift` is the number of hash bits below the bucket; ValueError when the arrays do not belong together.
+        ValueError when the arrays do not belong together.
         """
         # The pointers of `Numbers` do not own their memory: this reference keeps the mapped files open.
-        self._arrays = starts, documents
-        self._starts, self._documents = _numbers(starts), _numbers(documents)
-        self._tags = tags
-        self._bucket_shift = bucket_shift
-        if self._starts.length != (<uint64_t> 1 << (64 - bucket_shift)) + 1 or len(tags) != len(documents):
-            raise ValueError(f"{len(starts)} starts, {len(tags)} tags, {len(documents)} documents do not belong together")
+        self._arrays = base, delta, places
+        self._starts, self._documents = _numbers(base[0]), _numbers(base[2])
+        self._delta_starts, self._delta_documents, self._places = _numbers(delta[0]), _numbers(delta[2]), _numbers(places)
+        self._tags, self._delta_tags, self._dead = base[1], delta[1], dead
+        self._bits, self._delta_bits = bits, delta_bits
+        for (starts, tags, documents), width in ((base, bits), (delta, delta_bits)):
+            if not 0 < width <= _HASH_BITS - _TAG_BITS or len(starts) != (1 << width) + 1 or len(tags) != len(documents):
+                raise ValueError(f"{len(starts)} starts, {len(tags)} tags, {len(documents)} documents do not belong together")
 
     def look(self, grids):
         """Return (number of documents of each pair, all these documents ascending, evidence for each document).
@@ -89,9 +121,8 @@ cdef class Postings:
         cdef vector[Evidence] found
         cdef vector[uint64_t] others
         cdef Evidence one
-        cdef uint64_t word, other, pair, bucket, place, first, last, end
-        cdef uint16_t tag
-        cdef size_t at
+        cdef uint64_t word, other
+        cdef size_t at, begin
         cdef list counts = [], documents = [], weights = []
         for left, right in grids:
             others.clear()
@@ -99,22 +130,9 @@ cdef class Postings:
                 others.push_back(other)
             for word in left:
                 for at in range(others.size()):
-                    pair = word ^ others[at]
-                    bucket = pair >> self._bucket_shift
-                    tag = <uint16_t> (pair >> (self._bucket_shift - _TAG_BITS))
-                    # Damaged starts may be behind the end of the file. Every place that a file names is clamped before it is used.
-                    end = min(_at(self._starts, bucket + 1), self._documents.length)
-                    first = _at(self._starts, bucket)
-                    while first < end and self._tags[first] < tag:
-                        first += 1
-                    last = first
-                    while last < end and self._tags[last] == tag:
-                        last += 1
-                    counts.append(last - first)
-                    one.weight = 1.0 / (1.0 + log2(<double> (last - first))) if last > first else 0.0
-                    for place in range(first, last):
-                        one.document = _at(self._documents, place)
-                        found.push_back(one)
+                    begin = found.size()
+                    self._collect(word ^ others[at], found)
+                    counts.append(found.size() - begin)
         # A stable sort adds up weights in the order of the pairs, so every machine gets the same sums.
         stable_sort(found.begin(), found.end(), &_comes_first)
         at = 0
@@ -128,47 +146,93 @@ cdef class Postings:
             weights.append(one.weight)
         return counts, documents, weights
 
+    cdef void _collect(self, uint64_t pair, vector[Evidence]& found) noexcept:
+        """Append the documents of a pair, at most POSTINGS_CAP and the most popular ones."""
+        cdef uint64_t bucket, number, place, end
+        cdef uint64_t known = pair >> (_HASH_BITS - self._bits - _TAG_BITS)
+        cdef uint16_t tag = <uint16_t> known
+        cdef uint32_t delta_tag = <uint32_t> known
+        cdef size_t begin = found.size(), most = begin + _CAP
+        cdef Evidence one
+        one.weight = 0.0
+        # Damaged starts may be behind the end of the file. Every place that a file names is clamped before it is used.
+        bucket = pair >> (_HASH_BITS - self._bits)
+        end = min(_at(self._starts, bucket + 1), self._documents.length)
+        place = _at(self._starts, bucket)
+        while place < end and self._tags[place] < tag:
+            place += 1
+        while place < end and self._tags[place] == tag and found.size() < most:
+            number = _at(self._documents, place)
+            place += 1
+            if (number >> 3) >= <uint64_t> self._dead.shape[0] or not (self._dead[number >> 3] >> (number & 7)) & 1:
+                one.document = number << _PLACE_BITS | _IN_BASE
+                found.push_back(one)
+        if self._delta_documents.length:
+            bucket = pair >> (_HASH_BITS - self._delta_bits)
+            end = min(_at(self._delta_starts, bucket + 1), self._delta_documents.length)
+            place = _at(self._delta_starts, bucket)
+            while place < end and self._delta_tags[place] < delta_tag:
+                place += 1
+            while place < end and self._delta_tags[place] == delta_tag:
+                number = _at(self._delta_documents, place)
+                place += 1
+                if number < self._places.length:
+                    one.document = _at(self._places, number) << _PLACE_BITS | number
+                    found.push_back(one)
+            if found.size() > most:
+                sort(found.begin() + begin, found.end(), &_comes_first)
+                found.resize(most)
+        if found.size() > begin:
+            one.weight = 1.0 / (1.0 + log2(<double> (found.size() - begin)))
+            for place in range(begin, found.size()):
+                found[place].weight = one.weight
 
-cdef class Titles:
-    """The titles of all documents: `title_starts`, `title_units`, `title_ranked` and the texts of the vocabulary (layout.py)."""
+
+cdef class _TitlePool:
+    """The titles of one layer: `title_starts`, `title_units`, and the texts of their words by rank (layout.py)."""
 
     cdef object _arrays
-    cdef Numbers _starts, _ranked, _word_starts
+    cdef Numbers _starts, _word_starts
     cdef const uint16_t[::1] _units
     cdef const uint8_t[::1] _words
 
-    def __init__(self, starts, units, ranked, word_starts, words):
-        """Take the arrays and bytes of the files."""
-        self._arrays = starts, ranked, word_starts
-        self._starts, self._ranked, self._word_starts = _numbers(starts), _numbers(ranked), _numbers(word_starts)
+    def __init__(self, starts, units, word_starts, words):
+        self._arrays = starts, word_starts
+        self._starts, self._word_starts = _numbers(starts), _numbers(word_starts)
         self._units, self._words = units, words
 
-    def of(self, documents):
-        """Return the titles of several documents, in their order; IndexError for an unknown document or an unknown word in a title."""
-        return [self._title(document) for document in documents]
+    cdef bint holds(self, uint64_t number) noexcept nogil:
+        return number + 1 < self._starts.length
 
-    cdef object _title(self, Py_ssize_t document):
+    cdef int64_t count_words(self, uint64_t number) noexcept nogil:
+        cdef uint64_t place, end
+        cdef int64_t count = 0
+        place, end = _at(self._starts, number), min(_at(self._starts, number + 1), <uint64_t> self._units.shape[0])
+        while place < end:
+            # The rank of a word depends on the layer. Its units do not count, so that both layers give the same answers.
+            place += 1 + (self._units[place] >= _SHORT_RANKS)
+            count += 1
+        return count
+
+    cdef object read(self, uint64_t number):
         cdef string core, variant
-        cdef uint64_t place, end, rank, number, begin, stop
+        cdef uint64_t place, end, rank, begin, stop
         cdef const char* word
         cdef size_t length
-        if not 0 <= document < <Py_ssize_t> self._starts.length - 1:
-            raise IndexError(f"there is no document {document}")
-        place, end = _at(self._starts, document), min(_at(self._starts, document + 1), <uint64_t> self._units.shape[0])
+        place, end = _at(self._starts, number), min(_at(self._starts, number + 1), <uint64_t> self._units.shape[0])
         while place < end:
             rank = self._units[place]
             place += 1
             if rank >= _SHORT_RANKS and place < end:
                 rank = _SHORT_RANKS + ((rank - _SHORT_RANKS) << _UNIT_BITS) + self._units[place]
                 place += 1
-            begin, stop = 0, 0
-            # An unknown rank or word leaves begin = stop, which is reported below.
-            number = _at(self._ranked, rank) if rank < self._ranked.length else self._word_starts.length
-            if number + 1 < self._word_starts.length:
-                begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0])
-            if begin >= stop:
-                raise IndexError(f"the title of document {document} has a word of rank {rank}, which is none")
-            word, length = <const char*> &self._words[begin], stop - begin - 1  # a newline ends each word
+            # An unknown rank leaves begin behind stop, which is reported below. A word may be empty.
+            begin, stop = 1, 0
+            if rank + 1 < self._word_starts.length:
+                begin, stop = _at(self._word_starts, rank), min(_at(self._word_starts, rank + 1), <uint64_t> self._words.shape[0])
+            if begin > stop:
+                raise IndexError(f"the title of document {number} has a word of rank {rank}, which is none")
+            word, length = <const char*> &self._words[0] + begin, stop - begin
             if length and word[0] == _SEPARATOR:
                 variant.append(word + 1, length - 1)
             else:
@@ -178,24 +242,49 @@ cdef class Titles:
         return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL))
 
 
-cdef class Credits:
-    """The artists of all lists: `credit_starts`, `credit_artists`, `artist_starts` and `artist.bin` of layout.py."""
+cdef class Titles:
+    """The titles of all documents."""
+
+    cdef _TitlePool _base, _delta
+
+    def __init__(self, base, delta):
+        """Take (starts, units, starts of words, words) of base and delta."""
+        self._base, self._delta = _TitlePool(*base), _TitlePool(*delta)
+
+    cdef _TitlePool _pool(self, uint64_t document):
+        cdef _TitlePool pool = self._base if _is_in_base(document) else self._delta
+        if not pool.holds(_number(document)):
+            raise IndexError(f"there is no document {_number(document)}")
+        return pool
+
+    def of(self, documents):
+        """Return the titles of several documents, in their order; IndexError for an unknown document or an unknown word in a title."""
+        cdef uint64_t document
+        return [self._pool(document).read(_number(document)) for document in documents]
+
+    def count_words(self, const int64_t[::1] documents, int64_t[::1] counts):
+        """Write the number of words of each document's title into `counts`; a variant counts as one word."""
+        cdef Py_ssize_t at
+        for at in range(documents.shape[0]):
+            counts[at] = self._pool(documents[at]).count_words(_number(documents[at]))
+
+
+cdef class _CreditPool:
+    """The lists of artists of one layer: `credit_starts`, `credit_artists`, `artist_starts` and `artist.bin` of layout.py."""
 
     cdef object _arrays
     cdef Numbers _starts, _artists, _name_starts
     cdef const uint8_t[::1] _names
 
     def __init__(self, starts, artists, name_starts, names):
-        """Take the arrays and bytes of the files."""
         self._arrays = starts, artists, name_starts
         self._starts, self._artists, self._name_starts = _numbers(starts), _numbers(artists), _numbers(name_starts)
         self._names = names
 
-    def __getitem__(self, Py_ssize_t number):
-        """Return the artists of one list; IndexError for an unknown list or an unknown artist in it."""
+    cdef object read(self, uint64_t number):
         cdef uint64_t place, end, artist, begin, stop
         cdef list primary = [], featured = []
-        if not 0 <= number < <Py_ssize_t> self._starts.length - 1:
+        if number + 1 >= self._starts.length:
             raise IndexError(f"there is no list of artists {number}")
         end = min(_at(self._starts, number + 1), self._artists.length)
         for place in range(_at(self._starts, number), end):
@@ -206,6 +295,22 @@ cdef class Credits:
             name = PyUnicode_DecodeUTF8(<const char*> &self._names[0] + begin, stop - begin, NULL) if stop > begin else ""
             (featured if artist & 1 else primary).append(name)
         return Artists(tuple(primary), tuple(featured))
+
+
+cdef class Credits:
+    """The artists of all lists. Numbers of lists go on from the base to the delta."""
+
+    cdef _CreditPool _base, _delta
+    cdef uint64_t _in_base
+
+    def __init__(self, base, delta):
+        """Take (starts, artists, starts of names, names) of base and delta."""
+        self._base, self._delta = _CreditPool(*base), _CreditPool(*delta)
+        self._in_base = max(len(base[0]), 1) - 1
+
+    def __getitem__(self, uint64_t number):
+        """Return the artists of one list; IndexError for an unknown list or an unknown artist in it."""
+        return self._base.read(number) if number < self._in_base else self._delta.read(number - self._in_base)
 
 
 cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:

@@ -20,11 +20,12 @@ import polars as pl
 
 from catalog_store.array_files import ArrayWriter, map_array
 from catalog_store.program_hash import hash_packages
+from catalog_store.published_files import has_published
 from catalog_store.record_keys.row_digests import DIGEST, digest_rows
 from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile, list_body_files
 from catalog_store.serving.schema import BODIES_FOLDER
-from catalog_store.snapshot import SERVING_FOLDER, hash_file, read_manifest
+from catalog_store.snapshot import SERVING_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -120,11 +121,5 @@ def list_attachments(name: str) -> tuple[str, ...]:
 
 
 def _is_whole(snapshot: Path, name: str) -> bool:
-    """Return whether all files are there as they were published: a damaged frame must not pass into the next snapshot."""
-    manifest = read_manifest(snapshot)
-    wanted = {*list_attachments(name), *(f"{SERVING_FOLDER}/{BODIES_FOLDER}/{file}" for file in list_body_files(name))}
-    stored = [file for file in (*manifest.serving, *manifest.attachments) if file.path in wanted]
-    try:
-        return len(stored) == len(wanted) and all(hash_file(snapshot / file.path) == file.sha256 for file in stored)
-    except OSError:
-        return False
+    bodies = (f"{SERVING_FOLDER}/{BODIES_FOLDER}/{file}" for file in list_body_files(name))
+    return has_published(snapshot, (*list_attachments(name), *bodies))

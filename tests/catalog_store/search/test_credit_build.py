@@ -39,7 +39,8 @@ def write(folder: Path, texts: list[str], block: int) -> tuple[list[int], Credit
     starts, numbers, name_starts = (map_array(folder / f"{name}.npy") for name in ("credit_starts", "credit_artists", "artist_starts"))
     pool = bytes(map_bytes(folder / "artist.bin"))
     names = [pool[start:end].decode() for start, end in pairwise(name_starts)]
-    credits_ = Credits(starts.astype(np.uint64), numbers, name_starts, pool)
+    empty = (np.zeros(1, np.uint64), np.empty(0, np.uint32), np.zeros(1, np.uint64), b"")
+    credits_ = Credits((starts.astype(np.uint64), numbers, name_starts, pool), empty)
     return map_array(folder / "credit_of.npy").tolist(), credits_, names
 
 

@@ -11,13 +11,15 @@ from catalog_store.search.walks import Credits
 def test_unknown_list_or_artist_raises_index_error() -> None:
     # One list: `sade` and, featured, `mo`.
     starts, numbers = np.array([0, 2], dtype=np.uint64), np.array([0, 3], dtype=np.uint32)
-    known = Credits(starts, numbers, np.array([0, 4, 6], dtype=np.uint32), b"sademo")
+    base = (starts, numbers, np.array([0, 4, 6], dtype=np.uint32), b"sademo")
+    damaged = (starts, numbers, np.array([0, 4], dtype=np.uint32), b"sade")
+    known = Credits(base, damaged)
     assert known[0] == Artists(("sade",), ("mo",))
-    for number in (1, -1):
-        with pytest.raises(IndexError, match=f"no list of artists {number}"):
+    for number in (2, -1):
+        with pytest.raises(IndexError, match="no list of artists"):
             known[number]
     with pytest.raises(IndexError, match="an artist 1, which is none"):
-        Credits(starts, numbers, np.array([0, 4], dtype=np.uint32), b"sade")[0]
+        known[1]
 
 
 def test_artists_are_distinguished_by_their_place() -> None:

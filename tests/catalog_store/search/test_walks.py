@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
+from catalog_store.search.layout import FIELD_SEPARATOR, IN_BASE, PLACE_BITS, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title, encode_ranks
 from catalog_store.search.walks import Postings, SortedWords, Titles
 
@@ -28,11 +28,31 @@ HASH = st.integers(0, 2**6 - 1).map(lambda top: top << 58)
 
 def postings(held: dict[int, list[int]], dtype: type[np.unsignedinteger[Any]] = np.uint32) -> Postings:
     """Return the postings of documents by the hash of a pair."""
+    return open_postings(*postings_arrays(held, dtype))
+
+
+def postings_arrays(
+    held: dict[int, list[int]], dtype: type[np.unsignedinteger[Any]] = np.uint32
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the arrays of documents by the hash of a pair."""
     entries = sorted((pair >> (BUCKET_SHIFT - TAG_BITS), document) for pair, documents in held.items() for document in documents)
     counts = np.bincount([place >> TAG_BITS for place, _ in entries], minlength=2**BUCKET_BITS)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
     tags = np.array([place & (1 << TAG_BITS) - 1 for place, _ in entries], dtype=np.uint16)
-    return Postings(starts, tags, np.array([document for _, document in entries], dtype=np.uint32), BUCKET_SHIFT)
+    return starts, tags, np.array([document for _, document in entries], dtype=np.uint32)
+
+
+NO_PAIRS = np.zeros(3, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint32)
+EVERY, NO_PLACES = np.empty(0, np.uint8), np.empty(0, np.uint32)
+
+
+def open_postings(*base: NDArray[Any]) -> Postings:
+    return Postings(base, NO_PAIRS, BUCKET_BITS, 1, EVERY, NO_PLACES)  # type: ignore[arg-type] - three arrays
+
+
+def in_base(number: int) -> int:
+    """Return the document of a number of the base."""
+    return number << PLACE_BITS | IN_BASE
 
 
 @given(
@@ -46,7 +66,7 @@ def test_documents_of_pairs_are_weighted_by_how_few_each_pair_has(
     pairs = [one ^ other for left, right in grids for one in left for other in right]
     weights: dict[int, float] = {}
     for pair in pairs:
-        for document in held.get(pair, []):
+        for document in map(in_base, held.get(pair, [])):
             weights[document] = weights.get(document, 0.0) + 1 / (1 + log2(len(held[pair])))
     counts, documents, evidence = postings(held, dtype).look(grids)
     assert counts == [len(held.get(pair, [])) for pair in pairs]
@@ -56,17 +76,49 @@ def test_documents_of_pairs_are_weighted_by_how_few_each_pair_has(
 
 def test_hashes_use_all_their_bits() -> None:
     pair = 2**64 - 1
-    assert postings({pair: [7], 0: [8]}).look([([pair ^ 5], [5])])[1] == [7]
+    assert postings({pair: [7], 0: [8]}).look([([pair ^ 5], [5])])[1] == [in_base(7)]
+
+
+LISTS = st.dictionaries(HASH, st.lists(st.integers(0, 40), min_size=1, max_size=12, unique=True).map(sorted), max_size=12)
+DELTA_BITS = 1
+
+
+@given(LISTS, LISTS, st.sets(st.integers(0, 40)), st.lists(st.integers(0, 41), min_size=41, max_size=41).map(sorted))
+def test_postings_of_base_and_delta_are_read_as_one(
+    base: dict[int, list[int]], delta: dict[int, list[int]], dead: set[int], places: list[int]
+) -> None:
+    entries = sorted((pair >> (BUCKET_SHIFT - TAG_BITS), document) for pair, documents in delta.items() for document in documents)
+    ends = np.cumsum(np.bincount([known >> (TAG_BITS + BUCKET_BITS - DELTA_BITS) for known, _ in entries], minlength=2**DELTA_BITS))
+    columns = (np.array([entry[place] for entry in entries], dtype=np.uint32) for place in (0, 1))
+    bitmap = np.packbits([document in dead for document in range(41)], bitorder="little")
+    layers = postings_arrays(base), (np.array([0, *ends], dtype=np.uint32), *columns)
+    opened = Postings(*layers, BUCKET_BITS, DELTA_BITS, bitmap, np.array(places, dtype=np.uint32))  # type: ignore[arg-type]
+    for pair in {*base, *delta}:
+        expected = [in_base(document) for document in base.get(pair, []) if document not in dead]
+        expected += [places[document] << PLACE_BITS | document for document in delta.get(pair, [])]
+        assert opened.look([([pair], [0])])[:2] == ([len(expected)], sorted(expected))
+
+
+def test_no_more_postings_than_the_cap_are_read() -> None:
+    base = np.array([0, POSTINGS_CAP + 50], np.uint32).repeat([1, 2**BUCKET_BITS])
+    tags, documents = np.zeros(POSTINGS_CAP + 50, np.uint16), np.arange(POSTINGS_CAP + 50, dtype=np.uint32)
+    delta = np.array([0, 2, 2], np.uint32), np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32)
+    dead = np.packbits(np.arange(POSTINGS_CAP + 50) < 10, bitorder="little")
+    opened = Postings((base, tags, documents), delta, BUCKET_BITS, DELTA_BITS, dead, np.array([3, 600], np.uint32))
+    (count,), found, _ = opened.look([([0], [0])])
+    # The first document of the delta replaces the last of the base, and the second comes too late.
+    assert count == POSTINGS_CAP
+    assert found == [3 << PLACE_BITS, *map(in_base, range(10, 9 + POSTINGS_CAP))]
 
 
 def test_arrays_that_do_not_belong_together_are_refused() -> None:
     starts, tags, documents = np.zeros(2**BUCKET_BITS + 1, np.uint32), np.zeros(2, np.uint16), np.zeros(2, np.uint32)
     with pytest.raises(ValueError, match="do not belong together"):
-        Postings(starts[:-1], tags, documents, BUCKET_SHIFT)
+        open_postings(starts[:-1], tags, documents)
     with pytest.raises(ValueError, match="do not belong together"):
-        Postings(starts, tags, documents[:1], BUCKET_SHIFT)
+        open_postings(starts, tags, documents[:1])
     with pytest.raises(ValueError, match="uint32 or uint64"):
-        Postings(starts.astype(np.int32), tags, documents, BUCKET_SHIFT)
+        open_postings(starts.astype(np.int32), tags, documents)
 
 
 def test_starts_beyond_the_postings_are_not_followed() -> None:
@@ -74,49 +126,55 @@ def test_starts_beyond_the_postings_are_not_followed() -> None:
     starts[0] = 0
     # The entries behind the first are valid memory too, so only a bounds check stops the walk.
     tags, documents = np.zeros(10, np.uint16)[:1], np.arange(10, dtype=np.uint32)[:1]
-    assert Postings(starts, tags, documents, BUCKET_SHIFT).look([([0], [0, 1 << 63])]) == ([1, 0], [0], [1.0])
+    assert open_postings(starts, tags, documents).look([([0], [0, 1 << 63])]) == ([1, 0], [in_base(0)], [1.0])
 
 
-def title_arrays(titles: list[list[int]], words: list[str], ranked: NDArray[np.uint32]) -> tuple[Any, ...]:
-    """Return the arrays that `Titles` takes, for titles as ranks."""
+def title_arrays(titles: list[list[int]], words: list[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bytes]:
+    """Return the arrays of a layer that `Titles` takes, for titles as ranks."""
     units, sizes = encode_ranks(np.array([rank for title in titles for rank in title], dtype=np.uint32))
     lengths = iter(sizes.tolist())
     starts = np.cumsum([0, *(sum(next(lengths) for _ in title) for title in titles)]).astype(np.uint32)
-    lines = [f"{word}\n".encode() for word in words]
-    return starts, units, ranked, np.array([1, *accumulate(map(len, lines), initial=0)][1:], dtype=np.uint64) + 1, b"\n" + b"".join(lines)
+    texts = [word.encode() for word in words]
+    return starts, units, np.array([*accumulate(map(len, texts), initial=0)], dtype=np.uint64), b"".join(texts)
 
 
 WORDS = [f"w\u00f6rd{number}" for number in range(60_000)] + [f"{FIELD_SEPARATOR}remix:a", "!!!"]
-RANKED = np.arange(len(WORDS), dtype=np.uint32)[::-1].copy()
 
 
 @given(st.lists(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=6), min_size=1, max_size=8))
 def test_titles_of_any_size_are_read_back(titles: list[list[int]]) -> None:
-    pool = Titles(*title_arrays(titles, WORDS, RANKED))
-    for title, found in zip(titles, pool.of(range(len(titles))), strict=True):
-        texts = [WORDS[RANKED[rank]] for rank in title]
+    documents = [*map(in_base, range(len(titles)))]
+    pool = pool_of(titles)
+    counts = np.empty(len(titles), np.int64)
+    pool.count_words(np.array(documents), counts)
+    assert counts.tolist() == [len(title) for title in titles]
+    for title, found in zip(titles, pool.of(documents), strict=True):
+        texts = [WORDS[rank] for rank in title]
         core = " ".join(text for text in texts if not text.startswith(FIELD_SEPARATOR))
         variant = "".join(text[1:] for text in texts if text.startswith(FIELD_SEPARATOR))
         assert found == Title(core, variant)
 
 
 def test_title_longer_than_any_is_read_back() -> None:
-    assert pool_of([[3, SHORT_RANKS + 7] * 5_000]).of([0])[0].core == " ".join([WORDS[RANKED[3]], WORDS[RANKED[SHORT_RANKS + 7]]] * 5_000)
+    assert pool_of([[3, SHORT_RANKS + 7] * 5_000]).of([in_base(0)])[0].core == " ".join([WORDS[3], WORDS[SHORT_RANKS + 7]] * 5_000)
 
 
 def pool_of(titles: list[list[int]]) -> Titles:
-    return Titles(*title_arrays(titles, WORDS, RANKED))
+    return Titles(title_arrays(titles, WORDS), title_arrays([[2]], WORDS[:3]))
 
 
 def test_unknown_document_or_word_raises_index_error() -> None:
     pool = pool_of([[1], [2]])
     with pytest.raises(IndexError, match="no document 2"):
-        pool.of([0, 2])
+        pool.of([in_base(0), in_base(2)])
     with pytest.raises(IndexError, match="a word of rank 65535"):
-        pool_of([[1], [SHORT_RANKS + 16_383]]).of([1])
+        pool_of([[1], [SHORT_RANKS + 16_383]]).of([in_base(1)])
+    damaged = (*title_arrays([[0]], ["a"])[:2], np.array([2**40, 1], np.uint64), b"a")
     with pytest.raises(IndexError, match="a word of rank 0"):
-        Titles(*title_arrays([[0]], ["a"], np.array([0], np.uint32))[:3], np.array([2**40, 1], np.uint64), b"\na\n").of([0])
-    with pytest.raises(IndexError, match="no document -1"):
+        Titles(damaged, damaged).of([in_base(0)])
+    with pytest.raises(IndexError, match="no document 1"):
+        pool.of([1])
+    with pytest.raises(OverflowError):
         pool.of([-1])
 
 

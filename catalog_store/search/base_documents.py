@@ -1,0 +1,126 @@
+"""The base of the live snapshot's index: the documents that the next index takes over from it, and when it becomes too old.
+
+A document counts as unchanged if its names, popularity and pairs are those of the base. Its pairs may change without it, because a name is
+indexed by its rarest words. Beside the catalog, a snapshot keeps `search_digests.npy`, uint64 [N]: a digest of all that of each document of
+the base. layout.py specifies base and delta, layer_build.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from catalog_store.array_files import map_array
+from catalog_store.published_files import has_published, link_or_copy
+from catalog_store.ranked_ids import number_ids
+from catalog_store.search.credit_build import hash_texts
+from catalog_store.search.layer_build import ABSENT, ListNumbers
+from catalog_store.search.layout import BASE_CAP, BASE_FILES, FORMAT_FILE, POSTINGS_CAP
+from catalog_store.snapshot import SEARCH_FOLDER, SERVING_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+SEARCH_DIGESTS = "search_digests.npy"
+"""The file that `build_search` writes beside the catalog, for the next build."""
+MERGED_AT = 0.1
+"""Documents of the delta by those of the base from which all are written as a new base."""
+_POSTINGS_PER_BLOCK = 8_000_000
+
+
+class Difference(NamedTuple):
+    """How all documents relate to those of a base."""
+
+    base_numbers: NDArray[np.uint32]
+    """The number in the base of each document, ABSENT where it is new or differs."""
+    dead: NDArray[np.bool_]
+    """The documents of the base that no longer count."""
+
+    @property
+    def delta_numbers(self) -> NDArray[np.uint32]:
+        """The number in the delta of each document, or ABSENT."""
+        is_new = self.base_numbers == ABSENT
+        return np.where(is_new, np.cumsum(is_new, dtype=np.uint32) - np.uint32(1), ABSENT)
+
+    @property
+    def places(self) -> NDArray[np.uint32]:
+        """The place of each document of the delta."""
+        # Behind the last document of the base that ranks before it and still counts.
+        is_new = self.base_numbers == ABSENT
+        after = np.maximum.accumulate(np.where(is_new, np.uint32(0), self.base_numbers + np.uint32(1)))
+        places: NDArray[np.uint32] = after[is_new].astype(np.uint32)
+        return places
+
+
+@dataclass(frozen=True)
+class BaseDocuments:
+    """The base of a snapshot, in its folder."""
+
+    snapshot: Path
+    bits: int
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        return self.snapshot / SERVING_FOLDER / SEARCH_FOLDER
+
+    @classmethod
+    def open(cls, snapshot: Path | None, version: int) -> BaseDocuments | None:
+        """Open the base of a snapshot; None if it is damaged or has another format than `version`."""
+        serving = f"{SERVING_FOLDER}/{SEARCH_FOLDER}"
+        if snapshot is None or not has_published(snapshot, (SEARCH_DIGESTS, *(f"{serving}/{name}" for name in (FORMAT_FILE, *BASE_FILES)))):
+            return None
+        content = json.loads((snapshot / serving / FORMAT_FILE).read_text())
+        return cls(snapshot, content["bucket_bits"]) if content["format_version"] == version else None
+
+    def compare(self, ids: NDArray[np.unsignedinteger], digests: NDArray[np.uint64], bits: int) -> Difference | None:
+        """Compare all documents with the base; None if a new base has to be written."""
+        before, known = map_array(self.folder / "ids.npy"), map_array(self.snapshot / SEARCH_DIGESTS)
+        if bits != self.bits or not len(ids):
+            return None
+        numbers = number_ids(ids)
+        now = numbers[np.minimum(before, len(numbers) - 1)]
+        is_same = (ids[now] == before) & (digests[now] == known)
+        base_numbers = np.full(len(ids), ABSENT, dtype=np.uint32)
+        base_numbers[now[is_same]] = np.flatnonzero(is_same)
+        found = Difference(base_numbers, ~is_same)
+        is_small = np.count_nonzero(base_numbers == ABSENT) <= MERGED_AT * len(before)
+        return found if is_small and self._has_enough_postings(found.dead) else None
+
+    def link(self, folder: Path, digests: Path) -> None:
+        """Share the files of the base with the index in `folder`."""
+        for name in BASE_FILES:
+            link_or_copy(self.folder / name, folder / name)
+        link_or_copy(self.snapshot / SEARCH_DIGESTS, digests / SEARCH_DIGESTS)
+
+    def number_lists(self, lists: Iterable[pl.Series], base_numbers: NDArray[np.uint32]) -> ListNumbers:
+        """Return the numbers of the lists of artists. `lists` are the texts of all documents, block by block."""
+        credit_of, done = map_array(self.folder / "credit_of.npy"), 0
+        hashes, numbers = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32)
+        for block in lists:
+            held = base_numbers[done : done + len(block)]
+            done += len(block)
+            is_kept = held != ABSENT
+            hashes, first = np.unique(np.concatenate([hashes, hash_texts(block)[is_kept]]), return_index=True)
+            numbers = np.concatenate([numbers, credit_of[held[is_kept]]])[first]
+        return ListNumbers(hashes, numbers, len(map_array(self.folder / "credit_starts.npy")) - 1)
+
+    def _has_enough_postings(self, dead: NDArray[np.bool_]) -> bool:
+        """Return whether each pair whose postings were cut still has as many as are read."""
+        starts, tags, documents = (map_array(self.folder / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
+        for first in range(0, max(0, len(tags) - BASE_CAP + 1), _POSTINGS_PER_BLOCK):
+            block = tags[first : first + _POSTINGS_PER_BLOCK + BASE_CAP - 1]
+            begins = first + np.flatnonzero(block[: len(block) - BASE_CAP + 1] == block[BASE_CAP - 1 :])
+            # Tags ascend inside a bucket, so equal ones at this distance in one bucket are a pair that was cut.
+            ends = begins + BASE_CAP - 1
+            cut = begins[np.searchsorted(starts, begins, side="right") == np.searchsorted(starts, ends, side="right")]
+            if any(np.count_nonzero(dead[documents[begin : begin + BASE_CAP]]) > BASE_CAP - POSTINGS_CAP for begin in cut.tolist()):
+                return False
+        return True
