@@ -23,6 +23,7 @@ from catalog_store.record_keys.numbers import mix_bits
 from catalog_store.search.layout import DELTA_FOLDER
 from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
 from catalog_store.serving.body_file import BodyFile
+from catalog_store.serving.key_index import KeyIndex
 from catalog_store.serving.lookup_keys import NAME_KINDS
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.snapshot import RECOGNITION_FOLDER, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER
@@ -129,17 +130,22 @@ def _check_bodies(serving: Path, name: str, expected: IdSet) -> Faults:
 
 
 def _check_keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:
-    starts, tags, ids = (map_array(serving / KEYS_FOLDER / f"{name}.npy") for name in ("starts", "tags", "ids"))
+    index = KeyIndex(serving / KEYS_FOLDER)
+    index.check()
     keyed = ("recording_isrc", "platform_link")
     expected = IdSet((_read_column(batch) for name in keyed for batch in read_batches(tables / name, ["recording_id"])), rows=0)
-    found = _build_id_set(ids)
-    entries = sum(rows[name] for name in keyed)
-    lengths = [_check_equal(len(array), entries, f"{name} of keys") for name, array in (("tags", tags), ("ids", ids))]
+    entries = 0
+
+    def count() -> Iterator[NDArray[np.int64]]:
+        nonlocal entries
+        for ids in index.iterate_ids():
+            entries += len(ids)
+            yield ids.astype(np.int64)
+
+    found = IdSet(count(), rows=0)
     # A recording has many keys, so repeats are not faults.
     found.repeated = 0
-    return _combine_faults(
-        *lengths, _check_equal(int(starts[-1]), entries, "end of the last bucket"), _compare_ids(expected, found, "recording")
-    )
+    return _combine_faults(_check_equal(entries, sum(rows[name] for name in keyed), "keys"), _compare_ids(expected, found, "recording"))
 
 
 def _read_column(batch: Any) -> NDArray[np.int64]:  # noqa: ANN401 - a record batch of pyarrow

@@ -47,8 +47,8 @@ FILE_NAME = "serving.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
-FORMAT_VERSION = 7
-READ_VERSIONS = frozenset({7})
+FORMAT_VERSION = 8
+READ_VERSIONS = frozenset({8})
 """Versions that this program reads (catalog_store/format_versions.py)."""
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 # Popularity takes 23 bits (lists/dates.py: LEAST_HEARD), so 40 bits of id leave one of the 64 free.

@@ -95,7 +95,8 @@ def build_serving(
     `anew`. `digests` is the folder for the files that let the next build take over bodies of this one (see `list_attachments`).
     `run` encodes blocks of bodies.
     """
-    build_keys(tables, folder / KEYS_FOLDER)
+    kept = None if anew else previous
+    build_keys(tables, folder / KEYS_FOLDER, kept)
     lengths = build_lists(tables, folder / LISTS_FOLDER)
     # Sorted copies and spills. The folder is removed before the snapshot is sealed.
     scratch = folder / ".sorting"
@@ -116,7 +117,6 @@ def build_serving(
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
             bodies = folder / BODIES_FOLDER
             bodies.mkdir()
-            kept = None if anew else previous
             for source, entity in ((_TrackRows(tables, scratch), "recording"), (_ReleaseRows(tables, scratch), "release")):
                 _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
             _write_named(file, tables, lengths, scratch)
