@@ -10,7 +10,8 @@ load -> compile -> classify. `python -m genre_rules` lints, locks ids, explains 
 
 from __future__ import annotations
 
-from genre_rules.classify import Classification, Classifier
+from genre_rules.classification import Classification
+from genre_rules.classify import Classifier
 from genre_rules.compile import compile_book
 from genre_rules.documents import RuleError
 from genre_rules.load import RuleBook, load_book

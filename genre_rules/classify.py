@@ -22,16 +22,21 @@ join back. Strings themselves belong in the rule files.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from genre_rules.classification import Classification, collect_fired, collect_steps
 from genre_rules.compile import Above, join_normal_forms, select_narrowest
+from genre_rules.compounds import SHORTEST_PIECE, split_compound
 from genre_rules.everyday_speech import is_everyday, is_like_a_name
+from genre_rules.hashtags import HASHTAG, spell_out
 from genre_rules.joined_names import JOINTS, MOST_JOINTS, SLASH, share_head, share_last_head, split_at_joints, split_bare_list, turn_bracket
 from genre_rules.normal_form import decode_entities
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, split_path
 from genre_rules.tags import Tag, keep_finest, suppress_umbrellas
+from genre_rules.taxonomy import DEEPEST_LEVEL
+from genre_rules.word_order import put_adjective_first, put_people_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,27 +51,7 @@ _ID3_NUMBER = re.compile(r"^\(\d{1,3}\)(?=.)")
 """The number of a genre that old tags of files put before its name: `(52)Electronic`."""
 _DECADE = re.compile(r"(?:19|20)?\d0s")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
-SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 3, 40
-"""Letters of the words of a compound (a head of three letters follows a place only), and of the longest word that is split."""
 NOTHING_ABOVE = Above()
-
-
-@dataclass(frozen=True)
-class Classification:
-    """The meaning of a string.
-
-    `is_known`: a rule knows it, if only as no genre; `path`: each step to the answer; `fired`: ids of all rules that fired.
-    """
-
-    tags: tuple[Tag, ...]
-    is_known: bool
-    path: tuple[str, ...] = field(default=(), compare=False)
-    fired: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def mains(self) -> tuple[str, ...]:
-        """The names of the mains, in order, each once."""
-        return tuple(dict.fromkeys(tag.node.main_name for tag in self.tags))
 
 
 class _Match(NamedTuple):
@@ -93,10 +78,19 @@ class Classifier:
         if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
         string = _ID3_NUMBER.sub("", string)
+        if "#" in string:
+            string = HASHTAG.sub(lambda match: f"#{self._spell_out(platform, match[1])}", string)
         turned = turn_bracket(string) if "(" in string or "[" in string else ""
         if turned and self._is_name(platform, self.book.spellings.normalise(turned)):
             string = turned
         return self._classify_form(platform, decode_entities(string), decode_entities(parent))
+
+    def _spell_out(self, platform: str, tag: str) -> str:
+        """Return the hashtag with spaces between its words if they are a genre; else as it is."""
+        form = self.book.spellings.normalise(tag)
+        known = " " in form or form in self.book.squeezed or form in self.book.phrases
+        words = "" if known else spell_out(form, self.book.vocabulary)
+        return words if words and self._classify_form(platform, words, "").tags else tag
 
     def _classify_form(self, platform: str, string: str, parent: str) -> Classification:
         for mark in self.book.path_marks.get(platform, ()):
@@ -198,6 +192,8 @@ class Classifier:
             names = share_head(left, right, partial(self._is_name, platform), self.book.own_names.__contains__)
             if names:
                 return self._classify_parts(platform, names, parent, may_be_name=False)
+        if len(sides) > 2:  # noqa: PLR2004 - `thrash/death/black metal`
+            sides = share_last_head(sides, lambda side: self._is_name(platform, self.book.spellings.normalise(side)))
         is_sure = len(sides) > (2 if platform in self.book.curated else 1)
         if is_sure and all(self._is_name(platform, self.book.spellings.normalise(side)) for side in sides):
             return self._classify_parts(platform, sides, parent, may_be_name=False)
@@ -278,11 +274,15 @@ class Classifier:
             answers.append(answer)
         known = any(answer.is_known for answer in answers)
         return Classification(
-            (), is_known=known, path=("no step of the path says anything", *_collect_steps(answers)), fired=_collect_fired(answers)
+            (), is_known=known, path=("no step of the path says anything", *collect_steps(answers)), fired=collect_fired(answers)
         )
 
     def _classify_parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
         parts = list(dict.fromkeys(share_last_head(parts, lambda part: self._is_name(platform, self.book.spellings.normalise(part)))))
+        turned = f"{parts[-1]} {parts[0]}"
+        # `Blues - Delta`, `Drum & Bass / Liquid`: the second part is a kind of the first and nothing else.
+        if len(parts) == 2 and not self._is_name(platform, self.book.spellings.normalise(parts[1])):  # noqa: PLR2004
+            parts = [turned] if self._is_name(platform, self.book.spellings.normalise(turned)) else parts
         answers = [self._classify_form(platform, part, parent) for part in parts]
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
         if may_be_name and platform not in self.book.curated:
@@ -290,10 +290,10 @@ class Classifier:
             # `Pop, Iggy` is a name: an unknown part makes the whole list doubtful.
             if strange:
                 return Classification(
-                    (), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_collect_fired(answers)
+                    (), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=collect_fired(answers)
                 )
         tags = suppress_umbrellas(tag for answer in answers for tag in answer.tags)
-        return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, _collect_fired(answers))
+        return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, collect_fired(answers))
 
     def _is_descriptive(self, part: str) -> bool:
         words = self.book.spellings.normalise(part).split()
@@ -306,17 +306,22 @@ class Classifier:
         if not why and platform not in self.book.curated and (is_everyday(self.book, form) or is_like_a_name(self.book, words)):
             why = "reads like everyday speech, a name, a title or a place"
         if why:
-            return Classification((), is_known=False, path=(f"{form!r} {why}",))
+            return self._uncarry(platform, form, parent) or Classification((), is_known=False, path=(f"{form!r} {why}",))
+        if len(words) > 1:
+            words = put_people_first(words, self.book.peoples, self.book.phrases)
+            words = put_adjective_first(words, self.book.own_names, self.book.nouns)
         matches = self._find_phrases(platform, words, above, path)
         if not matches and len(words) == 1:
-            matches = self._find_phrases(platform, self._split_compound(form), above, path)
+            matches = self._find_phrases(platform, split_compound(self.book, form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
         patterns = [rule for pattern, rule in self.book.find_patterns(form) if not rule.is_vetoed(form)]
         fired, _ = select_narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
-        answer = self._unframe(platform, form, above) or self._correct(platform, words, above, path)
+        answer = (
+            self._unframe(platform, form, above) or self._uncarry(platform, form, parent) or self._correct(platform, words, above, path)
+        )
         if answer:
             return answer
         path.append(f"no rule for {form!r}")
@@ -324,6 +329,14 @@ class Classifier:
             below = self._classify_form(platform, parent, "")
             return Classification(below.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *below.path))
         return Classification((), is_known=False, path=tuple(path))
+
+    def _uncarry(self, platform: str, form: str, parent: str) -> Classification | None:
+        """Classify what is left without the words that carry a genre: `used jazz lps`, `techno podcast`."""
+        core = " ".join(self.book.carriers.strip(form.split(), self.book.homely_heads))
+        if core == form or (platform not in self.book.curated and is_everyday(self.book, form)):
+            return None
+        answer = self._classify_form(platform, core, parent)
+        return replace(answer, path=(*answer.path, f"{form!r} carries {core!r}")) if answer.tags else None
 
     def _unframe(self, platform: str, form: str, above: Above) -> Classification | None:
         """Classify the genre inside the first frame that holds a genre's whole name: `rock music of chile`."""
@@ -376,24 +389,6 @@ class Classifier:
             return f"{words[0]!r} makes everyday speech of it"
         return ""
 
-    def _split_compound(self, word: str) -> list[str]:
-        """Return the known words of a compound, its head last: `finnishmetal`; none when the word is not such a compound."""
-        if word in self.book.real_words:
-            return []
-        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
-            head = self.book.spaced.get(word[cut:])
-            if len(word) - cut == SHORTEST_HEAD and word[:cut] not in self.book.geography:
-                continue
-            before = self._split_prefix(word[:cut]) if head else []
-            if head and before:
-                return [*before, *head.split()]
-        return []
-
-    def _split_prefix(self, word: str) -> list[str]:
-        if word in self.book.modifiers:
-            return [word]
-        return self.book.spaced[word].split() if word in self.book.spaced else self._split_compound(word)
-
     def _find_phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
         """Return the matches that are allowed: not inside a longer one, in position, not vetoed, no foreign words left.
 
@@ -424,7 +419,7 @@ class Classifier:
         fitting = [match for match in heads if match.start == start] or fitting
         # A name below the head says more than the head: `lovers rock reggae`.
         before = [match for match in allowed if match.start < start and " ".join(words[match.start : match.end]) in self.book.own_names]
-        fitting = [match for match in before if self._is_finer(match.rule, fitting)] or fitting
+        fitting = [match for match in before if self._is_finer(match, fitting, words)] or fitting
         # `outlaw blues`, but not `blues outlaw`: an everyday word only describes a head after it.
         describing = [match for match in everyday if match.end <= start]
         covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
@@ -438,10 +433,18 @@ class Classifier:
         )
         return kept
 
-    def _is_finer(self, rule: CompiledRule, heads: Sequence[_Match]) -> bool:
+    def _is_finer(self, before: _Match, heads: Sequence[_Match], words: list[str]) -> bool:
         above = {node_id for match in heads for node_id in match.rule.emit}
-        nodes = [self.book.taxonomy.by_id[node_id] for node_id in rule.emit]
-        return len(nodes) == 1 and nodes[0].id not in above and not above.isdisjoint((nodes[0].parent_id, nodes[0].main_id))
+        nodes = [self.book.taxonomy.by_id[node_id] for node_id in before.rule.emit]
+        if len(nodes) != 1 or nodes[0].id in above:
+            return False
+        if not above.isdisjoint((nodes[0].parent_id, nodes[0].main_id)):
+            return True
+        # A style of its own says more than any main behind it: `bossa nova jazz`, but not `breton metal`.
+        is_main = all(not self.book.taxonomy.by_id[node_id].level for node_id in above)
+        name = words[before.start : before.end]
+        is_named = nodes[0].level == DEEPEST_LEVEL and self.book.describing.isdisjoint(name) and self.book.bare.isdisjoint(name)
+        return is_main and is_named and any(match.start == before.end for match in heads)
 
     def _can_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
         if match.rule.residual == "none":
@@ -490,11 +493,3 @@ class Classifier:
 def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
     why = "`unless` forbids it" if vetoed else f"must be {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
     return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
-
-
-def _collect_steps(answers: Iterable[Classification]) -> tuple[str, ...]:
-    return tuple(step for answer in answers for step in answer.path)
-
-
-def _collect_fired(answers: Iterable[Classification]) -> tuple[str, ...]:
-    return tuple(rule_id for answer in answers for rule_id in answer.fired)

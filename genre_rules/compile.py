@@ -17,6 +17,7 @@ from genre_rules.typo_correction import TypoCorrector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from genre_rules.carriers import Carriers
     from genre_rules.frames import Frame
     from genre_rules.load import Rule, RuleBook
     from genre_rules.taxonomy import Node, Taxonomy
@@ -92,7 +93,9 @@ class CompiledBook:
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
     of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are not typing errors of
     another. `compounds`: the exact and guarded names that contain separators, by `join_normal_forms`. `longest`: words of the longest
-    phrase. `bare`: names that stand in lists without separators. `own_names`: names of nodes, without aliases.
+    phrase. `bare`: names that stand in lists without separators. `own_names`: names of nodes, without aliases. `peoples`: a people in any
+    language -> in English; `nouns`: names of nodes that are never an adjective behind another; `vocabulary`: the words that hashtags are
+    made of; `describing`: words that only describe a genre behind them.
     """
 
     taxonomy: Taxonomy
@@ -131,6 +134,11 @@ class CompiledBook:
     own_names: frozenset[str]
     real_words: frozenset[str]
     frames: tuple[Frame, ...]
+    peoples: dict[str, str]
+    nouns: frozenset[str]
+    carriers: Carriers
+    vocabulary: frozenset[str]
+    describing: frozenset[str]
 
     def find_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
         """Return the patterns that fit the whole form, with their rules."""
@@ -223,7 +231,22 @@ def compile_book(book: RuleBook) -> CompiledBook:
         own_names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
         real_words=frozenset(book.words.real_words),
         frames=book.words.frames,
+        peoples=_index_peoples(book, spellings),
+        carriers=book.words.carriers.normalise(spellings.normalise),
+        vocabulary=_collect_words((*phrases, *spellings.variants, *book.words.carriers.behind, *book.words.tails), spellings)
+        | frozenset(word for form in (*spellings.variants, *book.words.modifiers) for word in form.split()),
+        describing=_collect_words(book.words.modifiers, spellings) | _normalise_forms(book.words.everyday, spellings),
+        nouns=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings) - _normalise_forms(book.words.postposed, spellings),
     )
+
+
+def _index_peoples(book: RuleBook, spellings: Spellings) -> dict[str, str]:
+    """Map each people in any language to its English name, and each English name of one word to itself."""
+    found = {
+        word: spellings.normalise(people) for people, forms in book.words.demonyms.items() for word in (people, *forms) if " " not in word
+    }
+    groups = (people for peoples in book.words.peoples.values() for people in peoples)
+    return {**{people: people for people in groups if " " not in people}, **{simplify(word): people for word, people in found.items()}}
 
 
 def _find_postposed(book: RuleBook) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from genre_rules.carriers import Carriers, read_carriers
 from genre_rules.documents import LINE, RuleError, format_value, read_document, read_mapping, read_strings, read_word
 from genre_rules.frames import CURATED, Frame, read_frames
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
@@ -74,7 +75,8 @@ class Words:
     `bound`: words of genres' names that describe nothing outside them; `bare`: names that stand in lists without separators, as mains do;
     `postposed`: adjectives that stand behind the noun, by the English one before it; `distinct`: single words that are heads and nothing
     else, so that an unknown word before them is a scene even in free tags; `real_words`: words that look like an error in a genre's name;
-    `frames`: see frames.py; `peoples`: groups that stand in `match` as `{group}`.
+    `frames`: see frames.py; `peoples`: groups that stand in `match` as `{group}`; `demonyms`: peoples in other languages, by their English
+    name; `carriers`: see carriers.py.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -99,6 +101,8 @@ class Words:
     real_words: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     peoples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    demonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    carriers: Carriers = field(default_factory=Carriers)
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; write rules into rules/<main>.yaml")
     words = _read_words(folder / "words.yaml", _read_list(folder / "real_words.yaml"), _read_list(folder / "places.yaml"))
+    words = replace(words, demonyms=_read_demonyms(folder / "demonyms.yaml"))
     rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy, words))
     seen: dict[str, Rule] = {}
     # Ids are unique over all files, because a snapshot names the rule of each genre by its id.
@@ -138,6 +143,12 @@ _WORD_LISTS = ("negations", "function_words", "openers", "bearers", "alone", "ev
 def _read_list(file: Path) -> tuple[str, ...]:
     # A folder of one's own rules may do without it.
     return read_strings(read_document(file), f"{file.name}:1", "the file") if file.exists() else ()
+
+
+def _read_demonyms(file: Path) -> dict[str, tuple[str, ...]]:
+    place = f"{file.name}:1"
+    peoples = read_mapping(read_document(file), place, "the file") if file.exists() else {}
+    return {people: read_strings(forms, place, people) for people, forms in peoples.items()}
 
 
 def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...]) -> Words:
@@ -160,6 +171,7 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
             "frames",
             "peoples",
             "postposed",
+            "carriers",
         ),
     )
     spellings: dict[str, tuple[str, ...]] = {}
@@ -167,8 +179,10 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
         for kept, forms in read_mapping(written.get(key, {}), place, key).items():
             spellings[kept] = (*spellings.get(kept, ()), *read_strings(forms, place, f"{key}.{kept}"))
     groups = read_mapping(written.get("modifiers", {}), place, "modifiers")
+    # A town of several words becomes one word, so that none of them describes a genre alone: `ann arbor`.
+    spellings.update({town.replace(" ", ""): (town,) for town in towns if " " in town})
     if towns:
-        groups = {**groups, "places": [*groups.get("places", []), *towns]}
+        groups = {**groups, "places": [*groups.get("places", []), *(town.replace(" ", "") for town in towns)]}
     curated = read_strings(written.get("curated"), place, "curated")
     marks = read_mapping(written.get("path_marks", {}), place, "path_marks")
     for platform in (*curated, *marks):
@@ -181,7 +195,8 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
         )
 
     homely = read_mapping(written.get("homely", {}), place, "homely", ("heads", "beside"))
-    return Words(
+    lists: dict[str, Any] = {name: read_strings(written.get(name), place, name) for name in _WORD_LISTS}
+    words = Words(
         spellings=spellings,
         modifiers=tuple(form for name, forms in groups.items() for form in read_strings(forms, place, f"modifiers.{name}")),
         curated=curated,
@@ -201,8 +216,9 @@ def _read_words(file: Path, real_words: tuple[str, ...], towns: tuple[str, ...])
             for kept, forms in read_mapping(written.get("postposed", {}), place, "postposed").items()
         },
         frames=read_frames(written.get("frames", []), place),
-        **{name: read_strings(written.get(name), place, name) for name in _WORD_LISTS},
+        **lists,
     )
+    return replace(words, carriers=read_carriers(written.get("carriers", {}), place))
 
 
 def _read_drops(file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

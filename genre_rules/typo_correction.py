@@ -22,7 +22,9 @@ SHORTEST_ALONE = 10
 """The least letters of a corrected word that stands alone. At eight, `cristina` became `cristiana`, `khaleesi` `khaleeji`: half of the
 corrected single words were names."""
 SHORTEST_BY_SOUND = 4
-"""The least letters of a word of a genre's name that another spelling of its sound becomes: `punck rock`, `banghra`."""
+"""The least letters of a word that another spelling of its sound becomes beside another known word: `punck rock`, `hapy hardcore`."""
+SHORTEST_SLIP = 4
+"""The least letters of a word of a genre's name that two swapped letters, or one doubled, become: `funkk`, `soul jzaz`."""
 SHORTEST_NAME_ALONE, SHORTEST_MAIN_ALONE = 7, 6
 """The least letters of a node's and of a main's whole name that a single word with any error becomes: `dubsteb`, `regaae`. At six, singers
 became dances (`Makiza`, `Maloma`). Shorter ones need an error that no other word has by chance: two letters swapped, or one written twice
@@ -56,7 +58,7 @@ class TypoCorrector:
         self._mains = frozenset(mains)
         self._real_words = frozenset(real_words)
         self._wholes = dict(wholes or {})
-        self._words_of_names = {word for name in self._names for word in name.split() if len(word) >= SHORTEST_NAME_WORD}
+        self._words_of_names = {word for name in self._names for word in name.split() if len(word) >= SHORTEST_SLIP}
         self._by_key = _index_errors({*(word for word in words if len(word) >= SHORTEST_WORD), *self._words_of_names})
         self._by_sound: dict[str, set[str]] = {}
         for word in sorted({word for name in self._names for word in name.split() if len(word) >= SHORTEST_BY_SOUND}):
@@ -71,7 +73,8 @@ class TypoCorrector:
         if word in self._real_words or max(word, default="") > _LAST_LATIN_LETTER:
             return word
         near = {other for other in _find_near(word, self._by_key) if len(word) >= SHORTEST_NAME_WORD}
-        if not near and len(word) >= SHORTEST_NAME_WORD:
+        near = {other for other in near if len(other) >= SHORTEST_NAME_WORD or _is_slip(word, other)}
+        if not near and len(word) >= (SHORTEST_NAME_WORD if is_alone else SHORTEST_BY_SOUND):
             near = {other for other in self._by_sound.get(_spell_by_sound(word), ()) if other[0] == word[0]}
         if is_alone:
             near = {other for other in near if self._is_sure_alone(word, other)}
@@ -87,6 +90,8 @@ class TypoCorrector:
             return ""
         is_long = len(squeezed) >= (SHORTEST_WHOLE if len(words) > 1 else SHORTEST_JOINED)
         found = {self._wholes[whole] for whole in _find_near(squeezed, self._wholes_by_key)}
+        # `let in music` is no error of `latin music`.
+        found = {name for name in found if len(words) <= name.count(" ") + 1}
         near = {name for name in found if is_long or name in self._mains}
         return near.pop() if len(near) == 1 else ""
 

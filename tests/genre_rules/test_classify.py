@@ -128,7 +128,7 @@ def test_free_tag_means_the_finest_name_and_each_name_of_a_list(classifier: Clas
 @pytest.mark.parametrize(
     ("string", "expected"),
     [
-        ("hip hop cubano", ["Hip-Hop"]),
+        ("hip hop cubano", ["Latin Hip-Hop"]),
         ("trap napoletana", ["Trap"]),
         ("corridos norteños", ["Corrido"]),
         ("cubano", ["Cuban"]),
