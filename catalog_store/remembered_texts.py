@@ -1,15 +1,14 @@
 """Results of a function of texts, remembered from build to build: a night reads only the texts that are new.
 
-A file holds the results of one function for the texts of one build. Each program has a folder of its own, because
-another program may read a text otherwise. Out of scope: the functions.
+A file holds the results of one function for the texts of one build, or one result that depends on the program alone. Each program has a
+folder of its own, because another program may read a text otherwise. Out of scope: the functions.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import polars as pl
 
@@ -17,14 +16,18 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.sealed_frames import read_sealed, write_sealed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
-Recall = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
-"""A way to call a function of texts: `read_anew`, or `TextMemory.recall` under a name."""
+
+class Recall(Protocol):
+    """A way to call a function of texts: `read_anew`, or `TextMemory.recall` under a name."""
+
+    def __call__(self, texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame], part: str = "") -> pl.DataFrame:
+        """Call the function. `part` tells several functions under one name apart."""
 
 
-def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+def read_anew(texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame], part: str = "") -> pl.DataFrame:  # noqa: ARG001
     """Call the function."""
     return function(texts)
 
@@ -48,15 +51,16 @@ class TextMemory:
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, anew)
 
-    def recall(self, name: str, texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    def recall(self, name: str, texts: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame], part: str = "") -> pl.DataFrame:
         """Return `function(texts)`, in the order of `texts`, and look up the texts that were read under this name before.
 
         Args:
-            name: a name for the function and its texts.
+            name: a name for the function and its texts, without a dot.
             texts: distinct rows of columns of texts.
             function: returns one row for each of its rows, with all their columns; a row's result depends on that row alone.
+            part: tells several functions under one name apart.
         """
-        file = self.folder / f"{name}.arrow"
+        file = self.folder / f"{name}{part and f'.{part}'}.arrow"
         before = None if self.anew else read_sealed(file)
         if before is None:
             found = function(texts)
@@ -68,8 +72,17 @@ class TextMemory:
         write_sealed(file, found)
         return found
 
+    def remember(self, name: str, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return `make()`, or what it returned under this name before. The name stands for all that it reads besides the program."""
+        file = self.folder / f"{name}.arrow"
+        found = None if self.anew else read_sealed(file)
+        if found is None:
+            found = make()
+            write_sealed(file, found)
+        return found
+
     def keep_only(self, name: str, names: Collection[str]) -> None:
         """Forget the names that begin with `name` and are none of `names`."""
         for file in list_folder(self.folder, f"{name}-*.arrow"):
-            if file.stem not in names:
+            if file.stem.partition(".")[0] not in names:
                 file.unlink()

@@ -7,7 +7,8 @@
 <root>/work/linkage/mapped/             memory-mapped copies of the tables of atoms (see pipeline/linkage/mapped_atoms.py)
 <root>/work/catalog/<table>/            the tables that are published
 <root>/work/carried/                    what the next build takes over: digests of inputs (pipeline/build/carried_ranges.py), readings of
-                                        texts (catalog_store/remembered_texts.py); may be deleted
+                                        texts (catalog_store/remembered_texts.py); and the index of records that the stages of a build share
+                                        (pipeline/build/recording_index.py); may be deleted
 <root>/work/report/index.html           the report of the last build
 <root>/work/state/<layer>/<table>.json  the inputs of each table (see pipeline/build/work_state.py)
 <root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/catalog_claim.py)

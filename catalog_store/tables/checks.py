@@ -31,7 +31,8 @@ LONGEST_EXAMPLE = 200
 class TableCheck:
     """One rule: `sql` yields the number of rows that break the rule in `description`. `faults`, if any, selects the text of such a row.
 
-    A rule about single rows also has a `condition` over `source`. All such rules of one table are counted in one pass.
+    A rule about single rows also has a `condition` over `source`. All such rules of one table are counted in one pass. `proof`, if any, is
+    a cheaper query that yields 0 only where the rule holds.
     """
 
     table: str
@@ -41,6 +42,7 @@ class TableCheck:
     faults: str = ""
     source: str = ""
     condition: str = ""
+    proof: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,22 @@ def derive_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableC
             f"({keys}) is unique in {table.name}",
             f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({repeated})",
             repeated,
+            proof=_render_order_proof(table, source),
         )
+
+
+def _render_order_proof(table: Table, source: str) -> str:
+    """Return a query of the rows that do not follow the row before them in the order of the key; empty if the table has another order."""
+    keys = table.order[: len(table.primary_key)]
+    if {*keys} != {*table.primary_key}:
+        return ""
+    # Rows that rise all the way are unique, in whatever order the engine reads them. This takes half of the time of groups, and no memory.
+    rises = "false"
+    for key in reversed(keys):
+        rises = f'("{key}" > "{key} before" OR "{key}" = "{key} before" AND {rises})'
+    columns = "".join(f'"{key}", lag("{key}") OVER () AS "{key} before", ' for key in keys)
+    numbered = f'SELECT {columns}row_number() OVER () AS "row number" FROM {source}'
+    return f'SELECT count(*) FROM ({numbered}) WHERE "row number" > 1 AND ({rises}) IS NOT TRUE'
 
 
 def _select_naming_columns(table: Table) -> tuple[str, ...]:
@@ -132,8 +149,11 @@ def _derive_column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
 
 def run_check(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> int:
     """Return the number of rows that break `check`; 0 means that it holds."""
-    row = connection.execute(check.sql).fetchone()
-    return int(row[0]) if row else 0
+    for sql in filter(None, (check.proof, check.sql)):
+        row = connection.execute(sql).fetchone() or (0,)
+        if not row[0]:
+            return 0
+    return int(row[0])
 
 
 def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableCheck]) -> list[Finding]:

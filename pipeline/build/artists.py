@@ -21,7 +21,7 @@ from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_n
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 from pipeline.build.title_credits import find_names_in_titles
-from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.build.workbench import Workbench, open_text_memory, open_workbench
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -59,13 +59,14 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep("listed_name", _LISTED_NAME)
-        listed_keys = _add_keys(bench.read_frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name"))
+        listed = bench.read_frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name")
+        listed_keys = _add_keys(bench, listed, "listed")
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
         listed_keys = _cut_joined(bench, listed_keys)
         bench.load("name_key", listed_keys)
         _find_names_in_titles(bench)
         unlisted = bench.read_frame("SELECT DISTINCT name FROM title_name ANTI JOIN name_key USING (name)")
-        bench.load("name_key", pl.concat([listed_keys, _add_keys(unlisted)]))
+        bench.load("name_key", pl.concat([listed_keys, _add_keys(bench, unlisted, "unlisted")]))
         bench.keep("title_credit", _TITLE_CREDIT)
         bench.keep("credit_by_title", _CREDIT_BY_TITLE)
         bench.keep("name_source", _NAME_SOURCE)
@@ -95,9 +96,9 @@ def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
     bench.keep("credit_apart", _CREDIT_APART)
     bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
-    bench.keep("listed_name", _LISTED_NAME)
+    bench.keep("listed_name", _LISTED_NAME_APART)
     parts = joined.select(name=pl.col("part").unique(maintain_order=True)).join(keyed, on="name", how="anti", maintain_order="left")
-    return pl.concat([keyed, _add_keys(parts)])
+    return pl.concat([keyed, _add_keys(bench, parts, "parts")])
 
 
 _CREDIT_APART = """
@@ -115,10 +116,18 @@ FROM release_credit r LEFT JOIN joined_name j ON r.artist_id IS NULL AND j.name 
 """
 
 _LISTED_NAME = """
-SELECT platform, name, bool_or(has_id) AS has_id FROM (
+SELECT platform, name, bool_or(has_id) AS has_id, bool_or(NOT has_id) AS is_bare FROM (
     SELECT platform, name, artist_id IS NOT NULL AS has_id FROM credit
     UNION ALL SELECT platform, name, artist_id IS NOT NULL FROM release_credit
     UNION ALL SELECT platform, name, true FROM source_artist
+) GROUP BY ALL
+"""
+"""Names that a platform gives with an id, without one, or both."""
+_LISTED_NAME_APART = """
+SELECT platform, name, bool_or(has_id) AS has_id FROM (
+    SELECT platform, name, has_id FROM listed_name ANTI JOIN joined_name USING (name)
+    UNION ALL SELECT platform, name, true FROM listed_name SEMI JOIN joined_name USING (name) WHERE has_id
+    UNION ALL SELECT l.platform, j.part, false FROM listed_name l JOIN joined_name j USING (name) WHERE l.is_bare
 ) GROUP BY ALL
 """
 
@@ -148,8 +157,13 @@ def _find_names_in_titles(bench: Workbench) -> None:
     bench.load_blocks("title_name", (find_names_in_titles(titles, known, recall) for titles, recall in texts))
 
 
-def _add_keys(names: pl.DataFrame) -> pl.DataFrame:
-    """Return distinct `name`, the columns beside it, key and is_numbered."""
+def _add_keys(bench: Workbench, names: pl.DataFrame, part: str) -> pl.DataFrame:
+    """Return distinct `name`, the columns beside it, key and is_numbered. `part` names these names among those of the stage."""
+    keys = open_text_memory(bench.paths).recall("artists-name_key", names.select("name"), _build_keys, part)
+    return names.hstack(keys.select("key", "is_numbered"))
+
+
+def _build_keys(names: pl.DataFrame) -> pl.DataFrame:
     # The first bearer of a name carries no number, so only numbers from 2 tell of another one.
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=build_artist_key(pl.col("name"))).with_columns(

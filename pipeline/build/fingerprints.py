@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalog_store.platforms import AUDIO, CATALOG_B, FINGERPRINTS
+from catalog_store.tables import FINGERPRINT_STAGING_TABLES
 from pipeline.build.workbench import open_workbench
 from pipeline.linkage.fingerprint_claims import LARGEST_GAP_SECONDS, OWN_FINGERPRINT, create_claims
 
@@ -75,6 +76,7 @@ SELECT * EXCLUDE (track, gap) FROM (
 def build_fingerprints(paths: BuildPaths) -> dict[str, int]:
     """Write recording_fingerprint and fingerprint_conflict; return row counts and the counts of omitted rows."""
     with open_workbench(paths, "fingerprints") as bench:
+        bench.show_inputs(" ".join([table.name for table in FINGERPRINT_STAGING_TABLES] + ["source_redirect"]))
         circles = create_claims(bench.connection)
         bench.keep("claim", f"({_CLAIM}) UNION ALL ({_OWN_CLAIM})")
         bench.keep("weighed", _WEIGHED)

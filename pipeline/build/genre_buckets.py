@@ -15,7 +15,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables.files import count_rows, list_parts
 from pipeline.build.genre_strings import ENTITY_STRING, VOTED
-from pipeline.build.recording_index import build_recording_index
+from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.workbench import QuerySteps
 from pipeline.engine.duckdb_session import open_duckdb
@@ -140,7 +140,7 @@ def open_genre_buckets(paths: BuildPaths, folder: Path, pool: Pool, kinds: Itera
     tables = [*paths.staged("source_recording", CATALOG_PLATFORMS), *paths.staged("source_release_track")]
     # A record is a place itself and stands for some artists.
     places = 3 * sum(count_rows(table) for table in tables)
-    index = build_recording_index(paths, folder / "recordings", pool)
+    index = open_recording_index(paths, folder / "recordings", pool)
     return GenreBuckets(folder, max(1, -(-places // ROWS_PER_BUCKET)), index, frozenset(kinds))
 
 

@@ -23,7 +23,7 @@ def read_suggestions(bench: Workbench, paths: BuildPaths) -> pl.DataFrame:
     for name in ("redirect", "recording_artist"):
         # An earlier build may have stopped before it wrote them. The query needs the tables, if only empty ones.
         if not paths.table(name).is_dir():
-            bench.connection.execute(TABLES[name].render_ddl())
+            bench.execute(TABLES[name].render_ddl())
     return bench.read_frame(_SUGGESTED)
 
 

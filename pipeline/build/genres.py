@@ -8,7 +8,7 @@ meaning.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -41,6 +41,7 @@ from pipeline.engine.duckdb_session import open_duckdb
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from genre_rules import RuleBook
@@ -56,7 +57,7 @@ a sixtieth (two simulated worlds)."""
 MOST_GENRES = 6
 """Genres per recording. Artists carry up to 30 strings on one platform."""
 
-_READINGS = "genre_strings"
+_READINGS, _RULES = "genre_strings", "genre_rules"
 
 
 class _Made(NamedTuple):
@@ -75,17 +76,17 @@ class _Made(NamedTuple):
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
     """Write the five tables; return row counts and the number of recordings whose genre is known."""
-    book = load_book(paths.rules or FOLDER)
-    facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), build_genre_rows(book.taxonomy))}
-    tree = _build_tree(book.taxonomy)
+    rules = _recall_rules(paths)
+    facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), rules.nodes)}
+    tree = rules.tree
     with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as (spill, pool):
         with open_workbench(paths, "genre_strings") as bench:
             bench.load("tree", tree)
             strings = bench.read_frame(STRING)
             kinds = bench.read_frame("SELECT DISTINCT platform, entity_kind FROM source_genre").iter_rows()
             suggested = read_suggestions(bench, paths)
-        readings = _recall_strings(paths, book, strings)
-        write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(readings))
+        readings = _recall_strings(paths, rules, strings)
+        write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(readings, rules.names))
         tags, unknown = classify_strings(strings, readings)
         buckets = open_genre_buckets(paths, spill, pool, kinds)
         numbers = number_strings(strings, tags, unknown)
@@ -100,8 +101,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
         for name, rows in steps.items():
             buckets.write_step(name, rows)
         buckets.fill(paths, pool)
-        rules = digest_rows({"tree": tree}, "genre_id")["digest"].sum()
-        carrier = open_carrier(paths, "genres", ("recording_genre",), str(rules))
+        carrier = open_carrier(paths, "genres", ("recording_genre",), str(digest_rows({"tree": tree}, "genre_id")["digest"].sum()))
         made = list(map_ordered(partial(_build_range, buckets, carrier), buckets.list_ranges(), pool=pool))
         carrier.remove_stale_files([part.digests for part in made if part.digests])
         join_tables(TABLES["recording_genre"], paths.table("recording_genre"), [part.folder for part in made if part.rows])
@@ -199,9 +199,14 @@ def build_genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
     )
 
 
-def build_vocabulary_rows(readings: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of table `vocabulary_genre`. `readings` are those of all names, and of others, as `read_strings` returns them."""
-    read = _list_vocabulary_names().join(readings, on=KEY, how="left", maintain_order="left")
+def build_vocabulary_rows(readings: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of table `vocabulary_genre`.
+
+    Args:
+        readings: those of all names, and of others, as `read_strings` returns them.
+        names: the result of `list_vocabulary_names`.
+    """
+    read = names.join(readings, on=KEY, how="left", maintain_order="left")
     # A name that is no genre of the tree has one row without a node and a rule.
     places = pl.int_ranges(pl.max_horizontal(1, pl.col("tags").list.len()))
     rows = read.select("vocabulary", "parent", pl.col("genre").alias("name"), "tags", position=places)
@@ -209,16 +214,41 @@ def build_vocabulary_rows(readings: pl.DataFrame) -> pl.DataFrame:
     return rows.explode("position").with_columns(tag).unnest("tags").select(TABLES["vocabulary_genre"].column_names)
 
 
-def _list_vocabulary_names() -> pl.DataFrame:
+def list_vocabulary_names() -> pl.DataFrame:
+    """Return vocabulary, platform, parent, genre of each name of the published lists."""
     return pl.DataFrame(list_names(), schema=("vocabulary", *KEY), orient="row")
 
 
-def _recall_strings(paths: BuildPaths, book: RuleBook, strings: pl.DataFrame) -> pl.DataFrame:
+class _Rules(NamedTuple):
+    """The genre rules, and frames that depend on them alone."""
+
+    load: Callable[[], RuleBook]
+    """Reads the rules, .5 CPU-s. A night needs them for new strings only."""
+    nodes: pl.DataFrame
+    tree: pl.DataFrame
+    names: pl.DataFrame
+
+
+def _recall_rules(paths: BuildPaths) -> _Rules:
+    """Return the rules; what an earlier build read of the same files is remembered."""
+    load = cache(partial(load_book, paths.rules or FOLDER))
+    makers = {
+        "nodes": lambda: build_genre_rows(load().taxonomy),
+        "tree": lambda: _build_tree(load().taxonomy),
+        "names": list_vocabulary_names,
+    }
+    memory, files = open_text_memory(paths), hash_rules(paths)[:16]
+    found = {name: memory.remember(f"{_RULES}-{name}-{files}", make) for name, make in makers.items()}
+    memory.keep_only(_RULES, [f"{_RULES}-{name}-{files}" for name in makers])
+    return _Rules(load, **found)
+
+
+def _recall_strings(paths: BuildPaths, rules: _Rules, strings: pl.DataFrame) -> pl.DataFrame:
     """Return the readings of the strings and of the names of published lists; those of last night's are remembered."""
-    texts = pl.concat([frame.select(KEY) for frame in (strings, _list_vocabulary_names())]).unique(maintain_order=True)
+    texts = pl.concat([frame.select(KEY) for frame in (strings, rules.names)]).unique(maintain_order=True)
     name = f"{_READINGS}-{hash_rules(paths)[:16]}"
     memory = open_text_memory(paths)
-    found = memory.recall(name, texts, lambda new: read_strings(new, lambda: Classifier(compile_book(book))))
+    found = memory.recall(name, texts, lambda new: read_strings(new, lambda: Classifier(compile_book(rules.load()))))
     memory.keep_only(_READINGS, [name])
     return found
 

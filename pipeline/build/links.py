@@ -23,7 +23,7 @@ from catalog_store.platforms import CATALOG_A
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
-from pipeline.build.recording_index import build_recording_index
+from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import cut_jobs, find_range, map_slices, open_range_work, read_sent, run_all, write_range
 from pipeline.engine.local import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, write_run
@@ -74,7 +74,7 @@ def build_links(paths: BuildPaths) -> dict[str, int]:
     """Write platform_link and external_redirect, and return row counts."""
     records = count_rows(paths.table("recording_member"))
     with open_range_work(paths, "links", records) as (spill, pool):
-        index = build_recording_index(paths, spill / "recordings", pool)
+        index = open_recording_index(paths, spill / "recordings", pool)
         buckets = _Buckets(spill, max(1, -(-records // ROWS_PER_BUCKET)), index)
         linked = map_ordered(partial(_send_relations, buckets), cut_jobs(_list_parts(paths, "source_link")), pool=pool)
         write_array(spill / "linked.npy", np.unique(np.concatenate([np.zeros(0, np.uint64), *linked])))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engine.duckdb_session import stream
 from pipeline.linkage.sorted_ids import assign_sorted_members
 
 if TYPE_CHECKING:
@@ -20,6 +19,6 @@ def assign_node_ids(bench: Workbench, kind: str, members_sql: str) -> None:
     `members_sql` selects node, group, source_key. The nodes are numbered in the order of their keys.
     """
     count = bench.read_frame(f"SELECT count(*) FROM ({members_sql})").item()
-    members = stream(bench.connection, f"SELECT * FROM ({members_sql}) ORDER BY node")
+    members = bench.stream(f"SELECT * FROM ({members_sql}) ORDER BY node")
     assigned = assign_sorted_members(bench.paths, kind, count, members)
     bench.load_blocks(f"node_{kind}", (rows.rename({"entity_id": f"{kind}_id"}) for rows in assigned))

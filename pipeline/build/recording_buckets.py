@@ -16,7 +16,7 @@ from catalog_store.record_keys.numbers import hash_columns, number_record, numbe
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import ROWS_PER_PART, count_rows, list_parts, scan_table
-from pipeline.build.recording_index import build_recording_index, seal_index
+from pipeline.build.recording_index import open_recording_index, seal_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
@@ -159,7 +159,7 @@ def open_buckets(paths: BuildPaths, folder: Path, last_day: str, pool: Pool) -> 
     releases = sum(count_rows(release) for release in paths.staged("source_release"))
     return RecordingBuckets(
         folder,
-        build_recording_index(paths, folder / "recordings", pool),
+        open_recording_index(paths, folder / "recordings", pool),
         NumberIndex(folder / "releases", ("stamp", "is_official"), count_index_parts(releases)),
         last_day,
     )

@@ -1,16 +1,21 @@
 """The index of source records: their number and their recording, found by the number that stands for their name.
 
-Records are numbered in the order of recording_member, from 1. So the smaller number is the smaller (platform, external id).
+Records are numbered in the order of recording_member, from 1. So the smaller number is the smaller (platform, external id). The first stage
+that needs the index writes it, and the stages after it use it again.
 """
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.record_keys.numbers import number_record
-from catalog_store.tables.files import count_rows, list_parts
+from catalog_store.tables.files import count_rows, hash_part_end, list_parts
 from pipeline.build.recording_ranges import map_slices, run_all
+from pipeline.build.step_fingerprint import hash_program, read_boot_id
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 
 if TYPE_CHECKING:
@@ -21,13 +26,32 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 
-def build_recording_index(paths: BuildPaths, folder: Path, pool: Pool) -> NumberIndex:
-    """Write the index into `folder`: `record` and `recording_id` by `number_record`."""
+def open_recording_index(paths: BuildPaths, spill: Path, pool: Pool) -> NumberIndex:
+    """Return the index, `record` and `recording_id` by `number_record`; writes it below `spill` first, unless a stage before has."""
     member = paths.table("recording_member")
-    index = NumberIndex(folder, ("record", "recording_id"), count_index_parts(count_rows(member)))
-    map_slices(pool, partial(_add_members, index), list_parts(member))
-    seal_index(index, pool)
+    parts = count_index_parts(count_rows(member))
+    # Files that were written before a loss of power may have their size and not their content, so the boot counts, too.
+    contents = " ".join([hash_program(), read_boot_id(), str(parts), *map(hash_part_end, list_parts(member))])
+    held = paths.root / "work" / "carried" / "recording_index"
+    folder = held / blake2b(contents.encode(), digest_size=16).hexdigest()
+    index = NumberIndex(folder, _COLUMNS, parts)
+    if folder.is_dir():
+        return index
+    made = NumberIndex(spill / folder.name, _COLUMNS, parts)
+    map_slices(pool, partial(_add_members, made), list_parts(member))
+    seal_index(made, pool)
+    held.mkdir(parents=True, exist_ok=True)
+    for stale in {*list_folder(held, "*")} - {folder}:
+        shutil.rmtree(stale, ignore_errors=True)
+    try:
+        made.folder.rename(folder)
+    except OSError:
+        # A parallel stage was faster.
+        return made
     return index
+
+
+_COLUMNS = ("record", "recording_id")
 
 
 def seal_index(index: NumberIndex, pool: Pool) -> None:

@@ -28,11 +28,16 @@ def compute_step_fingerprint(paths: BuildPaths) -> str:
     """Return the fingerprint for all steps that write linkage or catalog tables of the catalog at `paths`."""
     digest = hashlib.sha256(hash_program().encode())
     # The parts of a killed build are not flushed: after a loss of power a file may have its size and not its content.
-    digest.update(_BOOT_ID.read_bytes() if _BOOT_ID.exists() else b"")
+    digest.update(read_boot_id().encode())
     digest.update(f"relink {paths.relink.exists()}, ids {sorted(find_highest_ids(paths.root).items())}\n".encode())
     rebuilt_registry = list_tree(paths.root / "work" / "registry" / "rebuilt")
     digest.update(f"{hash_rules(paths)} {_hash_files([paths.overrides, *rebuilt_registry])}".encode())
     return digest.hexdigest()
+
+
+def read_boot_id() -> str:
+    """Return the name of the time since the machine was started; empty where the system has none."""
+    return _BOOT_ID.read_text() if _BOOT_ID.exists() else ""
 
 
 def hash_rules(paths: BuildPaths) -> str:

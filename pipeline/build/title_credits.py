@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from catalog_store.remembered_texts import Recall
 
-SEGMENTS_PER_SLICE = 100_000
-"""Segments read at a time; their readings take some 100 MB."""
 KEPT_NAMES = 65_536
 """Most names with a cached key. Each key is needed several times."""
 SURE_MAKER_WORDS = frozenset({"remix", "rmx", "rework", "reworked", "refix", "bootleg", "flip"})
@@ -46,6 +44,8 @@ _BETWEEN_NAMES = frozenset({"the", "and", "x", "vs", "s"})
 _JOINT = re.compile(r"(?i)\s*[,;/&+]\s*|\s+(?:and|x|vs\.?|feat\.?|ft\.?|featuring|with)\s+")
 _FIRST_WORD = re.compile(r"^\W*\w+\W*")
 _POSSESSIVE = re.compile("['\u2019]s?$")
+_BESIDE, _BETWEEN = "\x1f", "\x1e"
+"""Separators of a key and a name, and of such pairs, in one text. Staging leaves no control character in a name."""
 _EDGES = " ,;:&+/-'\"\u2018\u2019\u201c\u201d."
 
 
@@ -72,7 +72,7 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame, recall: Reca
     Args:
         titles: title, version; distinct.
         known: key (distinct), name: the normal form and the display name of each artist that a platform knows by id.
-        recall: calls the function that reads segments, and may remember what it has read.
+        recall: calls a function of texts, and may remember what it has read.
 
     Returns:
         title, version, place (0, 1 ... in a title), name, role (featured, remixer), is_sure.
@@ -81,34 +81,44 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame, recall: Reca
     segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
     # Segments are read in plain Python, one by one, so each distinct one is read once.
     read = recall(segments.select(pl.col("segment").unique(maintain_order=True)), _read_segments).drop_nulls("role")
-    named = pl.concat([_find_segment_names(part, known) for part in read.iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
+    named = recall(_add_known_names(read, known), _name_segments, part="names")
+    named = named.select("segment", "names").explode("names", empty_as_null=False).unnest("names")
     found = segments.join(named, on="segment", maintain_order="left_right").drop("segment")
     found = found.unique(["title", "version", "name", "role"], keep="first", maintain_order=True)
     return found.with_columns(place=pl.int_range(pl.len()).over("title", "version"))
 
 
-_NOTHING = pl.DataFrame(schema={"segment": pl.String, "name": pl.String, "role": pl.String, "is_sure": pl.Boolean})
+_READING = {"role": pl.String, "whole": pl.String, "bare": pl.String, "is_sure": pl.Boolean}
+"""Fields of `_Reading`."""
+_KEYS = {"keys": pl.List(pl.String)}
+_NAMES = {"names": pl.List(pl.Struct({"name": pl.String, "role": pl.String, "is_sure": pl.Boolean}))}
 
 
 def _read_segments(segments: pl.DataFrame) -> pl.DataFrame:
-    """Return segment and the fields of its reading, which are null where it names nobody."""
-    readings = [(segment, *(_read_names(segment) or (None,) * len(_READING))) for segment in segments["segment"]]
-    return pl.DataFrame(readings, schema={"segment": pl.String, **_READING}, orient="row")
+    """Return segment, the fields of its reading, which are null where it names nobody, and the keys of all names that it may hold."""
+    rows = []
+    for segment in segments["segment"]:
+        reading = _read_names(segment)
+        runs = [run for joined in {reading.whole, reading.bare} for run in _list_runs(joined)] if reading else []
+        rows.append((segment, *(reading or (None,) * len(_READING)), sorted({_build_key(text) for _, _, text in runs})))
+    return pl.DataFrame(rows, schema={"segment": pl.String, **_READING, **_KEYS}, orient="row")
 
 
-_READING = {"role": pl.String, "whole": pl.String, "bare": pl.String, "is_sure": pl.Boolean}
-"""Fields of `_Reading`."""
+def _add_known_names(read: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return segments with readings, and `known`: the keys and names of the artists that each may name, in one text."""
+    keys = read.select("segment", key="keys").explode("key", empty_as_null=False)
+    found = keys.join(known.select("key", "name"), on="key", maintain_order="left")
+    texts = found.group_by("segment").agg(known=pl.concat_str("key", "name", separator=_BESIDE).str.join(_BETWEEN))
+    return read.drop("keys").join(texts, on="segment", how="left", maintain_order="left").with_columns(pl.col("known").fill_null(""))
 
 
-def _find_segment_names(read: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return segment, name, role, is_sure of distinct segments with readings."""
-    readings = [(segment, _Reading(*fields)) for segment, *fields in read.iter_rows()]
-    # The readings are made before the names are looked up: only artists that may occur in them are taken out of the frame of all artists.
-    keys = {_build_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _list_runs(joined)}
-    candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})
-    names_by_key: dict[str, str] = dict(known.join(candidates, on="key", how="semi").select("key", "name").iter_rows())
-    rows = [(segment, *named) for segment, reading in readings for named in _iterate_names(reading, names_by_key)]
-    return pl.DataFrame(rows, schema=_NOTHING.schema, orient="row")
+def _name_segments(read: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `_add_known_names` with `names`: name, role, is_sure of each artist that the segment names."""
+    named = []
+    for _, role, whole, bare, is_sure, known in read.iter_rows():
+        names_by_key = dict(pair.split(_BESIDE, 1) for pair in known.split(_BETWEEN) if pair)
+        named.append([name._asdict() for name in _iterate_names(_Reading(role, whole, bare, is_sure), names_by_key)])
+    return read.with_columns(pl.Series("names", named, dtype=_NAMES["names"]))
 
 
 def _read_names(segment: str) -> _Reading | None:

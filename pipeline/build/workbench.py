@@ -1,11 +1,12 @@
 """DuckDB connection of a stage over the tables of all earlier stages, with a method that turns a query into a table.
 
-The connection has a view per staging table (all platforms together), and per linkage and catalog table that exists. `write` writes the
-tables of a stage in their declared order. This module knows no query about the data.
+A query may name each staging table (all platforms together), and each linkage and catalog table that exists. `write` writes the tables of
+a stage in their declared order. This module knows no query about the data.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,7 +22,7 @@ from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
-from pipeline.engine.duckdb_session import open_duckdb, read_frame, stream
+from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 IDS_PER_RANGE = 100_000
 """Ids that `write_ranges` works on at a time. DuckDB cannot spill the choices of a group: they take 1.5 KB for a release."""
 
+
+_WORD = re.compile(r"\w+")
 
 TEXTS_PER_BUCKET = 250_000
 """Texts that `derive_texts` holds at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
@@ -55,9 +58,17 @@ class QuerySteps:
         # with members on it alone, all with all: 31 s at 5,000 recordings.
         connection.execute("SET disabled_optimizers = 'join_order'")
 
+    def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """Run a query, for results of a few rows."""
+        return self.connection.execute(sql)
+
+    def stream(self, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
+        """Yield the result of `sql` in frames of up to `rows` rows."""
+        return stream(self.connection, sql, rows)
+
     def keep(self, name: str, sql: str) -> None:
         """Materialise a named step of the stage."""
-        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
+        self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
 
     def drop(self, name: str) -> None:
         """Drop a step that no later query reads, because held steps spill."""
@@ -83,7 +94,7 @@ class QuerySteps:
     def derive(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
         """Make a named step out of the rows of `sql`, each block through `function`: for texts that only Polars can read."""
         empty = function(self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0"))
-        self.load_blocks(name, chain([empty], map(function, stream(self.connection, sql))))
+        self.load_blocks(name, chain([empty], map(function, self.stream(sql))))
 
     def show(self, name: str, rows: pl.DataFrame) -> None:
         """Make a frame a named step without a copy. It stays in memory, outside DuckDB's limit, until the connection closes."""
@@ -98,25 +109,41 @@ class Workbench(QuerySteps):
     """The steps of a stage over the tables of all earlier stages."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str) -> None:
-        """Create the views; a staging table that no platform has staged is an empty table."""
+        """Show no table yet. A view opens all parts of its table, and a stage reads few tables."""
         super().__init__(connection)
         self.paths = paths
         self.stage = stage
-        for table in ALL_TABLES:
-            source = self._source_sql(table)
-            if source:
-                self._show_input(table, source)
-            elif table.layer == "staging":
-                connection.execute(table.render_ddl())
+        self._hidden = {table.name: table for table in ALL_TABLES}
 
-    def _show_input(self, table: Table, source: str) -> None:
-        """Show an existing table, unless it vanishes meanwhile."""
-        # A parallel step may replace a table between the listing of its parts and their opening. Such a table is no input of this step:
-        # Dagster starts a step after the steps that write its inputs.
-        with suppress(duckdb.IOException):
-            self._show(table, source)
+    def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """Run a query, for results of a few rows."""
+        self.show_inputs(sql)
+        return super().execute(sql)
+
+    def stream(self, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
+        """Yield the result of `sql` in frames of up to `rows` rows."""
+        self.show_inputs(sql)
+        return super().stream(sql, rows)
+
+    def read_frame(self, sql: str) -> pl.DataFrame:
+        """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
+        self.show_inputs(sql)
+        return super().read_frame(sql)
+
+    def show_inputs(self, text: str) -> None:
+        """Make a view of each table that a text names; a staging table that no platform has staged is an empty table."""
+        for name in self._hidden.keys() & {*_WORD.findall(text)}:
+            table = self._hidden.pop(name)
+            if source := self._source_sql(table):
+                # A parallel step may replace a table between the listing of its parts and their opening. Such a table is no input of this
+                # step, only its name is a word of the text: Dagster starts a step after the steps that write its inputs.
+                with suppress(duckdb.IOException):
+                    self._show(table, source)
+            elif table.layer == "staging":
+                self.connection.execute(table.render_ddl())
 
     def _show(self, table: Table, source: str) -> None:
+        self._hidden.pop(table.name, None)
         self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
 
     def _source_sql(self, table: Table) -> str | None:
@@ -172,7 +199,7 @@ class Workbench(QuerySteps):
         # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
         with EvenTableWriter(table, self.paths.table(name)) as writer:
             for sql in queries:
-                for frame in stream(self.connection, order_sql(table, sql), ROWS_PER_PART):
+                for frame in self.stream(order_sql(table, sql), ROWS_PER_PART):
                     writer.append(frame)
         self._show(table, render_sql_source(self.paths.table(name)))
         return writer.rows

@@ -15,7 +15,6 @@ from pipeline.build.priorities import WORK_TITLE, render_rank_sql
 from pipeline.build.work_guards import judge_namesakes, read_artist_forms, read_title_forms, weigh_claims
 from pipeline.build.work_support import settle_works
 from pipeline.build.workbench import open_workbench
-from pipeline.engine.duckdb_session import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +196,7 @@ def _judge_names(bench: Workbench) -> None:
 def _load_stream(bench: Workbench, name: str, sql: str, work: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     """Make `name` of the rows of `sql`, changed by `work` block by block."""
     empty = True
-    for rows in stream(bench.connection, sql):
+    for rows in bench.stream(sql):
         made = work(rows)
         bench.connection.register("_block", made.to_arrow())
         bench.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM _block' if empty else f'INSERT INTO "{name}" FROM _block')

@@ -132,7 +132,7 @@ def _iterate_counts(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, 
         if paths.table(table.name).is_dir():
             yield "rows", table.name, count_rows(paths.table(table.name))
     for topic, sql in _QUERIES.items():
-        for name, value in bench.connection.execute(sql).fetchall():
+        for name, value in bench.execute(sql).fetchall():
             yield topic, name, value
     for table in CATALOG_TABLES:
         yield from _iterate_nulls(bench, table.name)
@@ -154,7 +154,7 @@ def _iterate_nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, floa
     if not empty:
         return
     # One query for all columns of a table, so that the table is read once.
-    counts = bench.connection.execute(f'SELECT count(*), {", ".join(sql for _, sql in empty)} FROM "{name}"').fetchone() or (0,)
+    counts = bench.execute(f'SELECT count(*), {", ".join(sql for _, sql in empty)} FROM "{name}"').fetchone() or (0,)
     for (column, _), count in zip(empty, counts[1:], strict=True):
         yield "nulls", f"{name}.{column}", count / counts[0] if counts[0] else 0.0
 

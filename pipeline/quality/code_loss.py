@@ -37,7 +37,7 @@ def count_code_losses(paths: BuildPaths) -> list[CodeLoss]:
                 continue
             bench.keep("was", f"SELECT DISTINCT {column} AS code FROM {render_sql_source(live / table)} WHERE {column} IS NOT NULL")
             # Codes are compared one by one. In a difference of two sums new codes would hide lost ones.
-            counts = bench.connection.execute(
+            counts = bench.execute(
                 f"""SELECT (SELECT count(*) FROM was),
                            (SELECT count(*) FROM was ANTI JOIN (SELECT {column} AS code FROM "{table}") USING (code))"""
             ).fetchone()

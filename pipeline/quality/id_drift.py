@@ -52,7 +52,7 @@ def measure_id_drift(paths: BuildPaths) -> IdDrift | None:
             f"FROM {render_sql_source(live / 'recording_member')} o JOIN recording_member m USING (platform, external_id) "
             "GROUP BY ALL",
         )
-        counts = bench.connection.execute(
+        counts = bench.execute(
             """SELECT (SELECT count(*) FROM was) - (SELECT count(*) FROM gone),
                       (SELECT count(*) FROM fresh),
                       (SELECT count(DISTINCT new_id) FROM moves SEMI JOIN fresh ON new_id = recording_id),

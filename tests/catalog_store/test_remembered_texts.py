@@ -100,3 +100,28 @@ def test_names_that_are_no_longer_used_are_forgotten(memory: TextMemory) -> None
         memory.recall(name, make_texts(("One", None)), Reader())
     memory.keep_only("titles", ["titles-2-0", "titles-2-1"])
     assert sorted(file.stem for file in memory.folder.iterdir()) == ["others-1-0", "titles-2-0", "titles-2-1"]
+
+
+def test_a_result_is_made_once_for_each_name_and_again_by_a_full_build(memory: TextMemory) -> None:
+    calls: list[str] = []
+
+    def make(name: str) -> pl.DataFrame:
+        calls.append(name)
+        return make_texts((name, None))
+
+    full = TextMemory(memory.folder, anew=True)
+    for held, name in ((memory, "one"), (memory, "two"), (memory, "one"), (full, "one"), (memory, "one")):
+        assert held.remember(name, lambda name=name: make(name)).equals(make_texts((name, None)))  # type: ignore[misc]
+    assert calls == ["one", "two", "one"]
+
+
+def test_functions_under_one_name_are_remembered_apart_and_forgotten_together(memory: TextMemory) -> None:
+    one, other, texts = Reader(), Reader(), make_texts(("One", None))
+    for _ in range(2):
+        memory.recall("titles-1", texts, one)
+        memory.recall("titles-1", texts, other, "other")
+    memory.keep_only("titles", ["titles-1"])
+    assert (one.rows, other.rows) == (1, 1)
+    assert len(list(memory.folder.iterdir())) == 2
+    memory.keep_only("titles", ["titles-2"])
+    assert not list(memory.folder.iterdir())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -82,3 +83,21 @@ def test_first_rows_at_fault_are_shown_by_key_and_value_in_any_order(tmp_path: P
 
 def test_an_empty_table_breaks_nothing(tmp_path: Path) -> None:
     assert broken(tmp_path) == {}
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_repeated_keys_are_counted_in_any_order_and_over_parts(tmp_path: Path, *, is_sorted: bool) -> None:
+    columns = (Column("name", TEXT, "Name."), Column("place", INT64, "Place.", nullable=True))
+    table = Table("keyed", "catalog", "Keys of two columns.", columns, primary_key=("place", "name"), sort_key=("name", "place"))
+    chance, found = Random(5), set()  # noqa: S311 - test data
+    (check,) = (check for check in derive_checks(table, tmp_path.joinpath) if check.name == "keyed_key_unique")
+    with duckdb.connect() as connection:
+        for _ in range(40):
+            rows = [(chance.choice("abc"), chance.choice((None, 1, 2, 3))) for _ in range(chance.randrange(7))]
+            frame = pl.DataFrame(rows, schema=table.polars_schema, orient="row")
+            frame = frame.sort(table.order) if is_sorted else frame
+            cut = chance.randrange(frame.height + 1)
+            write_table(table, tmp_path / "keyed", [frame[:cut], frame[cut:]])
+            assert run_check(connection, check) == len(rows) - len({*rows})
+            found.add(len(rows) - len({*rows}))
+    assert {0, 1, 2} <= found

@@ -14,6 +14,7 @@ from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import recording_buckets, recording_ranges, recordings
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
+from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.engine import number_index
@@ -154,3 +155,17 @@ def test_the_rows_of_a_pool_are_those_of_one_process(world: World, monkeypatch: 
     monkeypatch.setattr(recording_ranges, "ROWS_FOR_A_POOL", 0)
     build_recordings(world.paths)
     assert hash_parts(world) == whole
+
+
+def test_stages_share_one_index_of_records_until_the_records_change(world: World) -> None:
+    add_recordings(world, 5)
+    build(world)
+    held = world.paths.root / "work" / "carried" / "recording_index"
+    (first,) = held.iterdir()
+    written = (first / "part-00000.npy").stat().st_mtime_ns
+    build_links(world.paths)
+    assert (first / "part-00000.npy").stat().st_mtime_ns == written
+    world.recording(9, "store_a", "z9", "Song 9", credit("Nova", "n"))
+    assert build(world)["recording"].height == 6
+    (second,) = held.iterdir()
+    assert second != first

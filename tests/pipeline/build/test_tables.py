@@ -12,7 +12,7 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import count_rows, list_parts
-from pipeline.build import genre_buckets, links, node_ids, recording_ranges, tracks, workbench
+from pipeline.build import genre_buckets, links, recording_ranges, tracks, workbench
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -186,8 +186,7 @@ def test_the_size_of_ranges_and_blocks_changes_no_artist_label_and_release(world
         if is_small:
             monkeypatch.setattr(workbench, "IDS_PER_RANGE", 2)
             monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 3)
-            for module in (workbench, node_ids):
-                monkeypatch.setattr(module, "stream", stream_small)
+            monkeypatch.setattr(workbench, "stream", stream_small)
         for stage in (build_artists, build_labels, build_releases):
             stage(paths)
         folders = [paths.table(name) for name in (*names, "source_credit", "recording_release")]

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
 import polars as pl
 import pytest
 
+from catalog_store.remembered_texts import TextMemory
 from pipeline.build.title_credits import find_names_in_titles
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KNOWN = pl.DataFrame(
     {
@@ -85,3 +93,23 @@ def test_titles_may_be_none_and_places_count_from_zero_in_each() -> None:
     )
     assert find_names_in_titles(titles, KNOWN)["place"].to_list() == [0, 1, 0]
     assert find_names_in_titles(titles.clear(), KNOWN).is_empty()
+
+
+def test_remembered_names_follow_the_artists_who_are_known(tmp_path: Path) -> None:
+    memory = TextMemory.open(tmp_path, "program", anew=False)
+    titles = pl.DataFrame({"title": ["Song (feat. Mira, Kask & Moor)", "Song (Kask Summer Remix)", "Song (Sunset Mix)", "Song"]})
+    titles = titles.with_columns(version=pl.lit(None, pl.String))
+    chance, found = Random(7), set()  # noqa: S311 - test data
+    for _ in range(12):
+        known = KNOWN.sample(chance.randrange(KNOWN.height + 1), seed=chance.randrange(99), shuffle=True)
+        # An artist is shown under another name than yesterday.
+        known = known.with_columns(
+            pl.when(pl.Series([chance.random() < 0.2 for _ in known["key"]], dtype=pl.Boolean))
+            .then(pl.col("name").str.to_uppercase())
+            .otherwise("name")
+            .alias("name")
+        )
+        names = find_names_in_titles(titles, known, partial(memory.recall, "titles"))
+        assert names.equals(find_names_in_titles(titles, known))
+        found.add(tuple(names["name"]))
+    assert len(found) > 5

@@ -9,7 +9,7 @@ import pytest
 from genre_rules import Classifier, compile_book, load_book
 from genre_rules.vocabularies import FOLDER, VOCABULARIES, list_names
 from pipeline.build.genre_strings import KEY, read_strings
-from pipeline.build.genres import build_vocabulary_rows
+from pipeline.build.genres import build_vocabulary_rows, list_vocabulary_names
 
 
 class Mapping(NamedTuple):
@@ -25,7 +25,7 @@ class Mapping(NamedTuple):
 def mappings() -> list[Mapping]:
     names = pl.DataFrame([(name.platform, name.parent, name.name) for name in list_names()], schema=KEY, orient="row").unique()
     readings = read_strings(names, lambda: Classifier(compile_book(load_book())))
-    return [Mapping(*row) for row in build_vocabulary_rows(readings).iter_rows()]
+    return [Mapping(*row) for row in build_vocabulary_rows(readings, list_vocabulary_names()).iter_rows()]
 
 
 def test_every_list_beside_the_module_is_mapped_and_has_a_source(mappings: list[Mapping]) -> None:

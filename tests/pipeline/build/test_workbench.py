@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import write_table
 from pipeline.build import workbench
 from pipeline.build.workbench import open_workbench
 from pipeline.paths import BuildPaths
@@ -41,3 +43,14 @@ def test_without_a_text_a_derived_step_is_empty(tmp_path: Path) -> None:
     with open_workbench(BuildPaths(tmp_path), "stage") as bench:
         bench.derive_texts("form", "SELECT 'a' AS text WHERE false", lambda texts: texts.with_columns(size=pl.lit(1)))
         assert bench.read_frame("SELECT * FROM form").columns == ["text", "size"]
+
+
+def test_a_table_is_opened_when_a_query_names_it(tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    write_table(TABLES["label"], paths.table("label"), TABLES["label"].build_empty())
+    with open_workbench(paths, "stage") as bench:
+        assert bench.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
+        assert bench.read_frame("SELECT * FROM label").columns == TABLES["label"].column_names
+        bench.keep("nobody", "SELECT platform FROM source_label")
+        assert next(bench.stream("SELECT artist_id FROM source_artist"), None) is None
+        assert bench.read_frame("SELECT count(*) FROM nobody").item() == 0

@@ -51,7 +51,7 @@ def signs(
     if staged is not None:
         write_table(TABLES["source_recording"], paths.staging("store_a") / "source_recording", [staged])
     with open_workbench(paths, "test") as bench:
-        return dict(bench.connection.execute(_QUERIES["mixed"]).fetchall())
+        return dict(bench.execute(_QUERIES["mixed"]).fetchall())
 
 
 def test_recordings_whose_durations_are_far_apart_are_counted_once(tmp_path: Path) -> None:
