@@ -13,7 +13,7 @@
     quoted           `Artist「Title」MV`
     bare_version     a version without brackets: `title live`
     unknown_version  a version that nobody released: the plain recording is meant
-    number_words     numbers as words
+    number_words     numbers as words, in six languages
     romanised        names of other scripts in Latin letters
 
 Each maker takes a song and returns the two fields, or None when the class cannot be made of it. Out of scope: drawing and
@@ -22,11 +22,13 @@ judging (queries.py).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from anyascii import anyascii
 
 from catalog_store.name_keys import build_title_keys
+from simulator.number_names import LANGUAGES, spell_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +53,11 @@ _BY = ("{} by {}", "{} - {}", "{} von {}", "{} par {}")
 _FEWEST_FOR_INITIALS, _MOST_FOR_INITIALS = 3, 6
 _SHORTEST_WORD = 4
 _FEWEST_FOR_PART = 3
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+NUMBER = r"(?:^| )(?:[2-9]|[1-9][0-9]{1,3})(?: |$)"
+"""A number that a query of `number_words` spells. A one is a pronoun in most languages."""
+_NUMBER_RE = re.compile(r"(?<![^ ])(?:[2-9]|[1-9][0-9]{1,3})(?![^ ])")
+_NEVER_ALONE = frozenset({"dix", "onze", "cent", "mil", "sei"})
+"""Numbers that are other words in another language, where they stand alone."""
 
 
 def _make_initials(_rng: Random, song: _Song) -> _Names | None:
@@ -129,12 +135,12 @@ def _make_unknown_version(rng: Random, song: _Song) -> _Names | None:
     return None if build_title_keys(song.title).variant else (song.artists[0], f"{song.title} ({rng.choice(_UNKNOWN)})")
 
 
-def _make_number_words(_rng: Random, song: _Song) -> _Names | None:
-    made = [
-        " ".join(_DIGITS[int(word)] if len(word) == 1 and word.isdecimal() else word for word in name.split())
-        for name in (song.artists[0], song.title)
-    ]
-    return (made[0], made[1]) if made != [song.artists[0], song.title] and song.title.isascii() else None
+def _make_number_words(rng: Random, song: _Song) -> _Names | None:
+    language = rng.choice(LANGUAGES)
+    made = [_NUMBER_RE.sub(lambda number: spell_number(int(number[0]), language), name) for name in (song.artists[0], song.title)]
+    if made == [song.artists[0], song.title] or not _NEVER_ALONE.isdisjoint(" ".join(made).split()):
+        return None
+    return made[0], made[1]
 
 
 def _make_romanised(_rng: Random, song: _Song) -> _Names | None:

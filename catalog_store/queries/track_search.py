@@ -32,7 +32,8 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 GOOD_SCORE = calibrate(0.88)
 """Words are read in other ways when the best score is below this one."""
-
+FAIR_SCORE = 0.9
+"""Both fields are read as lists of words when the best score is below this one: answers of that reading rank behind all others."""
 SURE_FIT = 0.75
 """Whole names are looked up when no answer of the wide reading fits as well."""
 
@@ -109,7 +110,7 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     """Return all documents that fit."""
     query = read_query(request.artist, request.title)
     found = find_by_fields(index, query, until)
-    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
+    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < FAIR_SCORE:
         _check_deadline(until)
         fits = find_in_line(index, request, query, found)
         scores = {document: score_possible(fit.evidence, index.popularity[document]) for document, fit in fits.items()}

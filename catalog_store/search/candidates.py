@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from catalog_store.search.extra_words import SOUND, build_sound
+from catalog_store.search.extra_words import SOUND, build_reading_key, build_sound
+from catalog_store.search.index_words import split_words
 from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.line_query import select_lookup_words
 from catalog_store.search.typo_lookup import find_neighbours, join_neighbours, split_parts
@@ -31,10 +32,11 @@ COMPARED_AT_ONCE, COMPARED_AT_MOST = 50, 1_000
 """Documents compared at first, and at most."""
 _SHORTEST_SOUND = len(SOUND) + 3
 """Three consonants."""
-COMPARED_IN_ANY_FIELD, COMPARED_BY_WHOLE_NAME = 64, 12
+COMPARED_IN_ANY_FIELD, COMPARED_BY_WHOLE_NAME = 24, 12
 """Documents compared in the wide reading: those with pairs of words, and those of one artist or with one title."""
 _LEAST_ALIKE_NAME = 55
 """Least likeness, in hundredths, of a name with one that was asked for."""
+_LEAST_ALIKE_PART = 75
 _SHORTEST_PART_OF_NAME, _MOST_OF_ONE_ARTIST = 4, 128
 _LENGTH_PENALTY, _LARGEST_LENGTH_GAP = 0.009, 10
 """Penalty per word of difference in title length, and the largest difference that counts. Their product, .09, stays below the least
@@ -92,8 +94,11 @@ def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) ->
     every = list(dict.fromkeys((*artist_words, *title_words)))
     if not every:
         return (), frozenset()
-    _, documents, weights = index.postings.look([_hash_words(every, every)])
-    return _rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD], _find_by_sound(index, line, artist_words)
+    # Letters stand for initials of one of two names (`acdc`, `pimp`): two letters together find names by chance.
+    letters, words = [word for word in every if len(word) == 1], [word for word in every if len(word) > 1]
+    _, documents, weights = index.postings.look([_hash_words(words, every), _hash_words(letters, words)])
+    by_sound = _find_by_sound(index, line, artist_words)
+    return [*_rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD], *sorted(by_sound.difference(documents))], by_sound
 
 
 def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
@@ -101,6 +106,10 @@ def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
 
     Most of them fit no better than by chance: only those whose other name is nearly in the query are returned.
     """
+    # Names of common words alone are spelt right. The rest of an absent query's lookups finds names by chance.
+    words = {word for key in line.keys for word in split_words(key)}
+    if all(index.vocabulary.count(word) >= _COMMON_COUNT for word in words):
+        return ()
     by_artist, by_title = _look_whole_names(index, line.artist_names, line.title_names)
     # Parts of a line may be names by chance. They are read only when the fields as typed name no artist.
     if not by_artist:
@@ -110,6 +119,8 @@ def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
     credits_ = list({index.credit_of[document]: None for document in by_title})
     names = [" ".join(index.credits[credit].primary) for credit in credits_]
     alike_credits = set(_select_alike(line.artist_names, credits_, names))
+    if len(line.artist.words) == 1:
+        alike_credits.update(credit for credit, name in zip(credits_, names, strict=True) if _is_part_alike(line.artist.compact, name))
     alike = [document for document in by_title if index.credit_of[document] in alike_credits]
     return list(dict.fromkeys((*_select_alike(line.title_names, by_artist, titles), *alike[:COMPARED_BY_WHOLE_NAME])))
 
@@ -141,12 +152,22 @@ def _select_alike(asked: Sequence[str], numbers: Sequence[int], names: Sequence[
     return [numbers[place] for place in best.tolist() if likeness[place]]
 
 
+def _is_part_alike(asked: str, name: str) -> bool:
+    """Return whether a name of several words may be meant by its first or last word, or by the initials of two words."""
+    first, last = name.partition(" ")[0], name.rpartition(" ")[2]
+    if len(asked) < _SHORTEST_PART_OF_NAME:
+        return asked == first[:1] + last[:1]
+    return any(asked[0] == part[0] and fuzz.ratio(asked, part) >= _LEAST_ALIKE_PART for part in (first, last))
+
+
 def _find_by_sound(index: SearchIndex, line: LineQuery, artist_words: Sequence[str]) -> frozenset[int]:
     """Find documents whose title sounds like the title field and that have a word of the artist field."""
+    # Few consonants are shared by many titles. Short readings are in the index with their vowels.
     sound = build_sound(line.keys[1])
-    if len(sound) < _SHORTEST_SOUND or not index.vocabulary.has(sound):
+    read = sound if len(sound) >= _SHORTEST_SOUND else SOUND + build_reading_key(line.titles[0].field.compact)
+    if len(read) < _SHORTEST_SOUND or not index.vocabulary.has(read):
         return frozenset()
-    _, documents, _ = index.postings.look([_hash_words(artist_words, [sound])])
+    _, documents, _ = index.postings.look([_hash_words(artist_words, [read])])
     return frozenset(documents)
 
 

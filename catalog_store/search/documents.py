@@ -1,7 +1,8 @@
 """One row per document from the tables: its names as keys, ready for the index.
 
-A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits, and other
-names of main artists are beside them. Keys are built once per distinct name. Arrays and hashes belong in search_build.py.
+A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits and from the
+title, which may name guests and remixers. Other names of main artists are beside them. Keys are built once per distinct name. Arrays and
+hashes belong in search_build.py.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ import polars as pl
 
 from catalog_store.name_keys import build_name_key, build_name_key_expr, build_title_keys_frame, fold
 from catalog_store.name_keys.japanese_readings import HAN, read_japanese, read_japanese_person
-from catalog_store.name_keys.romanisation import build_sound_key
 from catalog_store.remembered_texts import read_anew
-from catalog_store.search.extra_words import SOUND, build_sounds
+from catalog_store.search.extra_words import SOUND, build_reading_key, build_sounds
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 MOST_ALIASES = 3
 """Other names of a main artist that find its recordings: those that most platforms list. Each name costs pairs of words in the index."""
 _ALIAS_KINDS = ("name", "alias", "sort_name")
+_REMIXED = frozenset({"remix", "edit"})
+"""Kinds of variants whose name is that of a remixer."""
+_PARALLEL = " = "
+"""Between a title and its translation, as catalog_a writes them."""
 
 
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:
@@ -61,12 +65,41 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     named = recordings.join(keys, on="title", how="left", maintain_order="left")
     for side in sides:
         named = named.join(side, on="recording_id", how="left", maintain_order="left")
+    named = _add_named_in_titles(named)
     return named.select(
         "recording_id",
         "sounds",
         artists=pl.concat_str(pl.col("primary", "featured").fill_null(""), separator=FIELD_SEPARATOR),
         title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
     )
+
+
+def _add_named_in_titles(named: pl.DataFrame) -> pl.DataFrame:
+    """Add guests and remixers that only the title names to `featured`."""
+    added = [
+        (recording, _list_new_names(f"{primary or ''}{NAME_SEPARATOR}{featured or ''}", guests, variant))
+        for recording, primary, featured, guests, variant in named.filter(
+            (pl.col("guests") != "") | pl.col("variant").str.contains(":", literal=True)
+        )
+        .select("recording_id", "primary", "featured", "guests", "variant")
+        .iter_rows()
+    ]
+    new = pl.DataFrame([row for row in added if row[1]], schema={"recording_id": pl.Int64, "new": pl.String}, orient="row")
+    joined = named.join(new, on="recording_id", how="left", maintain_order="left")
+    # Null values are left out of the text.
+    return joined.with_columns(featured=pl.concat_str("featured", "new", separator=NAME_SEPARATOR, ignore_nulls=True)).drop("new")
+
+
+def _list_new_names(known: str, guests: str, variant: str) -> str:
+    """Return the guests and remixers that are not among the `known` names, in one text."""
+    compact = known.replace(" ", "")
+    words = known.replace(NAME_SEPARATOR, " ").split(" ")
+    found = [] if set(words).issuperset(guests.split(" ")) else [guests.replace(NAME_SEPARATOR, " ")]
+    for tag in variant.split("+"):
+        kind, _, name = tag.partition(":")
+        if kind in _REMIXED and name and name not in compact:
+            found.append(name)
+    return NAME_SEPARATOR.join(found)
 
 
 def _read_persons(credits_: pl.DataFrame) -> pl.DataFrame:
@@ -118,9 +151,10 @@ def _key_artists(names: pl.Series) -> pl.DataFrame:
 
 
 def _key_titles(titles: pl.DataFrame) -> pl.DataFrame:
-    keyed = titles.with_columns(core=build_title_keys_frame(titles["title"])["core"])
-    written = titles.filter(pl.col("title").str.contains(HAN))
-    readings = [build_sound_key(fold(read_japanese(title))) for title in written["title"]]
-    read = written.with_columns(word=SOUND + pl.Series(readings, dtype=pl.String)).filter(pl.col("word") != SOUND)
-    sounds = pl.concat([build_sounds(keyed, "core"), read]).group_by("title").agg(sounds=pl.col("word").unique(maintain_order=True))
+    keyed = titles.with_columns(build_title_keys_frame(titles["title"]).select("core", guests="credits"))
+    written = titles.filter(pl.col("title").str.contains(HAN)).with_columns(part=pl.col("title").str.split(_PARALLEL)).explode("part")
+    readings = [build_reading_key(fold(read_japanese(part))) for part in written["part"]]
+    read = written.select("title", word=SOUND + pl.Series(readings, dtype=pl.String)).filter(pl.col("word") != SOUND)
+    found = pl.concat([build_sounds(keyed.select("title", "core"), "core"), read])
+    sounds = found.group_by("title").agg(sounds=pl.col("word").unique(maintain_order=True))
     return keyed.join(sounds, on="title", how="left", maintain_order="left").with_columns(pl.col("sounds").fill_null([]))

@@ -11,8 +11,9 @@ import re
 
 import polars as pl
 
-from catalog_store.name_keys.romanisation import build_sound_key
+from catalog_store.name_keys.romanisation import build_sound_key, romanise
 from catalog_store.search.layout import FIELD_SEPARATOR
+from catalog_store.search.whole_names import write_as_heard
 
 SOUND = f"{FIELD_SEPARATOR}~"
 """Prefix that marks a word of the index as a sound."""
@@ -20,6 +21,7 @@ _LEAST_WORDS, _MOST_WORDS = 3, 6
 """Words of a name that is known by its initials."""
 _SMALL_WORDS = ("in", "the", "of", "and", "a", "on", "at", "for", "to")
 _LEAST_INITIALS = 3
+_LEAST_CONSONANTS = 3
 
 _SURNAMES = (
     "albeniz albinoni bach bartok beethoven bellini berlioz bernstein bizet borodin brahms britten bruch bruckner byrd chabrier"
@@ -57,6 +59,12 @@ def build_sounds(keys: pl.DataFrame, key: str) -> pl.DataFrame:
 def build_sound(key: str) -> str:
     """Return the sound of a key, as `build_sounds` does for each of a column; also of a Latin key."""
     return SOUND + build_sound_key(key)
+
+
+def build_reading_key(folded: str) -> str:
+    """Return the sound of a Japanese reading: its consonants; of fewer than three, all letters as heard (`uso`)."""
+    consonants = build_sound_key(folded)
+    return consonants if len(consonants) >= _LEAST_CONSONANTS or not consonants else write_as_heard(romanise(folded))
 
 
 def has_digit_in_word(key: str) -> bool:

@@ -54,9 +54,10 @@ from __future__ import annotations
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-FORMAT_VERSION = 8
-READ_VERSIONS = frozenset({8})
-"""Versions that this program reads (catalog_store/format_versions.py)."""
+FORMAT_VERSION = 9
+READ_VERSIONS = frozenset({8, 9})
+"""Versions that this program reads (catalog_store/format_versions.py). Format 8 has no guests and remixers that only titles name, and no
+short readings; a look-up finds none there."""
 FORMAT_FILE = "format.json"
 DELTA_FOLDER = "delta"
 BASE_FILES = (

@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 from catalog_store.name_keys.romanisation import ABJAD, build_sound_key, compare_sounds, romanise
 from catalog_store.search.calibration import Evidence
 from catalog_store.search.extra_words import has_digit_in_word, list_composers
-from catalog_store.search.line_query import FREE_WORDS, SILENT_R, Reading, build_field
+from catalog_store.search.line_query import FREE_WORDS, Field, Reading, list_sound_spellings
 from catalog_store.search.variant_comparison import compare_variants
 from catalog_store.search.whole_names import write_as_heard
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from catalog_store.search.credits import Artists
-    from catalog_store.search.line_query import Field, LineQuery
+    from catalog_store.search.line_query import LineQuery
     from catalog_store.search.search_index import SearchIndex
     from catalog_store.search.titles import Title
 
@@ -36,13 +36,19 @@ _SWAPPED = 0.97
 _BEGINNING, _PART, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.88, 0.82, 0.55
 """Values of a title: the query begins it, is part of it, has words of it, holds it; both share words (up to _SHARED_MOST more)."""
 _HELD_MORE, _SHARED_MORE, _SHARED_CORE = 0.1, 0.3, 0.05
-_LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_SHARED, _LEAST_SHARED_OF_ONE, _LEAST_SHARED_WORDS = 0.35, 0.8, 0.55, 0.7, 2
+_LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_HELD_LONG, _LONG_TITLE = 0.35, 0.8, 0.6, 3
+_LEAST_SHARED, _LEAST_SHARED_OF_ONE, _LEAST_SHARED_WORDS = 0.55, 0.7, 2
 _LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
 """The least likeness of a word with a typing error, and the factor of a title with such words."""
 _LEAST_ALIKE_ARTIST, _LEAST_ALIKE_TITLE, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.65, 0.68, 0.8, 0.6
 _SAME_SOUND_LATIN, _LEAST_ALIKE_LETTERS = 0.97, 0.4
 _SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 3, 2
 _SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS, _LEAST_ALIKE_VOWELS_OF_SHORT = 0.92, 4, 0.35, 0.5
+_MOST_INITIALS = 6
+_SURE_SOUND = 6
+"""Equal consonants from which vowels do not count: `blood circulator`, `ブラッドサーキュレーター`."""
+_OTHER_FIRST_NAME, _SHORTEST_SHARED, _LEAST_SHARED_NAME = 0.75, 4, 0.5
+"""The value of an artist with a word of the field, the least letters of the word, and its least share of the field: `joe walker`."""
 _HAN_RE = re.compile("[\u3005\u3400-\u9fff]")
 """Chinese characters; the pattern of japanese_readings.py, which opens a dictionary's module."""
 _LEAST_VOWELS = 0.7
@@ -65,18 +71,18 @@ class LineFit(NamedTuple):
 class _ArtistFit(NamedTuple):
     """The value of an artist in the artist field and in the title field, 0 for none, and the words of all artists.
 
-    `covered` is the share of the artist field that the name explains, `of_name` the share of the name that is in it. `in_half` is the value
-    of a misspelt name in one half of a line, and the number of that half.
+    `swapped` is the value when the title field is the name. `covered` is the share of the artist field that the name explains, `of_name`
+    the share of the name that is in it. `in_half` is the value of a misspelt name in one half of a line, and the number of that half.
     """
 
     in_artist: float
     in_title: float
-    is_title_field: bool
-    is_related: bool
+    swapped: float
     words: frozenset[str]
     covered: float
     of_name: float
-    in_half: tuple[float, int]
+    is_related: bool = False
+    in_half: tuple[float, int] = (0.0, 0)
 
 
 class _TitleFit(NamedTuple):
@@ -121,7 +127,8 @@ class LineComparison:
 
 def _can_be_reading(asked: Field, core: str) -> bool:
     """Return whether a text may be the reading of a Japanese title: each character of it is a syllable or more."""
-    return bool(_HAN_RE.search(core)) and sum(map(asked.compact.count, "aeiouy")) >= _LEAST_VOWELS * len(core.replace(" ", ""))
+    written = sum(not letter.isascii() for letter in core)
+    return bool(_HAN_RE.search(core)) and sum(map(asked.compact.count, "aeiouy")) >= _LEAST_VOWELS * written
 
 
 def _fit_document(query: LineQuery, artists: _ArtistFit, title: Title) -> LineFit | None:
@@ -129,23 +136,24 @@ def _fit_document(query: LineQuery, artists: _ArtistFit, title: Title) -> LineFi
 
 
 def _fit_arrangements(query: LineQuery, artists: _ArtistFit, title: Title) -> Iterable[LineFit]:
-    if not (artists.in_artist or artists.in_title or artists.in_half[0] or query.composers):
+    if not (artists.in_artist or artists.in_title or artists.swapped or artists.in_half[0] or query.composers):
         return
     core = _build_document_field(title.core)
     if not artists.in_artist and query.composers and (composers := list_composers(title.core)) & query.composers:
         artists = artists._replace(in_artist=_COMPOSER, words=artists.words | composers)
     for reading in query.titles:
         if artists.in_artist:
-            yield from _fit_title(reading, core, title, artists, artists.in_artist)
-        if artists.in_title and not artists.is_title_field:
+            is_other = artists.in_artist == _OTHER_FIRST_NAME
+            yield from _fit_title(reading, core, title, artists, artists.in_artist, is_strict=is_other)
+        if artists.in_title:
             factor = _FROM_TITLE if artists.is_related else _STRANGER_BESIDE
             yield from _fit_title(reading, core, title, artists, factor * artists.in_title, is_strict=True)
     value, half = artists.in_half
     if value:
         reading = Reading(query.halves[1 - half], query.titles[0].variant)
         yield from _fit_title(reading, core, title, artists, _STRANGER_BESIDE * value, is_strict=True)
-    if artists.in_title and artists.is_title_field:
-        yield from _fit_title(query.artist_as_title, core, title, artists, _SWAPPED * artists.in_title, is_strict=True)
+    if artists.swapped:
+        yield from _fit_title(query.artist_as_title, core, title, artists, _SWAPPED * artists.swapped, is_strict=True)
 
 
 def _fit_title(
@@ -178,17 +186,18 @@ def _build_fit(artists: _ArtistFit, artist_value: float, title: _TitleFit, varia
 def _compare_titles(asked: Field, core: Field, artist_words: frozenset[str], *, is_strict: bool) -> _TitleFit:
     """Compare a title with a field, without the words of the field that name the artist or mean nothing."""
     known = frozenset(core.words)
-    named = artist_words - known
+    # `Debussy violin sonata` by a violinist: a composer may stand nowhere in the document.
+    named = artist_words.union(list_composers(" ".join(asked.words))) - known
     telling = [word for word in asked.words if word not in named and word not in FREE_WORDS] or list(asked.words)
     telling, worth = _correct_words(telling, known)
     compact = "".join(telling)
     if core.compact in {asked.compact, compact}:
         return _TitleFit(worth, "title_equal" if worth == 1.0 else "title_similar")
     of_title = min(1.0, len(compact) / len(core.compact))
-    if compact in core.runs or f" {' '.join(telling)} " in f" {' '.join(core.words)} ":
+    if compact in core.runs or f" {' '.join(telling)} " in core.line:
         return _TitleFit(worth * (_BEGINNING if core.compact.startswith(compact) else _PART), "title_partial")
     if known.issuperset(telling):
-        value = 0.0 if is_strict and len(known) > len(set(telling)) else worth * _SCATTERED
+        value = 0.0 if is_strict and of_title < _LEAST_HELD_STRICT else worth * _SCATTERED
         return _TitleFit(value, "title_partial", of_title=of_title)
     sound = _compare_by_sound(asked, core)
     if sound:
@@ -214,7 +223,7 @@ def measure_alike(one: str, other: str) -> float:
     """Return how alike two texts without spaces are, by letters or by sound; 0 for texts of few letters."""
     if min(len(one), len(other)) < _SHORTEST_TYPO:
         return 0.0
-    alike = OSA.normalized_similarity(one, other)
+    alike = OSA.normalized_similarity(one, other, score_cutoff=_LEAST_ALIKE_LETTERS)
     # Names of one sound share letters. Most names do not, and writing them as heard takes longer than the comparison.
     if alike < _LEAST_ALIKE_LETTERS or not (one.isascii() and other.isascii()):
         return alike
@@ -232,13 +241,17 @@ def _compare_words(asked: Field, core: Field, telling: list[str], *, is_strict: 
     left_over = [word for word in telling if word not in known]
     letters = sum(map(_count_letters, telling))
     covered = sum(_count_letters(word) for word in telling if word in known) / letters
+    if core.compact in asked.runs:
+        covered = max(covered, min(1.0, len(core.compact) / letters))
     is_held = core.compact in asked.runs or shared == known
     of_core = sum(map(_count_letters, shared)) / max(1, sum(map(_count_letters, known)))
     value = 0.0
-    if is_held and covered >= (_LEAST_HELD_STRICT if is_strict else _LEAST_HELD):
+    least = _LEAST_HELD if not is_strict else _LEAST_HELD_LONG if len(known) >= _LONG_TITLE else _LEAST_HELD_STRICT
+    if is_held and covered >= least:
         value = _HELD + _HELD_MORE * covered
     elif asked.catalogue & core.catalogue:
-        return _TitleFit(_CATALOGUED + _SHARED_MORE * covered, "title_partial")
+        # The number alone tells the work.
+        return _TitleFit(_CATALOGUED + _SHARED_MORE * covered, "title_partial", covered=(1 + covered) / 2)
     elif not is_strict and covered >= (_LEAST_SHARED if len(shared) >= _LEAST_SHARED_WORDS else _LEAST_SHARED_OF_ONE):
         value = _SHARED + _SHARED_MORE * covered + _SHARED_CORE * of_core
     covered *= 2 * letters / (letters + all_letters)
@@ -250,12 +263,14 @@ def _compare_words(asked: Field, core: Field, telling: list[str], *, is_strict: 
 def _compare_by_sound(asked: Field, core: Field) -> float:
     if asked.compact.isascii() == core.compact.isascii():
         return 0.0
-    return _SAME_SOUND * max(_measure_sound(text, core.compact) for text in {asked.compact, SILENT_R.sub("", asked.compact)})
+    return _SAME_SOUND * max(_measure_sound(text, core.compact) for text in list_sound_spellings(asked.compact))
 
 
 def _measure_sound(asked: str, name: str) -> float:
     """Return how alike two texts of different scripts sound; 0 for no evidence."""
     one, other = build_sound_key(asked), build_sound_key(name)
+    if one == other and len(one) >= _SURE_SOUND:
+        return 1.0
     if one == other and len(one) >= _SHORTEST_SOUND:
         # Consonants are shared by many names: some of the vowels must agree, too.
         alike = OSA.normalized_similarity(write_as_heard(romanise(asked)), write_as_heard(romanise(name)))
@@ -280,19 +295,37 @@ def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
     if len(names.primary) > 1:
         fields.append(_build_document_field(" ".join(names.primary)))
     words = frozenset(word for field in fields for word in field.words)
-    title = query.titles[0].field
-    in_artist, name = max(((_fit_name(query.artist, field), field.compact) for field in fields), default=(0.0, ""))
-    asked = len(query.artist.compact)
-    if not in_artist and words.issuperset(query.artist.words):
-        in_artist = _WORDS_OF_ALL
+    artist, title = query.artist, query.titles[0].field
+    in_artist, name = max(((_fit_name(artist, field), field.compact) for field in fields), default=(0.0, ""))
+    if not in_artist:
+        in_artist = _WORDS_OF_ALL if words.issuperset(artist.words) else _fit_words(artist, words)
     is_title_field = any(field.compact == title.compact for field in fields)
-    line = f" {' '.join(title.words)} "
-    named = [field for field in fields if field.compact in title.runs or f" {' '.join(field.words)} " in line]
-    in_title = 1.0 if is_title_field else _NAMED if named else 0.0
-    in_half = max(((_fit_half(half, field), number) for number, half in enumerate(query.halves) for field in fields), default=(0.0, 0))
-    is_related = any(field.compact in query.artist.compact for field in named)
-    covered, of_name = min(1.0, len(name) / max(1, asked)), min(1.0, asked / max(1, len(name)))
-    return _ArtistFit(in_artist, in_title, is_title_field, is_related, words, covered, of_name, in_half)
+    covered, of_name = min(1.0, len(name) / max(1, len(artist.compact))), min(1.0, len(artist.compact) / max(1, len(name)))
+    fit = _ArtistFit(in_artist, 0.0, float(is_title_field), words, covered=covered, of_name=of_name)
+    # Whoever typed the whole name into its field typed it nowhere else.
+    if in_artist == 1.0:
+        return fit
+    if query.halves:
+        in_half = max((_fit_half(half, field), number) for number, half in enumerate(query.halves) for field in fields)
+        fit = fit._replace(in_half=in_half)
+    named = [field for field in fields if _is_named(field, title)]
+    if named and not is_title_field:
+        return fit._replace(in_title=_NAMED, is_related=any(field.compact in artist.compact for field in named))
+    return fit if in_artist or is_title_field else fit._replace(swapped=max(_fit_name(title, field) for field in fields))
+
+
+def _is_named(name: Field, title: Field) -> bool:
+    """Return whether the title field has the whole name, or both of two artists in any order."""
+    if name.compact in title.runs or name.line in title.line:
+        return True
+    return len(name.halves) > 1 and all(half in title.runs for half in name.halves)
+
+
+def _fit_words(asked: Field, words: frozenset[str]) -> float:
+    """Return the value of artists that share a word with the artist field: people take one first name for another."""
+    shared = max((len(word) for word in asked.words if word in words), default=0)
+    is_telling = shared >= _SHORTEST_SHARED and shared >= _LEAST_SHARED_NAME * len(asked.compact)
+    return _OTHER_FIRST_NAME if is_telling else 0.0
 
 
 def _fit_half(half: Field, name: Field) -> float:
@@ -305,23 +338,30 @@ def _fit_name(asked: Field, name: Field) -> float:
         return 1.0
     if name.compact in asked.runs and len(name.compact) > 1:
         return _NAMED
-    if len(asked.compact) >= _SHORTEST_PART and asked.compact in name.runs:
+    # The test of the whole text spares most names the building of runs.
+    if len(asked.compact) >= _SHORTEST_PART and asked.compact in name.compact and asked.compact in name.runs:
         return _PART_OF_NAME
-    if len(asked.words) == 1 and asked.compact in name.initials:
+    if len(asked.words) == 1 and len(asked.compact) <= _MOST_INITIALS and asked.compact in name.initials:
         return _INITIALS
-    return _compare_spellings(asked.compact, name.compact)
+    alike = _compare_spellings(asked.compact, name.compact)
+    if alike or len(name.words) == 1:
+        return alike
+    # `marvin gay` for `Marvin Gaye & Tammi Terrell`, `pharel` for `Pharrell Williams`.
+    parts = name.halves if len(name.halves) > 1 else name.words if len(asked.words) == 1 else ()
+    letter = asked.compact[:1]
+    return _PART_OF_NAME * max((_compare_spellings(asked.compact, part) for part in parts if part[:1] == letter), default=0.0)
 
 
 def _compare_spellings(asked: str, name: str) -> float:
     # `tupac` and `2pac`: digits sound like their names.
-    if has_digit_in_word(name) and build_sound_key(asked) == build_sound_key(name):
+    if not name.isalpha() and has_digit_in_word(name) and build_sound_key(asked) == build_sound_key(name):
         return _SOUND
     if asked.isascii() != name.isascii():
-        return _SOUND if _measure_sound(asked, name) else 0.0
+        return _SOUND if any(_measure_sound(text, name) for text in list_sound_spellings(asked)) else 0.0
     alike = measure_alike(asked, name)
     return _MISSPELT_ARTIST * alike if alike >= _LEAST_ALIKE_ARTIST else 0.0
 
 
 @lru_cache(maxsize=16_384)
 def _build_document_field(key: str) -> Field:
-    return build_field(key)
+    return Field(key)

@@ -7,6 +7,7 @@ Which document fits is decided in line_comparison.py.
 from __future__ import annotations
 
 import re
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ _FREE = (
     "official music video videoclip audio lyric lyrics lyrical hd hq uhd 4k mv m v visualizer visualiser mp3 full clip officiel"
     " oficial ufficiale offizielles offizielle officiele musikvideo upgrade remaster remastered explicit topic vevo channel youtube"
     " by von di par feat ft featuring with x vs song letra testo paroles songtext karaoke tv anime клип официальныи видео 1080p"
-    " 720p"
+    " 720p soundtrack ost tekst letras legendado subtitulado track"
 )
 FREE_WORDS = frozenset(_FREE.split())
 """Words of video titles and between names, which neither a title nor an artist must explain."""
@@ -44,10 +45,10 @@ _QUOTES = str.maketrans(dict.fromkeys('「」『』“”„"〈〉《》', " ")
 _FILE_ENDING = re.compile(r"\.(?:mp3|flac|wav|m4a|ogg|aiff?)$", re.IGNORECASE)
 _VIDEO_MARK = re.compile(r"\bm/v\b", re.IGNORECASE)
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]?")
-_HALVES = 2
+_HALVES = _PAIR = 2
 _LINE_SEPARATORS = re.compile(r" [-\u2013\u2014|] | by |: |\"")
-_PLACE = re.compile("[a-d]?[0-9]{1,2}")
-"""The place of a track on a record or in a folder: `A1. Artist - Title`."""
+_PLACE = re.compile("(?:(?:track|disc|cd|side) )?[a-d]?[0-9]{1,2} (?=.)")
+"""The place of a track on a record or in a folder: `A1. Artist - Title`, `Track 04`."""
 _CHANNEL = re.compile(r"(?: ?vevo| ?official| - topic)$")
 _CATALOGUES = frozenset({"op", "bwv", "hwv", "k", "rv", "d", "hob", "woo"})
 _LONGEST_RUN = 4
@@ -58,20 +59,47 @@ _SHORTEST_SPLIT = 4
 _LATIN_READINGS = 4
 """Words of the vocabulary that an unknown or romanised word may be."""
 _YEAR = 4
-SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
+_SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
 
 
-class Field(NamedTuple):
-    """One field: its plain words, all runs of up to four of them without spaces, and all of it without spaces.
+class Field:
+    """One field or name: its key, its plain words, and all of it without spaces. The rest is built when it is asked for."""
 
-    `initials` are those of its words, `catalogue` the (catalogue, number) of works.
-    """
+    def __init__(self, key: str) -> None:
+        """Read the words of a key."""
+        self.key = key
+        self.words = read_plain_words(key)
+        self.compact = "".join(self.words)
 
-    words: tuple[str, ...]
-    runs: frozenset[str]
-    compact: str
-    initials: frozenset[str]
-    catalogue: frozenset[tuple[str, str]]
+    @cached_property
+    def line(self) -> str:
+        """All words between spaces."""
+        return f" {' '.join(self.words)} "
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """All runs of up to four words, and all words, without spaces."""
+        words = self.words
+        ends = ((first, last) for first in range(len(words)) for last in range(first + 1, min(len(words), first + _LONGEST_RUN) + 1))
+        return frozenset({self.compact, *("".join(words[first:last]) for first, last in ends)})
+
+    @cached_property
+    def initials(self) -> frozenset[str]:
+        """The initials of the words, also of two."""
+        found = list_initials(tuple(self.key.split(" ")))
+        return frozenset(found | {"".join(word[0] for word in self.words)} if len(self.words) == _PAIR else found)
+
+    @cached_property
+    def catalogue(self) -> frozenset[tuple[str, str]]:
+        """The (catalogue, number) of works."""
+        return frozenset(pair for pair in pairwise(self.words) if pair[0] in _CATALOGUES and pair[1].isdigit())
+
+    @cached_property
+    def halves(self) -> tuple[str, ...]:
+        """The parts around `and`, without spaces."""
+        if " and " not in self.key:
+            return (self.compact,)
+        return tuple("".join(read_plain_words(half)) for half in self.key.split(" and ") if half)
 
 
 class Reading(NamedTuple):
@@ -103,25 +131,30 @@ class LineQuery(NamedTuple):
 
 def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
     """Read both fields as typed; `names` is their reading as artist and title."""
+    # `nirvana smells like teen spirit` | `official music video`: the title field says nothing.
+    if FREE_WORDS.issuperset(names.title.split(" ")) and len(names.whole.split(" ")) > 1:
+        title = artist
     artist_key = extract_words(_CHANNEL.sub("", fold(artist))) or names.whole
     # `PSY - X(강남) M/V`: a quote or bracket that joins words would hide them.
     shown = _VIDEO_MARK.sub(" ", _FILE_ENDING.sub("", title)).translate(_QUOTES)
     keys = build_title_keys(shown) if shown.strip() else build_title_keys(title)
     variant = keys.variant or names.variant
-    readings = [Reading(build_field(keys.core), variant), *_read_notes(keys.core, variant)]
+    readings = [Reading(Field(keys.core), variant), *_read_notes(keys.core, variant)]
     # `Chappell Roan - Pink Pony Club`: what looks like a note behind the dash may be the title.
     if keys.variant and " - " in shown:
-        readings.append(Reading(build_field(extract_words(_BRACKETS.sub(" ", fold(shown)))), ""))
-    number, _, rest = keys.core.partition(" ")
-    if rest and _PLACE.fullmatch(number):
-        readings.append(Reading(build_field(rest), variant))
+        readings.append(Reading(Field(extract_words(_BRACKETS.sub(" ", fold(shown)))), ""))
+    if place := _PLACE.match(keys.core):
+        readings.append(Reading(Field(keys.core[place.end() :]), variant))
+    # `『空に歌えば』【僕のヒーローアカデミア】`: a bracket may name the film.
+    if keys.stem != keys.core:
+        readings.append(Reading(Field(keys.stem), variant))
     swapped = build_title_keys(artist)
     more = tuple(word for reading in readings[1:] for word in reading.field.words)
-    artist_field = build_field(artist_key)
-    as_title = Reading(build_field(swapped.core), swapped.variant)
+    artist_field = Field(artist_key)
+    as_title = Reading(Field(swapped.core), swapped.variant)
     parts = [key for part in _LINE_SEPARATORS.split(fold(shown)) if (key := extract_words(_BRACKETS.sub(" ", part)))]
     words = keys.core.split(" ")
-    halves = tuple(build_field(part) for part in parts) if len(parts) == _HALVES else ()
+    halves = tuple(Field(part) for part in parts) if len(parts) == _HALVES else ()
     rest = " ".join(word for word in words if word not in artist_field.words)
     ends = [" ".join(end) for size in range(1, min(len(words), _LONGEST_RUN + 1)) for end in (words[:size], words[-size:])]
     return LineQuery(
@@ -131,22 +164,16 @@ def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
         keys=(artist_key, keys.core),
         more_words=more,
         composers=COMPOSERS.intersection(artist_field.words),
-        artist_names=tuple(dict.fromkeys((artist_key, names.whole, *names.artists, keys.core))),
-        title_names=tuple(dict.fromkeys((keys.core, names.stem, swapped.core, *parts, *filter(None, [rest])))),
+        artist_names=_add_latin((artist_key, names.whole, *names.artists, keys.core)),
+        title_names=_add_latin((keys.core, names.stem, swapped.core, *parts, *filter(None, [rest]))),
         halves=halves,
         parts=tuple(dict.fromkeys((*parts, *ends))),
     )
 
 
-def build_field(key: str) -> Field:
-    """Build a field from a key."""
-    words = read_plain_words(key)
-    runs = {
-        "".join(words[first:last]) for first in range(len(words)) for last in range(first + 1, min(len(words), first + _LONGEST_RUN) + 1)
-    }
-    compact = "".join(words)
-    catalogue = {pair for pair in pairwise(words) if pair[0] in _CATALOGUES and pair[1].isdigit()}
-    return Field(words, frozenset(runs | {compact}), compact, frozenset(list_initials(tuple(key.split(" ")))), frozenset(catalogue))
+def _add_latin(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, those of other scripts also in Latin letters: `битлз` is like `beatles`."""
+    return tuple(dict.fromkeys(form for name in names for form in ([name] if name.isascii() else [name, romanise(name)]) if form))
 
 
 def _read_notes(core: str, variant: str) -> list[Reading]:
@@ -160,8 +187,15 @@ def _read_notes(core: str, variant: str) -> list[Reading]:
         keys = build_title_keys(f"{base} ({' '.join(words[first:])})")
         if keys.core == base:
             # `loving (the alien extended)` is a note as well as `loving the alien (extended)`.
-            found[1:] = [Reading(build_field(base), keys.variant or variant)]
+            found[1:] = [Reading(Field(base), keys.variant or variant)]
     return found
+
+
+@lru_cache(maxsize=256)
+def list_sound_spellings(text: str) -> tuple[str, ...]:
+    """Return spellings of a text for another script's sound."""
+    # Japanese writes an r before a consonant as a long vowel: `カーテンコール` is `Curtain Call`. Germans write a v as w: `Jakowlew`.
+    return tuple(dict.fromkeys((text, _SILENT_R.sub("", text), text.replace("w", "v"))))
 
 
 def select_lookup_words(vocabulary: Vocabulary, query: LineQuery, names: QueryNames) -> tuple[list[str], list[str]]:
@@ -172,8 +206,7 @@ def select_lookup_words(vocabulary: Vocabulary, query: LineQuery, names: QueryNa
     ]
     # Sounds stand for whole names, so they join the words of their field.
     for words, key in zip(found, (names.whole, query.keys[1]), strict=True):
-        # Japanese writes an r before a consonant as a long vowel: `カーテンコール` is `Curtain Call`.
-        words.extend(filter(vocabulary.has, dict.fromkeys((build_sound(key), build_sound(SILENT_R.sub("", key))))))
+        words.extend(filter(vocabulary.has, dict.fromkeys(map(build_sound, list_sound_spellings(key)))))
     return found[0], found[1]
 
 

@@ -14,6 +14,8 @@ from catalog_store.name_keys import build_name_key, build_title_keys, fold
 from catalog_store.name_keys.artist_names import build_folded_name_key
 from catalog_store.name_keys.artist_separators import split_artist_field
 from catalog_store.search.index_words import split_words
+from catalog_store.search.number_words import is_number
+from catalog_store.search.plain_words import read_plain_words
 
 _NOISE = frozenset(
     {"official", "music", "video", "videoclip", "audio", "lyric", "lyrics", "hd", "hq", "4k", "mv", "visualizer", "mp3", "full"}
@@ -33,7 +35,8 @@ class QueryNames(NamedTuple):
     """The names that a query asks for, as keys.
 
     `artists` are single names, `whole` is the field as one name, `guests` are those of the artist field. `alone` is `whole` without
-    connectives, and `everyone` adds all guests. `stem` is the title without parts that may not belong to it.
+    connectives, and `everyone` adds all guests. `stem` is the title without parts that may not belong to it. `plain_title` are the words of
+    a title with a number, in one spelling.
     """
 
     artists: tuple[str, ...]
@@ -44,6 +47,7 @@ class QueryNames(NamedTuple):
     title: str
     compact_title: str
     stem: str
+    plain_title: tuple[str, ...]
     variant: str
     artist_words: tuple[str, ...]
     title_words: tuple[str, ...]
@@ -69,6 +73,7 @@ def read_query(artist: str, title: str) -> QueryNames:
         compact_title=keys.core.replace(" ", ""),
         # A title without a subtitle may still end in words of videos and files; those count as left out.
         stem=keys.stem if keys.stem != keys.core else _strip_noise(keys.core),
+        plain_title=read_plain_words(keys.core) if any(map(is_number, keys.core.split(" "))) else (),
         variant=keys.variant,
         artist_words=tuple(split_words(" ".join((whole, *artists, *guests, keys.credits)))),
         title_words=tuple(split_words(keys.core)),

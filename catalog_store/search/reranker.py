@@ -15,6 +15,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
 
 from catalog_store.search.calibration import calibrate
+from catalog_store.search.plain_words import read_plain_words
 from catalog_store.search.query_names import remove_connectives
 from catalog_store.search.variant_comparison import SAME_PERFORMANCE, compare_note, compare_variants, read_note, spell_variant
 
@@ -40,6 +41,8 @@ _WEAKER_SHARE = 0.65
 _REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
 """Share of a full match for: words in another order, words left out, the longer of two words left out, one of several artists, and a title
 without its subtitle."""
+_SPELT = 0.99
+"""Share of a full match for a title with a number that is spelt in another way."""
 _LACKING = 0.74
 """Factor of a name that lacks words of the query. `Love` for `Fly Love` stays below the floor, and is `possible` at most."""
 _ONE_WORD = "title_word"
@@ -153,6 +156,9 @@ def compare_title(query: QueryNames, candidate: Title) -> TitleFit | None:
 def _compare_core(query: QueryNames, candidate: str) -> _Likeness:
     if query.title == candidate or query.compact_title == candidate.replace(" ", ""):
         return 1.0, "title_equal"
+    # `No. vier` and `No. 4` differ in few letters less than `No. 3` does.
+    if query.plain_title and read_plain_words(candidate) == query.plain_title:
+        return _SPELT, "title_similar"
     likeness, is_whole = _measure_likeness(query.title, candidate)
     if query.stem != query.title:
         stem_likeness, is_stem_whole = _measure_likeness(query.stem, candidate)

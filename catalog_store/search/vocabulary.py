@@ -31,6 +31,8 @@ COUNT_STEPS = 8
 _BITS_PER_WORD = 16
 """The least bits per word. One in this many unknown texts has its bit set by chance and costs a search."""
 _WORDS_PER_WRITE = 100_000
+_REMEMBERED = 1_024
+"""Texts of which `has` remembers the answer."""
 
 
 def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
@@ -87,6 +89,7 @@ class Vocabulary:
             SortedWords(map_bytes(folder / f"{name}.bin"), map_array(folder / f"{name}_starts.npy"), STRIDE, LONGEST_LENGTH)
             for name in ("vocabulary", "reversed")
         )
+        self._known: dict[str, bool] = {}
 
     def select_rarest(self, words: Iterable[str], at_most: int) -> list[str]:
         """Return the rarest of `words` in their order. Unknown words fill up only when known ones are too few."""
@@ -104,9 +107,16 @@ class Vocabulary:
 
     def has(self, word: str) -> bool:
         """Return whether the vocabulary has the word."""
-        # The mark is tested first: a bisection over the texts costs far more, and most texts that callers ask for are not words.
-        mark = hash_title_word(word) >> self._mark_shift
-        return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
+        # A query asks for half of its texts twice: the parts of its words, in each reading. A cache of a method would keep the index open.
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            # The mark is tested first: a bisection over the texts costs far more, and most texts that callers ask for are not words.
+            mark = hash_title_word(word) >> self._mark_shift
+            known = bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
+            self._known[word] = known
+        return known
 
     def find_close(self, word: str, kept: int, characters: int, edits: int, at_most: int, *, beside: bool) -> list[tuple[int, str]]:
         """Return (edits, other) for words of `characters` characters that are at most `edits` edits from `word`.

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from catalog_store.name_keys.romanisation import CONSONANTS, HEARD
+from catalog_store.name_keys.romanisation import CONSONANTS, HEARD, replace_consonants
 from catalog_store.search.layout import FIELD_SEPARATOR
 
 ANY = f"{FIELD_SEPARATOR}*"
@@ -26,7 +26,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzSC"
 _VOWELS = str.maketrans("iu", "eo")
 _LOOSELY_HEARD = {letters: heard.translate(_VOWELS) for letters, heard in HEARD.items()} | {"i": "e", "u": "o"}
 """Letters of one sound as one, and vowels that people exchange: `morchiba`, `Morcheeba`."""
-_CONSONANTS_RE, _HEARD_RE = (re.compile("|".join(table)) for table in (CONSONANTS, _LOOSELY_HEARD))
+_HEARD_RE = re.compile("|".join(_LOOSELY_HEARD))
 
 
 def build_whole_key(name: str) -> str:
@@ -34,7 +34,7 @@ def build_whole_key(name: str) -> str:
     letters = name.replace(" ", "")
     if not letters.isascii():
         return letters
-    consonants = _join_doubled(_CONSONANTS_RE.sub(lambda match: CONSONANTS[match[0]], letters))
+    consonants = _join_doubled(replace_consonants(letters))
     if len(consonants) >= _LEAST_CONSONANTS:
         return consonants[:_MOST_CONSONANTS]
     return write_as_heard(letters)
@@ -62,6 +62,8 @@ def build_whole_keys(names: pl.Series) -> pl.Series:
 
 def _join_doubled(text: str) -> str:
     for _ in range(_PASSES):
+        if not _DOUBLED.search(text):
+            break
         text = _DOUBLED.sub(r"\1", text)
     return text
 

@@ -53,7 +53,7 @@ def test_every_name_of_every_script_is_found_first(catalog: Catalog, recording_i
         ("velvet foxes", "velvet foxes - midnight running official video", 1),
         ("Velvte Foxse", "Midnihgt Runinng", 1),
         ("Vel vet Foxes", "Mid night Running", 1),
-        ("Paper Planes", "Nina Kraviz", None),
+        ("Paper Planes", "Nina Kraviz", 13),
         ("Unknwon Bnad", "Never Recroded", None),
         ("Kino", "Группа крови", 6),
     ],

@@ -15,7 +15,7 @@ from catalog_store.publisher import publish
 from catalog_store.queries.track_search import Request, search
 from catalog_store.search import base_documents
 from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
-from catalog_store.search.layout import BASE_CAP, POSTINGS_CAP
+from catalog_store.search.layout import BASE_CAP, FORMAT_VERSION, POSTINGS_CAP
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
@@ -154,7 +154,7 @@ def test_a_damaged_base_does_not_pass_into_the_next_snapshot(tmp_path: Path, dam
 def test_another_format_or_no_digests_give_no_base(tmp_path: Path) -> None:
     tables = write_frames(tmp_path / "tables", make_frames(40, 1))
     snapshot = publish(tables, tmp_path, snapshot_id="first", next_ids={}).folder
-    version = 8
+    version = FORMAT_VERSION
     assert BaseDocuments.open(snapshot, version) is not None
     assert BaseDocuments.open(snapshot, version + 1) is None
     (snapshot / SEARCH_DIGESTS).unlink()
