@@ -13,10 +13,10 @@ _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CA
 _RECORDING = "recording.recording_id"
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
-EDGE_KINDS = ("override", "audio", "isrc", "link", "position", "typo", "sound", "weak", "key")
-"""By trust: a reviewed decision, equal audio, a shared code, a cross-link, one position on one release (by barcode), names that differ by a
-typing error, names of two scripts that sound alike, several weak signals that are strong together, the same names where only one
-recording is left."""
+EDGE_KINDS = ("override", "audio", "isrc", "version", "link", "position", "typo", "sound", "weak", "key")
+"""By trust: a reviewed decision, equal audio, a shared code, a shared code of a version that one side does not name, a cross-link, one
+position on one release (by barcode), names that differ by a typing error, names of two scripts that sound alike, several weak signals that
+are strong together, the same names where only one recording is left."""
 
 LINKAGE_VERSION = Table(
     "linkage_version",
@@ -137,7 +137,7 @@ EDGE = Table(
         Column("score", FLOAT, "Similarity 0..1 of the compared values.", minimum=0, maximum=1),
         Column("evidence", TEXT, "The shared code or the compared values, for a reader."),
     ),
-    sort_key=("atom_id_a", "atom_id_b", "kind", "evidence"),
+    primary_key=("atom_id_a", "atom_id_b", "kind", "evidence"),
 )
 
 AUDIO_COMPARISON = Table(

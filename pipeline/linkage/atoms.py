@@ -4,7 +4,7 @@ A pure function of one bucket of normalised records; a known artist never stradd
 
 - Durations are cut where neighbours are further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
 - A record without duration joins if its key leaves no choice: one atom, or one that shares its ISRC, or one that outweighs the others by
-  DOMINANCE. Otherwise it waits in its own atom for an edge.
+  DOMINANCE. Otherwise it waits in its own atom for an edge, and so does a record whose ISRC is none of theirs (key_edges.py).
 - Bare live takes under one key may be those of several shows. A code or a release distinguishes them (live_takes.py joins what is left).
 - Namesakes whom a platform keeps apart are separated (namesakes.py).
 
@@ -219,7 +219,9 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
     # A code that is on two atoms of the key leaves a choice, so it proves nothing.
     by_code = by_code.group_by("row").agg(coded=pl.col("part").first(), choices=pl.col("part").n_unique()).filter(pl.col("choices") == 1)
     placed = rows.join(of_key, on="key", how="left").join(by_code.select("row", "coded"), on="row", how="left")
-    dominant = pl.when(pl.col("share") >= DOMINANCE).then("largest")
+    # The code of another recording: it may be a version whose word was left out. Edges see the whole code.
+    is_foreign = (pl.col("isrcs").list.len() > 0) & pl.col("largest").is_in(codes["part"].unique().implode())
+    dominant = pl.when(~is_foreign, pl.col("share") >= DOMINANCE).then("largest")
     # Untimed records wait together by their first code. If no timed atom has the key, `waits` is null: all of them are
     # one atom.
     alone = placed.select(waits=pl.when(pl.col("largest").is_not_null()).then(pl.col("isrcs").list.first())).to_series()

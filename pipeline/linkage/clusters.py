@@ -21,6 +21,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
+from pipeline.linkage.atoms import DOMINANCE
 from pipeline.linkage.connected_components import label_components
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.guards import (
@@ -63,10 +64,11 @@ def build_clusters(
     Raises:
         FailingRowsError: names the atoms of the first cluster that cannot be examined.
     """
+    edges = drop_undecided(edges, atoms) if are_guards_on() else edges
     found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
     placed = adopt_concerts(placed, edges.filter(pl.col("kind") == "weak"))
-    placed = adopt_versions(placed, edges.filter(pl.col("kind") == "isrc"))
+    placed = adopt_versions(placed, edges.filter(pl.col("kind") == "version"))
     # The guards join a lone record with a wrong duration to an atom of several. So beside such an atom its duration
     # does not count, or the cluster would be cut again here.
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
@@ -79,7 +81,6 @@ def build_clusters(
     unsound = pl.concat([failing, _find_cannot_links(found, cannot_links), _find_cannot_links(found, mates)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
-        bad = _drop_undecided(bad, atoms)
         involved = found.join(unsound, on="cluster_id", how="semi")
         joined = placed.join(involved, on="atom_id", how="semi")
         rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, cannot_links, mates), ("atom_id",), "cluster_id")
@@ -176,18 +177,37 @@ class _Forest:
         self.root[high] = low
 
 
-def _drop_undecided(edges: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
-    """Return edges without typing errors between an atom of unknown duration and atoms of several recordings: only ids would choose."""
-    rows = edges.filter(pl.col("kind") == "typo").select("atom_id_a", "atom_id_b")
+def drop_undecided(edges: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    """Return edges without typing errors between an atom of unknown duration and atoms of several recordings: only ids would choose.
+
+    A recording that outweighs the others by DOMINANCE keeps its edges. A single record is seldom another recording than the rest and leaves
+    no choice as long as the lengths could be those of one. `atoms`: as for `build_clusters`.
+    """
+    ends = edges.filter(pl.col("kind") == "typo").select("atom_id_a", "atom_id_b")
     for side in ("a", "b"):
         durations = atoms.select(pl.col("atom_id").alias(f"atom_id_{side}"), pl.col("duration_ms").alias(side))
-        rows = rows.join(durations, on=f"atom_id_{side}")
-    rows = rows.filter(pl.col("a").is_null() != pl.col("b").is_null()).with_columns(
-        untimed=pl.when(pl.col("a").is_null()).then("atom_id_a").otherwise("atom_id_b"), duration_ms=pl.coalesce("a", "b")
-    )
+        ends = ends.join(durations, on=f"atom_id_{side}")
+    doubtful = pl.concat(
+        ends.filter(pl.col(one).is_null(), pl.col(other).is_not_null()).select(
+            "atom_id_a", "atom_id_b", kind=pl.lit("typo"), untimed=f"atom_id_{one}", timed=f"atom_id_{other}", duration_ms=other
+        )
+        for one, other in (("a", "b"), ("b", "a"))
+    ).filter(pl.len().over("untimed") > 1)
+    if doubtful.is_empty():
+        return edges
+    others = edges.join(doubtful, on=["atom_id_a", "atom_id_b", "kind"], how="anti")
+    components = find_components(pl.concat([find_linked_atoms(others)["atom_id"], doubtful["timed"]]).unique(), others)
+    doubtful = doubtful.join(components, left_on="timed", right_on="atom_id")
+    held = components.join(doubtful, on="cluster_id", how="semi").join(atoms.select("atom_id", "record_count"), on="atom_id")
+    doubtful = doubtful.join(held.group_by("cluster_id").agg(records=pl.col("record_count").sum()), on="cluster_id")
+    choices = doubtful.unique(["untimed", "cluster_id"]).group_by("untimed")
+    of_atom = choices.agg(all=pl.col("records").sum(), second=pl.col("records").sort().get(-2, null_on_oob=True))
+    doubtful = doubtful.join(of_atom, on="untimed")
     longest = pl.col("duration_ms").max().over("untimed")
-    undecided = rows.filter(longest - pl.col("duration_ms").min().over("untimed") > _compute_span_limit(longest))
-    undecided = undecided.select("atom_id_a", "atom_id_b", kind=pl.lit("typo"))
+    is_close = longest - pl.col("duration_ms").min().over("untimed") <= _compute_span_limit(longest)
+    is_chosen = pl.col("records") >= DOMINANCE * pl.col("all")
+    is_harmless = is_close & (pl.col("second") == 1) & ~is_chosen.any().over("untimed")
+    undecided = doubtful.filter(~is_chosen & ~is_harmless)
     return edges.join(undecided, on=["atom_id_a", "atom_id_b", "kind"], how="anti", maintain_order="left")
 
 

@@ -12,7 +12,7 @@ from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE, KEY
 from pipeline.linkage.damaged_names import NAMELESS_ARTISTS
-from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.generic_titles import is_generic_title, is_work_title
 from pipeline.linkage.live_takes import is_unplaced_live
 from pipeline.linkage.performers import PERFORMER_COLUMNS, mark_other_performers
 
@@ -20,18 +20,19 @@ KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count", "names"]
 """Columns of `atom` that are read."""
 
 
-def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
+def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
     """Return the edges of kind `key`.
 
     Args:
         atoms: KEY_COLUMNS of `atom`, all atoms of each artist among them.
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
+        doubtful: ids of atoms that no key joins (`version_edges.find_doubtful_atoms`).
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
     # A generic title has many recordings, and an artist many a `Live`: the key decides nothing about them.
     untimed = untimed.filter(~is_generic_title(pl.col("title_key")), ~is_unplaced_live(pl.col("variant")))
     # A label such as `Artist` in the field of artists is that of many.
-    untimed = untimed.filter(~pl.col("artist_key").is_in(NAMELESS_ARTISTS))
+    untimed = untimed.filter(~pl.col("artist_key").is_in(NAMELESS_ARTISTS), ~pl.col("atom_id").is_in(doubtful.implode()))
     # Keys as numbers reduce the timed atoms to a few; the join on the texts then decides.
     waiting = untimed.select(hash_columns(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hash_columns(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
@@ -62,7 +63,10 @@ def _drop_other_performers(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataF
     for side, atom in sides.items():
         columns = atoms.select(pl.col("atom_id").alias(atom), *(pl.col(name).alias(f"{side}_{name}") for name in PERFORMER_COLUMNS))
         named = named.join(columns, on=atom, how="left")
-    return named.filter(~mark_other_performers())
+    # A credit of the composer alone does not say who plays.
+    others = [pl.col(f"{side}_names").list.set_difference(pl.concat_list(f"{side}_artist_key")).list.len() for side in sides]
+    is_unsaid = is_work_title(pl.col("a_title_key")) & ((others[0] == 0) != (others[1] == 0))
+    return named.filter(~mark_other_performers(), ~is_unsaid)
 
 
 def _add_clusters(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from catalog_store.name_keys.romanisation import build_sound_key_series, compare
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.generic_titles import is_generic_title
+from pipeline.linkage.generic_titles import is_generic_title, is_work_title
 from pipeline.linkage.guards import OTHER_SCRIPT_DURATION_MS, add_compared_columns, compute_duration_gap, has_compatible_variants
 from pipeline.linkage.live_takes import is_unplaced_live
 
@@ -93,10 +93,28 @@ def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     is_possible &= ~pl.any_horizontal(is_unplaced_live(pl.col(f"{side}_variant")) for side in ("a", "b"))
     pairs = pairs.filter(is_possible & (compute_duration_gap() <= OTHER_SCRIPT_DURATION_MS))
     pairs = pairs.filter(has_compatible_variants(pairs))
+    pairs = pairs.filter(~mark_performers_of_other_sounds(pairs))
     for name in ("artist", "title"):
         pairs = pairs.with_columns(_measure_names(pairs, f"{name}_key").alias(name)).filter(pl.col(name) >= SOUND_SIMILARITY)
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("artist") + pl.col("title")) / 2, evidence=described)
+
+
+def mark_performers_of_other_sounds(pairs: pl.DataFrame) -> pl.Series:
+    """Return whether compared pairs are a work under leads in two scripts, and no other credited name is common by letters or by sound.
+
+    Out of scope: equal leads (`performers.mark_other_performers`).
+    """
+    others = [pl.col(f"{side}_names").list.set_difference(pl.concat_list(f"{side}_artist_key")) for side in ("a", "b")]
+    in_other_script = [pl.col(f"{side}_artist_key").str.len_bytes() > pl.col(f"{side}_artist_key").str.len_chars() for side in ("a", "b")]
+    is_doubtful = pl.all_horizontal(is_work_title(pl.col(f"{side}_title_key")) for side in ("a", "b")) & (
+        in_other_script[0] != in_other_script[1]
+    )
+    rows = pairs.with_row_index("place").filter(is_doubtful, *(names.list.len() > 0 for names in others)).select("place", *others)
+    strangers = [
+        place for place, one, other in rows.iter_rows() if all(_measure_sounds(a, b) < SOUND_SIMILARITY for a in one for b in other)
+    ]
+    return pl.repeat(value=False, n=pairs.height, dtype=pl.Boolean, eager=True).scatter(strangers, values=True)
 
 
 def _measure_names(pairs: pl.DataFrame, key: str) -> pl.Series:

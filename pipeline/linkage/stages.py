@@ -42,7 +42,7 @@ from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
-from pipeline.linkage.version_edges import find_version_edges
+from pipeline.linkage.version_edges import find_doubtful_atoms, find_version_edges
 from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read
     # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
-    found = pl.concat([found, *(find_key_edges(rows, so_far) for rows in chunks)])
+    doubtful = find_doubtful_atoms(atoms)
+    found = pl.concat([found, *(find_key_edges(rows, so_far, doubtful) for rows in chunks)])
     # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.
     found = pl.concat([found, audio.examine_joined(found)])
     write_table(TABLES["edge"], paths.table("edge"), found)

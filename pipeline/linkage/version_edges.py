@@ -27,16 +27,9 @@ _COLUMNS = ["atom_id", *_NAMES, "variant", "duration_ms", "record_count"]
 
 
 def find_version_edges(atoms: AtomSource) -> pl.DataFrame:
-    """Return these edges, of kind `isrc`. `atoms`: tables `atom` (with the number `title`) and `atom_isrc`."""
-    claims = pl.concat(list(atoms.read_pieces("atom_isrc", ["atom_id", "isrc"])))
-    claims = claims.filter(pl.col("isrc").hash().is_duplicated())
-    rows = atoms.read_atom_rows("atom", claims["atom_id"].unique(), _COLUMNS)
-    rows = rows.filter(pl.col("artist_key") != "", pl.col("duration_ms").is_not_null(), ~is_generic_title(pl.col("title_key")))
-    plain = rows.filter(pl.col("variant") == "", pl.col("record_count") == 1).join(claims, on="atom_id")
-    versions = rows.filter(pl.col("variant") != "", ~pl.col("variant").str.contains(SAME_LENGTH)).join(claims, on="atom_id")
-    pairs = plain.join(versions, on=["isrc", *_NAMES], suffix="_version")
+    """Return these edges, of kind `version`. `atoms`: tables `atom` (with the number `title`) and `atom_isrc`."""
+    pairs = _pair_versions(atoms).filter(pl.col("record_count") == 1, ~pl.col("variant_version").str.contains(SAME_LENGTH))
     pairs = pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_version")).abs() <= VERSION_MS)
-    pairs = pairs.filter(_is_another_recording(pairs["variant_version"]))
     if pairs.is_empty():
         return TABLES["edge"].build_empty()
     pairs = pairs.join(_find_songs(atoms, pairs), on=_NAMES)
@@ -45,9 +38,31 @@ def find_version_edges(atoms: AtomSource) -> pl.DataFrame:
     ends = ("atom_id", "atom_id_version")
     return TABLES["edge"].conform(
         pairs.select(
-            atom_id_a=pl.min_horizontal(ends), atom_id_b=pl.max_horizontal(ends), kind=pl.lit("isrc"), score=pl.lit(1.0), evidence="isrc"
+            atom_id_a=pl.min_horizontal(ends), atom_id_b=pl.max_horizontal(ends), kind=pl.lit("version"), score=pl.lit(1.0), evidence="isrc"
         )
     )
+
+
+def find_doubtful_atoms(atoms: AtomSource) -> pl.Series:
+    """Return the ids of atoms of unknown duration and without a version word whose code a version of their names has.
+
+    Without a length, nothing tells whether the code is wrong or the word is missing. `atoms`: as for `find_version_edges`.
+    """
+    return _pair_versions(atoms).filter(pl.col("duration_ms").is_null())["atom_id"].unique().sort()
+
+
+def _pair_versions(atoms: AtomSource) -> pl.DataFrame:
+    """Return the atoms without a version word beside the versions of their code and names, which no length can make one recording.
+
+    _COLUMNS of the atom, isrc, and the same columns of the version with suffix `_version`.
+    """
+    claims = pl.concat(list(atoms.read_pieces("atom_isrc", ["atom_id", "isrc"])))
+    claims = claims.filter(pl.col("isrc").hash().is_duplicated())
+    rows = atoms.read_atom_rows("atom", claims["atom_id"].unique(), _COLUMNS)
+    rows = rows.filter(pl.col("artist_key") != "", ~is_generic_title(pl.col("title_key"))).join(claims, on="atom_id")
+    plain, versions = rows.filter(pl.col("variant") == ""), rows.filter(pl.col("variant") != "")
+    pairs = plain.join(versions, on=["isrc", *_NAMES], suffix="_version")
+    return pairs.filter(_is_another_recording(pairs["variant_version"]))
 
 
 def _find_songs(atoms: AtomSource, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -63,7 +78,7 @@ def adopt_versions(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         atoms: atom_id, variant and any further columns.
-        edges: rows of `edge` of kind `isrc`.
+        edges: rows of `edge` of kind `version`.
     """
     variants = atoms.select("atom_id", "variant")
     ends = edges.select("atom_id_a", "atom_id_b").unique()

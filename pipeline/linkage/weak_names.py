@@ -18,6 +18,7 @@ from pipeline.linkage.guards import Letters, has_compatible_variants, mark_lengt
 from pipeline.linkage.live_takes import mark_concert_differences
 from pipeline.linkage.performers import mark_other_performers
 from pipeline.linkage.sound_edges import SOUND_SIMILARITY as ALIKE_SOUNDS
+from pipeline.linkage.sound_edges import mark_performers_of_other_sounds
 from pipeline.linkage.title_parts import is_movement_of
 from pipeline.linkage.writing_systems import CHINESE_AND_KOREAN, mark_alike_sounds, mark_unlike_scripts
 
@@ -29,7 +30,7 @@ _YEARS = r"\b(?:19|20)[0-9]{2}\b"
 def filter_possible_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the compared pairs, of alike titles and with `shares_reading`, whose names and variants can be those of one recording."""
     found = add_name_columns(_filter_alike_artists(pairs))
-    found = found.filter(~mark_other_performers())
+    found = found.filter(~mark_other_performers(), ~mark_performers_of_other_sounds(found))
     found = found.filter((pl.any_horizontal("same_numbers", "is_longer") & pl.col("fits")) | pl.col("shares_reading"))
     # No name is rarer than one of which there is a single atom, and no table needs fewer bits. So all others can never become edges.
     rarest = {"title_count": pl.lit(0), "artist_count": pl.lit(0), "universe": pl.lit(match_weights.SMALLEST_UNIVERSE)}

@@ -59,6 +59,16 @@ def test_record_without_duration_joins_an_atom_that_holds_four_of_five(several: 
     assert (frozenset({"untimed"}) in found) is not is_one
 
 
+@pytest.mark.parametrize(
+    ("code", "is_one"), [("", True), ("GBABC2000001", True), ("GBABC2000002", False)], ids=["no code", "its code", "another code"]
+)
+def test_record_without_duration_waits_if_its_code_is_none_of_the_atom(code: str, is_one: bool) -> None:  # noqa: FBT001
+    records = Records().add("a", isrcs="GBABC2000001").add("b").add("untimed", isrcs=code, seconds=None)
+    assert make(records).atom.height == (1 if is_one else 2)
+    uncoded = Records().add("a").add("b").add("untimed", isrcs=code, seconds=None)
+    assert make(uncoded).atom.height == 1
+
+
 @pytest.mark.parametrize("buckets", [1, 2, 3, 7, 1000, 1 << 16])
 def test_buckets_share_all_atom_ids_between_them(buckets: int) -> None:
     ranges = [compute_bucket_range(bucket, buckets) for bucket in range(buckets)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,7 +69,7 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
 
 def test_atom_that_took_a_version_from_its_code_does_not_join_the_plain_song() -> None:
     atoms = atom_rows([200_000] * 3, ["", "remix:kask", ""])
-    edges = pl.concat([edge_table([(0, 1)], "isrc", 0.98), edge_table([(0, 2)], "typo", 0.9)])
+    edges = pl.concat([edge_table([(0, 1)], "version", 0.98), edge_table([(0, 2)], "typo", 0.9)])
     assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 2]
 
 
@@ -164,3 +165,24 @@ def test_clusters_equal_those_of_brute_force(
     assert held == best_first(edges, seconds, pairs)
     mixed = [pair[::-1] for pair in chance.sample(pairs, len(pairs))]
     assert build_clusters(atoms.reverse(), table.sample(fraction=1, shuffle=True, seed=chance.randint(0, 9)), foes(*mixed)).equals(found)
+
+
+@given(st.permutations(range(6)))
+def test_misspelt_atom_without_a_duration_joins_the_recording_that_outweighs_the_others(ids: list[int]) -> None:
+    """Atoms 0 and 1 are one recording of eight records, 2 and 3 one of two; 4 has no duration and resembles 1 and 3."""
+    lengths, counts = [200_000, 201_000, 300_000, 301_000, None, 150_000], [4, 4, 1, 1, 1, 1]
+    atoms = atom_rows([lengths[ids.index(place)] for place in range(6)], records=[counts[ids.index(place)] for place in range(6)])
+    codes = edge_table([(ids[0], ids[1]), (ids[2], ids[3])])
+    typos = edge_table([(ids[4], ids[1]), (ids[4], ids[3])], "typo")
+    found = dict(build_clusters(atoms, pl.concat([codes, typos])).iter_rows())
+    assert found[ids[4]] == found[ids[0]] == found[ids[1]] != found[ids[2]]
+
+
+@pytest.mark.parametrize(
+    ("records", "is_alone"), [([3, 3, 2, 2], True), ([3, 3, 1, 0], False)], ids=["two recordings", "a single record beside one"]
+)
+def test_misspelt_atom_without_a_duration_and_a_choice_stays_alone(records: list[int], is_alone: bool) -> None:  # noqa: FBT001
+    atoms = atom_rows([200_000, 201_000, 210_000, 211_000, None], records=[*records, 1])
+    typos = edge_table([(4, 1), (4, 2)], "typo")
+    found = dict(build_clusters(atoms, pl.concat([edge_table([(0, 1), (2, 3)]), typos])).iter_rows())
+    assert (found[4] == 4) is is_alone

@@ -7,6 +7,8 @@ import pytest
 
 from pipeline.linkage.key_edges import find_key_edges
 
+NO_ATOMS = pl.Series(dtype=pl.Int64)
+
 
 def key_rows(*rows: tuple[int, str, int | None, int], title: str = "song") -> pl.DataFrame:
     """Return rows of `atom` with one title: (atom, artist, duration, records)."""
@@ -36,18 +38,38 @@ def cluster_rows(*pairs: tuple[int, int]) -> pl.DataFrame:
 def test_untimed_atom_joins_the_cluster_that_holds_four_of_five_records_of_its_key(
     rows: list[tuple[int, str, int | None, int]], clusters: list[tuple[int, int]], edges: list[tuple[int, int]]
 ) -> None:
-    found = find_key_edges(key_rows(*rows), cluster_rows(*clusters)).sort("atom_id_a", "atom_id_b")
+    found = find_key_edges(key_rows(*rows), cluster_rows(*clusters), NO_ATOMS).sort("atom_id_a", "atom_id_b")
     assert found.select("atom_id_a", "atom_id_b").rows() == edges
     assert found.select("kind", "score", "evidence").unique().rows() == ([("key", 1.0, "a / song / acoustic")] if edges else [])
 
 
 def test_generic_title_has_no_key_edge() -> None:
     rows = [(1, "a", 200, 4), (9, "a", None, 1)]
-    assert find_key_edges(key_rows(*rows), cluster_rows()).height == 1
-    assert find_key_edges(key_rows(*rows, title="untitled"), cluster_rows()).is_empty()
+    assert find_key_edges(key_rows(*rows), cluster_rows(), NO_ATOMS).height == 1
+    assert find_key_edges(key_rows(*rows, title="untitled"), cluster_rows(), NO_ATOMS).is_empty()
 
 
 def test_bare_live_take_has_no_key_edge() -> None:
     rows = key_rows((1, "a", 200, 4), (9, "a", None, 1))
-    assert find_key_edges(rows.with_columns(variant=pl.lit("live")), cluster_rows()).is_empty()
-    assert find_key_edges(rows.with_columns(variant=pl.lit("live:wembley")), cluster_rows()).height == 1
+    assert find_key_edges(rows.with_columns(variant=pl.lit("live")), cluster_rows(), NO_ATOMS).is_empty()
+    assert find_key_edges(rows.with_columns(variant=pl.lit("live:wembley")), cluster_rows(), NO_ATOMS).height == 1
+
+
+def test_doubtful_atom_has_no_key_edge() -> None:
+    rows = key_rows((1, "a", 200, 4), (9, "a", None, 1))
+    assert find_key_edges(rows, cluster_rows(), pl.Series([1])).height == 1
+    assert find_key_edges(rows, cluster_rows(), pl.Series([9])).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("title", "names", "count"),
+    [
+        ("symphonyno5incminorop67iallegroconbrio", ["beethoven", "karajan"], 0),
+        ("symphonyno5incminorop67iallegroconbrio", ["beethoven"], 1),
+        ("yesterday", ["beethoven", "karajan"], 1),
+    ],
+)
+def test_credit_of_a_composer_alone_is_no_key_of_a_performance(title: str, names: list[str], count: int) -> None:
+    rows = key_rows((1, "beethoven", 200, 4), (9, "beethoven", None, 1), title=title)
+    rows = rows.with_columns(names=pl.when(pl.col("atom_id") == 1).then(pl.lit(names)).otherwise(pl.lit(["beethoven"])))
+    assert find_key_edges(rows, cluster_rows(), NO_ATOMS).height == count

@@ -150,3 +150,11 @@ def test_track_of_a_live_album_joins_no_take_of_another_length() -> None:
     records = Records().add("marked", "Corduroy (Live)", "Pearl Jam", seconds=281, release="r0")
     records.add("bare", "Corduroy", "Pearl Jam", platform="streamsvc_b", seconds=284, release="r1")
     assert len(on_albums(records, r0="Live at the Gorge", r1="Live at the Gorge")) == 2
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(204, 1), (204.1, 2)])
+@pytest.mark.parametrize("title", ["Corduroy (Live)", "Corduroy (Live at Wembley)"])
+def test_live_takes_of_one_code_are_one_recording_at_one_length(title: str, seconds: float, count: int) -> None:
+    """Another length under the code of a live take is another show of it."""
+    records = Records().add("a", title, isrcs="GBABC2000001", seconds=200)
+    assert len(records.add("b", title, platform="streamsvc_b", isrcs="GBABC2000001", seconds=seconds).linked()) == count

@@ -98,3 +98,10 @@ def test_names_without_enough_consonants_have_no_sound() -> None:
         [(1, "아이유", "아이", 1), (2, "u2", "oh", 1), (3, "кино", "аэ", 1), (4, "", "кино", 1), (5, "кино", "группакрови", 1)]
     )
     assert (atoms["sound"] != 0).to_list() == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize(("performer", "count"), [("Эмиль Гилельс", 1), ("Emil Gilels", 1), ("Martha Argerich", 2)])
+def test_composers_who_sound_alike_lead_one_work_by_one_performer_only(performer: str, count: int) -> None:
+    title = "Piano Concerto No. 1 in B-Flat Minor, Op. 23: II. Andantino"
+    records = Records().add("a", title, ["Tchaikovsky", "Emil Gilels"])
+    assert len(records.add("b", title, ["Чайковский", performer], platform="streamsvc_b").linked()) == count

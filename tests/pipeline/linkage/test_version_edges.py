@@ -72,3 +72,23 @@ def test_atom_without_a_word_adopts_the_version_that_it_is_joined_to() -> None:
     atoms = pl.DataFrame({"atom_id": [1, 2, 3, 4], "variant": ["", "live:paris", "", "radio"]})
     edges = pl.DataFrame({"atom_id_a": [1, 3], "atom_id_b": [2, 4], "kind": ["isrc", "isrc"]})
     assert adopt_versions(atoms, edges)["variant"].to_list() == ["live:paris", "live:paris", "", "radio"]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_song"),
+    [("GBABC2000007", True), (REMIX, False), ("GBABC2000001", True)],
+    ids=["code of its own", "code of the remix", "code of the song"],
+)
+def test_record_without_a_length_stays_out_of_its_song_if_its_code_is_a_versions(code: str, is_song: bool) -> None:  # noqa: FBT001
+    """Nothing tells whether the code is wrong or the word is missing."""
+    records = song(isrcs=code, seconds=None)
+    assert records.linked() == {frozenset({"song", "bare"} if is_song else {"song"}), frozenset({"a", "b"})} | (
+        set() if is_song else {frozenset({"bare"})}
+    )
+
+
+def test_place_on_a_release_decides_about_a_record_in_doubt() -> None:
+    records = song(isrcs=REMIX, seconds=None, release="r", track=1)
+    assert frozenset({"bare"}) in records.linked()
+    listed = records.add("second", "Roses", platform="streamsvc_b", isrcs="GBABC2000001", seconds=200, release="r", track=2)
+    assert frozenset({"bare"}) in listed.linked()

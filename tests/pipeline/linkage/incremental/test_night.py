@@ -37,6 +37,14 @@ CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
 LINKING = "catalog_b"
 NUMBERED = CATALOG_PLATFORMS[::2]
 """Platforms whose staging has numbers beside its tables."""
+REMIX = "GBABC2000099"
+VERSIONS_UNDER_A_CODE = (
+    ("streamsvc_a", "song", None, "GBABC2000098", 200_000),
+    ("streamsvc_a", "remix", "Imanbek Remix", REMIX, 312_000),
+    ("streamsvc_c", "other remix", "Imanbek Remix", REMIX, 312_600),
+    ("streamsvc_b", "bare", None, REMIX, 311_800),
+)
+"""platform, external_id, version, code, duration_ms of records that never change: the last one left out the version of its code."""
 DECISIONS = """
 - {sense}: [streamsvc_a:r0, streamsvc_b:r1]
   why: two takes
@@ -98,6 +106,23 @@ class Days:
             "traits": [],
         }
 
+    def _list_versions(self, platform: str) -> list[dict[str, object]]:
+        credited = {"artist_id": None, "name": "Saint Jhn", "role": "primary"}
+        return [
+            {
+                "platform": there,
+                "external_id": name,
+                "link_id": name,
+                "title": "Roses",
+                "version": version,
+                "artists": [credited],
+                "artist_credit": None,
+            }
+            | {"isrcs": [code], "duration_ms": duration_ms, "release_id": None, "is_video": False, "traits": []}
+            for there, name, version, code, duration_ms in VERSIONS_UNDER_A_CODE
+            if there == platform
+        ]
+
     def _place(self) -> str:
         return f"rel{int(self.rng.integers(RELEASES))}"
 
@@ -127,7 +152,7 @@ class Days:
         shutil.rmtree(paths.root / "work" / "staging", ignore_errors=True)
         for platform in CATALOG_PLATFORMS:
             rows = [row for row in self.rows.values() if row["platform"] == platform]
-            self._write(paths, platform, "source_recording", rows)
+            self._write(paths, platform, "source_recording", [*rows, *self._list_versions(platform)])
             self._write(
                 paths,
                 platform,
@@ -239,7 +264,7 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         publish(paths, f"night-{number}")
     assert retired > 0
     assert owned
-    assert kinds >= {"override", "link", "typo"}
+    assert kinds >= {"override", "link", "typo", "version"}
     assert kinds & {"isrc", "position"}
 
 
