@@ -32,7 +32,7 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 GOOD_SCORE = calibrate(0.88)
 """Words are read in other ways when the best score is below this one."""
-FAIR_SCORE = 0.9
+FAIR_SCORE = 0.8
 """Both fields are read as lists of words when the best score is below this one: answers of that reading rank behind all others."""
 SURE_FIT = 0.75
 """Whole names are looked up when no answer of the wide reading fits as well."""

@@ -13,7 +13,6 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from catalog_store.search.extra_words import SOUND, build_reading_key, build_sound
-from catalog_store.search.index_words import split_words
 from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.line_query import select_lookup_words
 from catalog_store.search.typo_lookup import find_neighbours, join_neighbours, split_parts
@@ -32,8 +31,10 @@ COMPARED_AT_ONCE, COMPARED_AT_MOST = 50, 1_000
 """Documents compared at first, and at most."""
 _SHORTEST_SOUND = len(SOUND) + 3
 """Three consonants."""
-COMPARED_IN_ANY_FIELD, COMPARED_BY_WHOLE_NAME = 24, 12
-"""Documents compared in the wide reading: those with pairs of words, and those of one artist or with one title."""
+COMPARED_IN_ANY_FIELD, COMPARED_OF_FEW_WORDS, COMPARED_BY_WHOLE_NAME = 64, 12, 12
+"""Documents compared in the wide reading: those with pairs of words, the same for a query of few words, and those of one artist or with one
+title."""
+_FEW_WORDS = 20
 _LEAST_ALIKE_NAME = 55
 """Least likeness, in hundredths, of a name with one that was asked for."""
 _LEAST_ALIKE_PART = 75
@@ -98,7 +99,8 @@ def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) ->
     letters, words = [word for word in every if len(word) == 1], [word for word in every if len(word) > 1]
     _, documents, weights = index.postings.look([_hash_words(words, every), _hash_words(letters, words)])
     by_sound = _find_by_sound(index, line, artist_words)
-    return [*_rank_documents(index, documents, weights, query)[:COMPARED_IN_ANY_FIELD], *sorted(by_sound.difference(documents))], by_sound
+    limit = COMPARED_OF_FEW_WORDS if len(every) <= _FEW_WORDS else COMPARED_IN_ANY_FIELD
+    return [*_rank_documents(index, documents, weights, query, limit)[:limit], *sorted(by_sound.difference(documents))], by_sound
 
 
 def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
@@ -106,10 +108,6 @@ def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
 
     Most of them fit no better than by chance: only those whose other name is nearly in the query are returned.
     """
-    # Names of common words alone are spelt right. The rest of an absent query's lookups finds names by chance.
-    words = {word for key in line.keys for word in split_words(key)}
-    if all(index.vocabulary.count(word) >= _COMMON_COUNT for word in words):
-        return ()
     by_artist, by_title = _look_whole_names(index, line.artist_names, line.title_names)
     # Parts of a line may be names by chance. They are read only when the fields as typed name no artist.
     if not by_artist:
@@ -194,12 +192,14 @@ def _collect_readings(index: SearchIndex, words: Sequence[str], doubtful: Sequen
     return list(dict.fromkeys((*near, *filter(index.vocabulary.has, pieces))))
 
 
-def _rank_documents(index: SearchIndex, found: Sequence[int], weights: Sequence[float], query: QueryNames) -> Sequence[int]:
+def _rank_documents(
+    index: SearchIndex, found: Sequence[int], weights: Sequence[float], query: QueryNames, unsorted: int = COMPARED_AT_ONCE
+) -> Sequence[int]:
     """Return the best documents, best first: more and rarer pairs, then a title of similar length, then popularity.
 
-    At most COMPARED_AT_ONCE documents stay unsorted.
+    At most `unsorted` documents stay unsorted.
     """
-    if len(found) <= COMPARED_AT_ONCE:
+    if len(found) <= unsorted:
         # All of them are compared, so their order does not matter.
         return found
     # An artist may have a hundred sonatas. The one titled just `Sonata` must be among the documents that are compared.
