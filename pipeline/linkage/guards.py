@@ -37,7 +37,7 @@ SAME_KEY_DURATION_SHARE = 0.12
 LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
 """A single record against an atom of several, same code and names: its duration is wrong (silence, hidden track), not its code."""
 LIVE_DURATION_MS = 4_000
-"""For two live takes under one code: a wrong code is most often on another show of the song, whose names are equal."""
+"""For two live takes under one code of which one names no show: a wrong code is most often on another show, whose names are equal."""
 TYPO_DURATION_MS = 4_000
 """Without a shared code the duration must be stronger evidence."""
 OTHER_SCRIPT_DURATION_MS = 2_000
@@ -70,7 +70,7 @@ TURNED_CHARACTERS = 6
 UNTIMED_CHARACTERS = 10
 """Shortest name with a typing error if a duration is missing: `Fever` and `Never` are two songs."""
 
-_LIVE = r"(?:^|\+)live(?:$|[+:])"
+_LIVE, _BARE_LIVE = r"(?:^|\+)live(?:$|[+:])", r"(?:^|\+)live(?:$|\+)"
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
 _GUARDED = ContextVar("guarded", default=True)
@@ -228,8 +228,11 @@ def is_duration_close() -> pl.Expr:
     is_alike = (pl.col("title_similarity") >= TITLE_SIMILARITY) | pl.col("titles_sound_alike") | is_part_of_title()
     lone &= (pl.col("a_variant") == pl.col("b_variant")) & is_alike
     close = (compute_duration_gap() <= DURATION_MS) | (has_same_key() & same_code_and_names) | lone
-    are_live = pl.all_horizontal(pl.col(f"{side}_variant").str.contains(_LIVE) for side in ("a", "b"))
-    return (close & (~are_live | (compute_duration_gap() <= LIVE_DURATION_MS))).fill_null(value=True)
+    variants = [pl.col(f"{side}_variant") for side in ("a", "b")]
+    is_any_show = pl.all_horizontal(name.str.contains(_LIVE) for name in variants) & pl.any_horizontal(
+        name.str.contains(_BARE_LIVE) for name in variants
+    )
+    return (close & (~is_any_show | (compute_duration_gap() <= LIVE_DURATION_MS))).fill_null(value=True)
 
 
 def is_title_close() -> pl.Expr:

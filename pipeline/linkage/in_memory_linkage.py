@@ -29,7 +29,7 @@ from pipeline.linkage.release_mates import find_mate_pairs, number_listed_releas
 from pipeline.linkage.release_positions import PLATFORM, find_positions
 from pipeline.linkage.sound_edges import SOUND, SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
-from pipeline.linkage.version_edges import find_doubtful_atoms, find_version_edges
+from pipeline.linkage.version_edges import find_version_edges, list_doubtful_atoms, pair_versions
 from pipeline.linkage.weak_blocks import NAME_NUMBERS
 from pipeline.linkage.weak_edges import find_weak_edges
 from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
@@ -189,7 +189,8 @@ def _find_edges(
         found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     source = _AtomFrames(atoms, records)
     read_evidence = partial(_read_releases, source, releases, tracks)
-    edges = pl.concat([*found, find_take_edges(source, read_evidence), find_version_edges(source)])
+    versions = pair_versions(source)
+    edges = pl.concat([*found, find_take_edges(source, read_evidence), find_version_edges(source, versions)])
     # After all strong evidence: only atoms that it leaves without a code are compared by weak signals.
     components = find_components(atoms.atom["atom_id"], edges)
     standing = find_standing(source, components)
@@ -201,4 +202,4 @@ def _find_edges(
     pairs = find_weak_pairs(source, standing.free).pairs
     edges = pl.concat([edges, find_weak_edges(source, components, standing, pairs, read_evidence)])
     # Last: an untimed atom joins its key only if all other evidence leaves one component there.
-    return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges), find_doubtful_atoms(source))])
+    return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges), list_doubtful_atoms(versions))])

@@ -42,7 +42,7 @@ from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
-from pipeline.linkage.version_edges import find_doubtful_atoms, find_version_edges
+from pipeline.linkage.version_edges import find_version_edges, list_doubtful_atoms, pair_versions
 from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
-    found = pl.concat([found, find_all_take_edges(paths, atoms), find_version_edges(atoms)])
+    versions = pair_versions(atoms)
+    found = pl.concat([found, find_all_take_edges(paths, atoms), find_version_edges(atoms, versions)])
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].build_empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
@@ -131,7 +132,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read
     # whole.
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
-    doubtful = find_doubtful_atoms(atoms)
+    doubtful = list_doubtful_atoms(versions)
     found = pl.concat([found, *(find_key_edges(rows, so_far, doubtful) for rows in chunks)])
     # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.
     found = pl.concat([found, audio.examine_joined(found)])

@@ -26,9 +26,9 @@ _NAMES = ("artist_key", "title_key")
 _COLUMNS = ["atom_id", *_NAMES, "variant", "duration_ms", "record_count"]
 
 
-def find_version_edges(atoms: AtomSource) -> pl.DataFrame:
-    """Return these edges, of kind `version`. `atoms`: tables `atom` (with the number `title`) and `atom_isrc`."""
-    pairs = _pair_versions(atoms).filter(pl.col("record_count") == 1, ~pl.col("variant_version").str.contains(SAME_LENGTH))
+def find_version_edges(atoms: AtomSource, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return these edges, of kind `version`. `atoms`: table `atom` with the number `title`. `pairs`: as `pair_versions` returns."""
+    pairs = pairs.filter(pl.col("record_count") == 1, ~pl.col("variant_version").str.contains(SAME_LENGTH))
     pairs = pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_version")).abs() <= VERSION_MS)
     if pairs.is_empty():
         return TABLES["edge"].build_empty()
@@ -43,18 +43,18 @@ def find_version_edges(atoms: AtomSource) -> pl.DataFrame:
     )
 
 
-def find_doubtful_atoms(atoms: AtomSource) -> pl.Series:
+def list_doubtful_atoms(pairs: pl.DataFrame) -> pl.Series:
     """Return the ids of atoms of unknown duration and without a version word whose code a version of their names has.
 
-    Without a length, nothing tells whether the code is wrong or the word is missing. `atoms`: as for `find_version_edges`.
+    Without a length, nothing tells whether the code is wrong or the word is missing. `pairs`: as `pair_versions` returns.
     """
-    return _pair_versions(atoms).filter(pl.col("duration_ms").is_null())["atom_id"].unique().sort()
+    return pairs.filter(pl.col("duration_ms").is_null())["atom_id"].unique().sort()
 
 
-def _pair_versions(atoms: AtomSource) -> pl.DataFrame:
+def pair_versions(atoms: AtomSource) -> pl.DataFrame:
     """Return the atoms without a version word beside the versions of their code and names, which no length can make one recording.
 
-    _COLUMNS of the atom, isrc, and the same columns of the version with suffix `_version`.
+    `atoms`: tables `atom` and `atom_isrc`. Returned are _COLUMNS of the atom, isrc, and _COLUMNS of the version with suffix `_version`.
     """
     claims = pl.concat(list(atoms.read_pieces("atom_isrc", ["atom_id", "isrc"])))
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())
