@@ -2,10 +2,10 @@
 
     python -m benchmarks.recognition_conditions WORK [--recordings 100000] [--clips 1] [--seconds 5 10 20] [--held P ...] [--absent P ...]
 
-Tracks of HELD_PACKAGES are in the index, those of ABSENT_PACKAGES are not, and made-up recordings (recognition_synthetic.py) of
-MATERIAL_PACKAGES fill it. Clips are cut anywhere from the mono sound at 11,025 samples a second, which the service decodes to, and damaged
-there. They are matched as an upload of one window is (catalog_api/recognition.py); decoding is not measured. The packages are fetched into
-WORK/audio (benchmarks/game_music.py).
+Tracks of HELD_PACKAGES are in the index, those of ABSENT_PACKAGES are not. Made-up recordings (recognition_synthetic.py,
+landmarks_synthetic.py) of MATERIAL_PACKAGES fill it. Clips are cut anywhere from the mono sound at 11,025 samples a second, which the
+service decodes to, and damaged there. They are matched as an upload of one window is (catalog_api/recognition.py), without decoding. The
+packages are fetched into WORK/audio (benchmarks/game_music.py).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from audio_recognition.decoding import AudioError, decode
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
-from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Matcher, Pace, Reason, stretch
+from audio_recognition.landmarks import find_peaks
+from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Matcher, Method, Pace, Reason, stretch
 from audio_recognition.uploads.sound_choice import choose_sound
-from benchmarks import recognition_synthetic
+from benchmarks import landmarks_synthetic, recognition_synthetic
 from benchmarks.game_music import list_tracks
-from benchmarks.recognition_clips import LONGEST_SECONDS, SHORTEST_SECONDS
+from benchmarks.recognition_clips import SHORTEST_SECONDS
 from benchmarks.recognition_damage import make_pink_noise, read_speech
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ ABSENT_PACKAGES = ("drascula-music", "fillets-ng-data", "megaglest-data")
 """Neither these nor HELD_PACKAGES were seen when gates, lookups and steps were tuned."""
 MATERIAL_PACKAGES = ("lincity-ng-data", "singularity-music", "warzone2100-music", "xmoto-data")
 SEED = 3
+HELD_SECONDS = 120
+MATERIAL_SECONDS = 240
+"""Made-up recordings of two minutes are played at up to 1.4 times the pace of their material."""
 ABSENT_STEP_SECONDS = 15
+"""Unless --absent-step says otherwise."""
 _ABSENT = "absent"
 _QUIETEST = 100
 """RMS of a clip; quieter places are cut anew."""
@@ -67,6 +72,8 @@ class Asked(NamedTuple):
     is_right: bool
     confidence: float | None
     milliseconds: float
+    method: str = ""
+    probability: float = 0.0
 
 
 def measure_rms(sound: Sound) -> float:
@@ -150,16 +157,16 @@ _LONGER = 1.05
 """A clip is cut longer than it will be, because some conditions shorten it."""
 
 
-def read_sounds(work: Path, packages: Sequence[str]) -> dict[str, NDArray[np.int16]]:
-    """Return the tracks of packages by name; decoded sound is kept in WORK/sound."""
+def read_sounds(work: Path, packages: Sequence[str], seconds: int = HELD_SECONDS) -> dict[str, NDArray[np.int16]]:
+    """Return the first `seconds` of the tracks of packages by name; decoded sound is kept in WORK/sound."""
     (work / "sound").mkdir(parents=True, exist_ok=True)
     sounds = {}
     for file in list_tracks(work / "audio", packages):
         name = str(file.relative_to(work / "audio"))
-        kept = work / "sound" / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.npy"
+        kept = work / "sound" / f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}-{seconds}.npy"
         if not kept.exists():
             try:
-                np.save(kept, np.concatenate(list(decode(file, seconds=LONGEST_SECONDS / 5))))
+                np.save(kept, np.concatenate(list(decode(file, seconds=seconds))))
             except AudioError:
                 np.save(kept, np.zeros(0, np.int16))
         sound = np.load(kept)
@@ -170,8 +177,10 @@ def read_sounds(work: Path, packages: Sequence[str]) -> dict[str, NDArray[np.int
 
 def build(work: Path, held: Mapping[str, NDArray[np.int16]], recordings: int) -> dict[int, str]:
     """Build the index in WORK/conditions; return the name of each held recording id."""
-    material = [compute_chroma(sound) for sound in read_sounds(work, MATERIAL_PACKAGES).values()]
-    recognition_synthetic.make_recordings(material, work / "made_up_conditions", recordings, seed=SEED)
+    material = list(read_sounds(work, MATERIAL_PACKAGES, MATERIAL_SECONDS).values())
+    landmarks = work / f"made_up_landmarks-{recordings}.npz"
+    landmarks_synthetic.make_landmarks(material, landmarks, recordings, seed=SEED)
+    recognition_synthetic.make_recordings([compute_chroma(sound) for sound in material], work / "made_up_conditions", recordings, seed=SEED)
     shutil.rmtree(work / "conditions", ignore_errors=True)
     ids = [2 * (number * recordings // len(held)) + 1 for number in range(len(held))]
 
@@ -179,7 +188,11 @@ def build(work: Path, held: Mapping[str, NDArray[np.int16]], recordings: int) ->
         yield from recognition_synthetic.read_batches(work / "made_up_conditions", recordings, first_id=0, seed=SEED, apart=2)
         yield FingerprintBatch.of(ids, [fingerprint(sound) for sound in held.values()], [len(one) / SAMPLE_RATE for one in held.values()])
 
-    build_index(iterate_batches(), work / "conditions")
+    def iterate_landmarks() -> Iterator[FingerprintBatch]:
+        yield from landmarks_synthetic.read_landmark_batches(landmarks, first_id=0, apart=2)
+        yield FingerprintBatch.of(ids, [find_peaks(sound) for sound in held.values()])
+
+    build_index(iterate_batches(), work / "conditions", landmarks=iterate_landmarks())
     return dict(zip(ids, held, strict=True))
 
 
@@ -188,6 +201,8 @@ def identify(matcher: Matcher, sound: NDArray[np.int16]) -> Answer:
     chosen = choose_sound(sound[start : start + _PIECE] for start in range(0, len(sound), _PIECE)).samples
     phases = fingerprint_phases_softly(chosen)
     answer = _match(matcher, phases, OWN_PACE)
+    if answer.has_landmarks:
+        answer = matcher.match_landmarks([one.items for one in phases], find_peaks(chosen))
     if answer.reason is not Reason.NOT_FOUND:
         return answer
     at_speeds = SpeedFingerprinter(chosen)
@@ -201,7 +216,12 @@ def _match(matcher: Matcher, phases: Sequence[SoftFingerprint], pace: Pace) -> A
 
 
 def iterate_clips(
-    held: Mapping[str, NDArray[np.int16]], absent: Mapping[str, NDArray[np.int16]], speech: Sound, seconds: Sequence[int], clips: int
+    held: Mapping[str, NDArray[np.int16]],
+    absent: Mapping[str, NDArray[np.int16]],
+    speech: Sound,
+    seconds: Sequence[int],
+    clips: int,
+    absent_step: int,
 ) -> Iterator[tuple[str, int, str, NDArray[np.int16]]]:
     """Yield (condition, seconds, track, sound): of each held track some clips of every condition, of the absent ones undamaged windows."""
     for condition, change in CONDITIONS.items():
@@ -211,7 +231,7 @@ def iterate_clips(
                     yield condition, length, name, _cut_clip(sound, change, speech, length, f"{condition}|{length}|{name}|{number}")
     for length in seconds:
         for name, sound in absent.items():
-            for start in range(0, len(sound) - length * SAMPLE_RATE, ABSENT_STEP_SECONDS * SAMPLE_RATE):
+            for start in range(0, len(sound) - length * SAMPLE_RATE, absent_step * SAMPLE_RATE):
                 yield _ABSENT, length, name, sound[start : start + length * SAMPLE_RATE]
 
 
@@ -240,9 +260,14 @@ def print_table(rows: Sequence[Asked], seconds: Sequence[int]) -> None:
             cells.append(f"{np.mean([row.is_right for row in mine]):.2f}, {wrong} wrong of {len(mine)}, {middle:.0f}/{high:.0f} ms")
         print(f"| {condition} | " + " | ".join(cells) + " |")
     answered = [row for row in rows if row.confidence is not None]
-    for low, high in pairwise(_EDGES):
-        mine = [row for row in answered if low <= (row.confidence or 0) < high]
-        print(f"confidence {low:.2f} to {min(1, high):.2f}: {sum(row.is_right for row in mine)} right of {len(mine)}")
+    for method in Method:
+        for low, high in pairwise(_EDGES):
+            mine = [row for row in answered if row.method == method and low <= (row.confidence or 0) < high]
+            mean = np.mean([row.probability for row in mine]) if mine else 0
+            print(
+                f"{method}, confidence {low:.2f} to {min(1, high):.2f}: {sum(row.is_right for row in mine)} right of {len(mine)}, "
+                f"mean probability {mean:.3f}"
+            )
     for name, chosen in (("answered", answered), ("unanswered", [row for row in rows if row.confidence is None])):
         cpu = [row.milliseconds for row in chosen]
         print(
@@ -257,6 +282,9 @@ def main() -> None:
     parser.add_argument("--recordings", type=int, default=100_000)
     parser.add_argument("--clips", type=int, default=1, help="of each held track, condition and length")
     parser.add_argument("--seconds", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument(
+        "--absent-step", type=int, default=ABSENT_STEP_SECONDS, help="seconds from one window of an absent track to the next"
+    )
     parser.add_argument("--held", nargs="+", default=HELD_PACKAGES)
     parser.add_argument("--absent", nargs="+", default=ABSENT_PACKAGES)
     options = parser.parse_args()
@@ -268,13 +296,16 @@ def main() -> None:
     matcher = Matcher(Index.open(options.work / "conditions"))
     print(f"{len(held)} tracks held, {len(absent)} absent, {options.recordings} recordings")
     rows = []
-    for condition, length, name, sound in iterate_clips(held, absent, speech, options.seconds, options.clips):
+    for condition, length, name, sound in iterate_clips(held, absent, speech, options.seconds, options.clips, options.absent_step):
         started = time.thread_time()
         answer = identify(matcher, sound)
         milliseconds = 1000 * (time.thread_time() - started)
         best = answer.matches[0] if answer.matches else None
         is_right = best is not None and names.get(best.recording_id) == name
-        rows.append(Asked(condition, length, is_right, None if best is None else best.confidence, milliseconds))
+        if best is None:
+            rows.append(Asked(condition, length, is_right, None, milliseconds))
+        else:
+            rows.append(Asked(condition, length, is_right, best.confidence, milliseconds, best.method, best.probability))
     print_table(rows, options.seconds)
 
 

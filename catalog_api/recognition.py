@@ -98,6 +98,8 @@ class Recognition:
                     # of the recording.
                     whole = upload.duration_seconds if window.start_seconds == 0 else None
                     answer = await self._match(window.fingerprints, duration_seconds=None if whole is None else round(whole))
+                    if answer.has_landmarks:
+                        answer = await self._match_landmarks(upload, window)
                     results = self._list_results(answer)
                     if results:
                         return RecognitionOutcome(results, None, len(reasons) + 1, window.start_seconds)
@@ -121,6 +123,14 @@ class Recognition:
             fingerprints = await upload.fingerprint_at_speed(window, speed)
             answers.append(await self._match(fingerprints, pace=Pace(speed, speed)))
         return _choose_best(answers)
+
+    async def _match_landmarks(self, upload: Upload, window: Window) -> Answer:
+        """Return the answer of the second witness about a window that the fingerprint does not find. UndecodableAudioError."""
+        peaks = await upload.find_peaks(window)
+        try:
+            return await self._matcher.match_landmarks([one.items for one in window.fingerprints], peaks)
+        except MatcherUnavailableError as error:
+            raise _build_unavailable_error(error.retry_after) from error
 
     async def _match(
         self, fingerprints: Sequence[SoftFingerprint], *, pace: Pace = OWN_PACE, duration_seconds: int | None = None
@@ -162,6 +172,7 @@ def _build_result(track_id: int, body: bytes, match: Match) -> RecognitionResult
         round(match.confidence, 4),
         round(match.probability, 4),
         round(match.offset_seconds, 2),
+        match.method.value,
     )
     if (match.speed, match.pitch) != OWN_PACE:
         result.speed, result.pitch = round(match.speed, 3), round(match.pitch, 3)

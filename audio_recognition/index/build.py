@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from audio_recognition.index.batches import FingerprintBatch
 
 
-def build_index(batches: Iterable[FingerprintBatch], folder: Path, *, partitions: int | None = None) -> None:
+def build_index(
+    batches: Iterable[FingerprintBatch], folder: Path, *, landmarks: Iterable[FingerprintBatch] = (), partitions: int | None = None
+) -> None:
     """Write the new folder `folder`: an index with one segment. Without fingerprints it is an index that answers nothing.
 
     The files depend only on the fingerprints, not on their order or batches. Needs disk space for the items once more, 4 bytes each, and 6
-    bytes a posting. `partitions`: see `write_segment`.
+    bytes a posting. `landmarks`, `partitions`: see `write_segment`.
     """
-    write_segment(batches, folder / BASE, partitions=partitions)
+    write_segment(batches, folder / BASE, landmarks=landmarks, partitions=partitions)
     write_index_file(folder, [BASE])
 
 

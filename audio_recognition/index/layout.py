@@ -6,7 +6,8 @@
 An *ordinal* is the number of a fingerprint in its segment: by the id it was built under ascending, then by items. N fingerprints, I items
 stored, P postings, B bucket bits. Arrays are .npy, little endian, one dimension, opened by memory map; other files are left alone:
 
-    <segment>/segment.json  {"recordings": N, "items": items given, "stored": I, "postings": P, "bucket_bits": B, "ordinal_bits": O}
+    <segment>/segment.json  {"recordings": N, "items": items given, "stored": I, "postings": P, "bucket_bits": B, "ordinal_bits": O,
+                            "landmarks": L, "landmark_bucket_bits": K}
     ids.npy                 int64 [N]       recording id of each ordinal; VOID for a fingerprint that no longer counts. It stands apart
                                             from all else: merged, split and withdrawn recordings change this column alone
     seconds.npy             uint16 [N]      how long the audio lasts of which the fingerprint is (the beginning); 0 for unknown
@@ -15,16 +16,20 @@ stored, P postings, B bucket bits. Arrays are .npy, little endian, one dimension
     bucket_starts.npy       uint32 or uint64 [2^B + 1]  postings of bucket b are those from starts[b] up to starts[b + 1]
     posting_words.npy       uint32 [P]      (tag << O) | ordinal, ascending inside a bucket
     posting_places.npy      uint16 [P]      position of the item in its fingerprint, ascending per word
+    landmark_starts.npy, landmark_words.npy, landmark_places.npy
+                                            postings of pairs of peaks, likewise: uint [2^K + 1], uint32 [L], uint16 [L]; the place is the
+                                            frame of the first peak. Not there when L is 0, as for fingerprints without their audio
 
 An item has 32 bits; its HASHED_BITS are hashed by `hash_items`, a permutation, so equal codes are equal bits. An item is posted when the
 lowest SAMPLE_BITS of its code are zero: chosen by content, so a query chooses the same ones wherever it begins. The other ADDRESS_BITS
 are the address: the upper B the bucket, the rest the tag. Not posted: the code of silence, and an item equal (in those bits) to the one
-before it. Fingerprints longer than MAXIMUM_ITEMS are cut. Change anything here and FORMAT_VERSION together.
+before it. Fingerprints longer than MAXIMUM_ITEMS are cut. audio_recognition/landmarks defines the codes of pairs. All CODE_BITS of them are
+the address, because only a sample of the pairs is formed. Change anything here and FORMAT_VERSION together; version 1 had no landmarks.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,12 +39,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = "fingerprint-index"
-FORMAT_VERSION = 1
-READ_VERSIONS = frozenset({1})
+FORMAT_VERSION = 2
+READ_VERSIONS = frozenset({1, 2})
 """Versions that this program reads (catalog_store/format_versions.py)."""
 INDEX_FILE = "index.json"
 SEGMENT_FILE = "segment.json"
 BASE = "base"
+
+
+class PostingFiles(NamedTuple):
+    """The names of the three files of postings."""
+
+    starts: str
+    words: str
+    places: str
+
+
+ITEM_POSTINGS = PostingFiles("bucket_starts.npy", "posting_words.npy", "posting_places.npy")
+LANDMARK_POSTINGS = PostingFiles("landmark_starts.npy", "landmark_words.npy", "landmark_places.npy")
 
 VOID = -1
 """In place of a recording id."""
@@ -103,11 +120,15 @@ def count_ordinal_bits(fingerprints: int) -> int:
 
 
 def count_bucket_bits(items: int, bits_of_ordinals: int) -> int:
-    """Return B for a segment of this many items.
+    """Return B for a segment of this many items."""
+    return divide_into_buckets(items >> SAMPLE_BITS, bits_of_ordinals, ADDRESS_BITS)
+
+
+def divide_into_buckets(postings: int, bits_of_ordinals: int, address_bits: int) -> int:
+    """Return the bits of a bucket's number for this many postings.
 
     A bucket has at most POSTINGS_PER_BUCKET postings on average, and tags fit beside ordinals.
     """
-    postings = items >> SAMPLE_BITS
     wanted = (postings // POSTINGS_PER_BUCKET).bit_length()
     # A word holds tag and ordinal: the bits beside the ordinal bound the tag, and so the number of buckets.
-    return min(ADDRESS_BITS, max(wanted, bits_of_ordinals + ADDRESS_BITS - WORD_BITS, 1))
+    return min(address_bits, max(wanted, bits_of_ordinals + address_bits - WORD_BITS, 1))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, hash_items, is_sampled
+from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, PostingFiles, hash_items, is_sampled
 from catalog_store.array_files import ArrayWriter
 from catalog_store.search.layout import choose_unsigned
 
@@ -50,11 +50,12 @@ class Postings:
     Those waiting for the next run are (bounds, rests, spots); column[bounds[p]:bounds[p + 1]] is of part p.
     """
 
-    def __init__(self, folder: Path, *, bits_of_ordinals: int, bits_of_parts: int) -> None:
+    def __init__(self, folder: Path, *, bits_of_ordinals: int, bits_of_parts: int, address_bits: int = ADDRESS_BITS) -> None:
         """Use `folder` for the runs; the caller deletes it. `bits_of_parts`: at most 16."""
         self._files = (folder / "rests", folder / "spots")
         self._ordinal_bits = bits_of_ordinals
-        self._rest_bits = ADDRESS_BITS - bits_of_parts
+        self._address_bits = address_bits
+        self._rest_bits = address_bits - bits_of_parts
         self._rest_type = np.dtype(np.uint16 if self._rest_bits <= _RADIX_BITS else np.uint32)
         self._parts = 1 << bits_of_parts
         self._runs: list[_Run] = []
@@ -67,17 +68,24 @@ class Postings:
 
     def add(self, first_ordinal: int, lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> None:
         """Add fingerprints of consecutive ordinals that follow those of the last call; at most MOST_FINGERPRINTS."""
-        if first_ordinal + len(lengths) - self._first > MOST_FINGERPRINTS:
-            # A spot has 16 bits for the number of a fingerprint in its run.
-            self._write_run(first_ordinal)
         at, hashed = _select_sampled(items)
         starts = np.cumsum(lengths) - lengths
-        numbers = np.arange(first_ordinal - self._first, first_ordinal - self._first + len(lengths))
+        numbers = np.arange(len(lengths))
         # The subtraction wraps around, and the addition of `at` wraps back: place = at - start.
         spots = np.repeat(((numbers << PLACE_BITS) - starts).astype(np.uint32), np.diff(np.searchsorted(at, starts), append=len(at)))
         spots += at.astype(np.uint32)
         spots, hashed = _drop_repeats(spots, hashed)
-        addresses = hashed >> np.uint32(SAMPLE_BITS)
+        self.add_addresses(first_ordinal, len(lengths), spots, hashed >> np.uint32(SAMPLE_BITS))
+
+    def add_addresses(self, first_ordinal: int, fingerprints: int, spots: NDArray[np.uint32], addresses: NDArray[np.uint32]) -> None:
+        """Add chosen postings of consecutive ordinals, as `add` does. Both arrays are taken over.
+
+        A spot is the number of the fingerprint, from 0 at `first_ordinal`, << PLACE_BITS | place; spots ascend.
+        """
+        if first_ordinal + fingerprints - self._first > MOST_FINGERPRINTS:
+            # A spot has 16 bits for the number of a fingerprint in its run.
+            self._write_run(first_ordinal)
+        spots += np.uint32((first_ordinal - self._first) << PLACE_BITS)
         parts = (addresses >> np.uint32(self._rest_bits)).astype(np.uint16)
         addresses &= np.uint32((1 << self._rest_bits) - 1)
         # NumPy sorts 16 bits by radix, and so few values stay in the processor's cache: 7 to 10 ns a posting. Whole keys took
@@ -89,7 +97,7 @@ class Postings:
         self.count += len(order)
         self._room -= len(order)
         if self._room <= 0:
-            self._write_run(first_ordinal + len(lengths))
+            self._write_run(first_ordinal + fingerprints)
 
     def _write_run(self, next_first: int) -> None:
         """Write the waiting postings to disk as one run; the next one begins at ordinal `next_first`."""
@@ -102,16 +110,16 @@ class Postings:
         self._waiting.clear()
         self._room = POSTINGS_AT_ONCE
 
-    def write(self, folder: Path, bits_of_buckets: int) -> None:
-        """Write bucket_starts, posting_words and posting_places."""
+    def write(self, folder: Path, bits_of_buckets: int, files: PostingFiles) -> None:
+        """Write the three files of the postings."""
         if self._waiting:
             self._write_run(0)
-        bits_of_tags = ADDRESS_BITS - bits_of_buckets
+        bits_of_tags = self._address_bits - bits_of_buckets
         buckets_per_part = (1 << bits_of_buckets) // self._parts
         with (
-            ArrayWriter(folder / "bucket_starts.npy", choose_unsigned(self.count)) as starts,
-            ArrayWriter(folder / "posting_words.npy", np.uint32) as words,
-            ArrayWriter(folder / "posting_places.npy", np.uint16) as places,
+            ArrayWriter(folder / files.starts, choose_unsigned(self.count)) as starts,
+            ArrayWriter(folder / files.words, np.uint32) as words,
+            ArrayWriter(folder / files.places, np.uint16) as places,
         ):
             for rests, ordinals, at in self._iterate_part_columns():
                 per_bucket = np.bincount(rests >> bits_of_tags, minlength=buckets_per_part)
@@ -189,9 +197,8 @@ def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tupl
     return np.delete(spots, follow), np.delete(hashed, follow)
 
 
-def count_part_bits(items: int, bits_of_buckets: int) -> int:
+def count_part_bits(postings: int, bits_of_buckets: int, address_bits: int = ADDRESS_BITS) -> int:
     """Return the number of parts as a power of two: POSTINGS_PER_PART on average, sorted by radix, with a bucket inside one part."""
-    postings = items >> SAMPLE_BITS
     # Enough parts for the rest of an address to have the 16 bits of a radix sort.
-    wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), ADDRESS_BITS - _RADIX_BITS)
+    wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), address_bits - _RADIX_BITS)
     return min(bits_of_buckets, wanted)

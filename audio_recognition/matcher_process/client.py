@@ -28,7 +28,7 @@ from audio_recognition.matcher_process.frames import (
     read_length,
 )
 from audio_recognition.matcher_process.matcher_errors import MatcherBusyError, MatcherDownError, MatcherFailedError
-from audio_recognition.matching import OWN_PACE
+from audio_recognition.matching import OWN_PACE, Answer, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from audio_recognition.matching import Answer, Pace
+    from audio_recognition.matching import Pace
 
 PATIENCE_SECONDS = 5.0
 """For one question, in the queue and matched; a match takes milliseconds."""
@@ -68,15 +68,30 @@ class MatcherClient:
         limit: int = MOST_RESULTS,
     ) -> Answer:
         """Match as `Matcher.match` does; MatcherBusyError, MatcherDownError, MatcherFailedError."""
-        question = Question(
-            next(self._numbers),
-            pack_fingerprints(fingerprints),
-            pack_weak_bits(weak_bits),
-            pace,
-            duration_seconds,
-            limit,
-            self._patience,
+        return await self._ask(
+            Question(
+                next(self._numbers),
+                pack_fingerprints(fingerprints),
+                pack_weak_bits(weak_bits),
+                pace,
+                duration_seconds,
+                limit,
+                self._patience,
+            )
         )
+
+    async def match_landmarks(
+        self, fingerprints: Sequence[NDArray[np.uint32]], peaks: NDArray[np.uint32], *, limit: int = MOST_RESULTS
+    ) -> Answer:
+        """Match as `Matcher.match_landmarks` does; errors as of `match`. Without peaks nothing is found."""
+        if not len(peaks):
+            return Answer(reason=Reason.NOT_FOUND)
+        (packed,) = pack_fingerprints([peaks])
+        return await self._ask(
+            Question(next(self._numbers), pack_fingerprints(fingerprints), (), OWN_PACE, None, limit, self._patience, packed)
+        )
+
+    async def _ask(self, question: Question) -> Answer:
         is_fresh = self._link is None or self._link.is_gone
         try:
             async with asyncio.timeout(self._patience):

@@ -1,10 +1,11 @@
 """The frames on the matcher's socket: 4 bytes length (unsigned, little-endian), then that many bytes of MessagePack.
 
-  question   [number, fingerprints, weak_bits, [speed, pitch], duration_seconds | nil, limit, patience_seconds]
+  question   [number, fingerprints, weak_bits, [speed, pitch], duration_seconds | nil, limit, patience_seconds, peaks]
   reply      [number, answer | nil, trouble | nil, retry_after]
 
 `number` is the client's and is returned with the answer, so one connection may have several pending questions. `fingerprints` holds per
 phase the items as 4-byte little-endian integers in one byte string, `weak_bits` per phase WEAK_BITS bytes for each item, or nothing.
+`peaks` are landmarks, 4 bytes each; with some of them the question is for `Matcher.match_landmarks`.
 `answer` is `matching.Answer` as a map. `trouble` is one of Trouble; `retry_after` is in whole seconds. Both ends belong to the same
 release, so frames carry no version. Sockets do not belong here.
 """
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 
 from audio_recognition.chromaprint import WEAK_BITS
+from audio_recognition.landmarks import HOP_SAMPLES, are_ordered
 from audio_recognition.matching import Answer, Pace  # noqa: TC001 - the decoder reads the annotations
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     duration_seconds: int | None
     limit: int
     patience_seconds: float
+    peaks: bytes = b""
 
     def decode_fingerprints(self) -> list[NDArray[np.uint32]]:
         """Return the fingerprints, uint32, one per phase. ValueError when the bytes are not whole items."""
@@ -57,6 +60,13 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     def decode_weak_bits(self) -> list[NDArray[np.uint8]]:
         """Return the weak bits, uint8 [items, WEAK_BITS], one per phase. ValueError when some items have fewer."""
         return [np.frombuffer(one, np.uint8).reshape(-1, WEAK_BITS) for one in self.weak_bits]
+
+    def decode_peaks(self) -> NDArray[np.uint32]:
+        """Return the peaks, uint32. ValueError when the bytes are not whole peaks, or out of order."""
+        peaks = np.frombuffer(self.peaks, _ITEM)
+        if not are_ordered(peaks, LONGEST_FRAME * HOP_SAMPLES):
+            raise ValueError("the peaks are out of order")
+        return peaks
 
 
 class MatcherReply(msgspec.Struct, array_like=True, frozen=True):

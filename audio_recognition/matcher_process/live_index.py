@@ -36,6 +36,8 @@ class OpenIndex:
     def answer(self, question: Question) -> Answer:
         """Match a question; from one thread at a time."""
         assert self._matcher is not None  # noqa: S101 - its holder keeps it open
+        if question.peaks:
+            return self._matcher.match_landmarks(question.decode_fingerprints(), question.decode_peaks(), limit=question.limit)
         return self._matcher.match(
             question.decode_fingerprints(),
             weak_bits=question.decode_weak_bits(),

@@ -5,7 +5,7 @@
 here.
 """
 
-from audio_recognition.matching.answers import Answer, Match, Reason
+from audio_recognition.matching.answers import Answer, Match, Method, Reason
 from audio_recognition.matching.matcher import Matcher
 from audio_recognition.matching.pace import OWN_PACE, SPEEDS, TEMPOS, Pace, stretch
 from audio_recognition.matching.pair_comparison import PairComparison, compare_pair
@@ -20,6 +20,7 @@ __all__ = [
     "Answer",
     "Match",
     "Matcher",
+    "Method",
     "Pace",
     "PairComparison",
     "Reason",

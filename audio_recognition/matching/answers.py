@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audio_recognition.matching.confidence import estimate_probability
+from audio_recognition.matching.confidence import estimate_landmark_probability, estimate_probability
+
+
+class Method(StrEnum):
+    """The evidence for a match."""
+
+    FINGERPRINT = "fingerprint"
+    LANDMARKS = "landmarks"
+    """Pairs of spectral peaks; the fingerprint alone was not close enough."""
 
 
 class Reason(StrEnum):
@@ -29,7 +37,7 @@ class Match:
     confidence: float
     """1.0 when every bit is equal, 0.5 at the gate; lower values are not returned."""
     bit_error_rate: float
-    """Share of the compared bits that differ; unrelated audio has about 0.5."""
+    """Share of the compared bits that differ; unrelated audio has about 0.5. 1 when landmarks alone overlap."""
     offset_seconds: float
     """Offset of the query's beginning in the recording; negative when the query begins before it."""
     overlap_items: int
@@ -38,10 +46,13 @@ class Match:
     """How much faster than the recording the query is."""
     pitch: float = 1.0
     """How much higher than the recording the query is."""
+    method: Method = Method.FINGERPRINT
 
     @property
     def probability(self) -> float:
         """Return the probability that the query is of this recording, or of one that sounds alike."""
+        if self.method is Method.LANDMARKS:
+            return estimate_landmark_probability(self.confidence)
         return estimate_probability(self.confidence)
 
 
@@ -51,3 +62,5 @@ class Answer:
 
     matches: tuple[Match, ...] = ()
     reason: Reason | None = None
+    has_landmarks: bool = False
+    """Whether the index has landmarks: `Matcher.match_landmarks` may find what was not found."""

@@ -141,7 +141,7 @@ def _build_probes(
 
 def find_candidates(segment: Segment, asked: Probes) -> Candidates:
     """Return at most `most_candidates` places in a segment: those on which most probes agree, within one item."""
-    found = segment.find(asked.codes, longest=LONGEST_BUCKET, most=asked.most_postings)
+    found = segment.postings.find(asked.codes, longest=LONGEST_BUCKET, most=asked.most_postings)
     # Offsets are negative when the query begins before the recording, so they are shifted into a bit field.
     offsets = found.places - asked.places[found.probes] + _OFFSET_ZERO
     keys = (((found.ordinals << _OFFSET_BITS) | offsets) << _PHASE_BITS) | asked.phases[found.probes]

@@ -11,8 +11,9 @@ import numpy as np
 
 from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE, WEAK_BITS
 from audio_recognition.index.layout import MAXIMUM_ITEMS, VOID
+from audio_recognition.landmarks import HOP_SAMPLES as LANDMARK_HOP_SAMPLES
 from audio_recognition.matching.alignment import compare, estimate_chance
-from audio_recognition.matching.answers import Answer, Match, Reason
+from audio_recognition.matching.answers import Answer, Match, Method, Reason
 from audio_recognition.matching.candidates import (
     FEW_FLIPS,
     MANY_FLIPS,
@@ -25,9 +26,18 @@ from audio_recognition.matching.candidates import (
     build_weak_probes,
     find_candidates,
 )
-from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, compute_confidence, compute_distance, find_gate
+from audio_recognition.matching.confidence import (
+    ACCEPTED,
+    LEAST_CHANCE,
+    WHOLE_FILE_GATE,
+    compute_confidence,
+    compute_distance,
+    compute_landmark_confidence,
+    find_gate,
+)
+from audio_recognition.matching.landmark_search import iterate_landmark_places, pair_query
 from audio_recognition.matching.pace import GATE_AT_OTHER_PACES, OWN_PACE, Pace
-from audio_recognition.matching.query import SURE_ITEMS, find_refusal
+from audio_recognition.matching.query import FEWEST_ITEMS, SURE_ITEMS, find_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +46,7 @@ if TYPE_CHECKING:
 
     from audio_recognition.index.fingerprint_index import Index, Segment
     from audio_recognition.matching.candidates import Probes
+    from audio_recognition.matching.landmark_search import LandmarkPlace
 
 NEAR_TIE = 0.01
 """Bit error rates this close cannot distinguish two recordings."""
@@ -103,7 +114,26 @@ class Matcher:
             found = [match for match in judged if match is not None]
             if found:
                 return Answer(matches=_select_near_ties(found, limit, self._near_tie))
-        return Answer(reason=Reason.TOO_SHORT if items < SURE_ITEMS else Reason.NOT_FOUND)
+        reason = Reason.TOO_SHORT if items < SURE_ITEMS else Reason.NOT_FOUND
+        return Answer(reason=reason, has_landmarks=self._index.has_landmarks)
+
+    def match_landmarks(self, fingerprints: Sequence[NDArray[np.uint32]], peaks: NDArray[np.uint32], *, limit: int = 5) -> Answer:
+        """Return the recordings that contain this audio by its landmarks: `peaks` of the same samples as the fingerprints.
+
+        For audio that `match` does not find. The fingerprints, at the phases, take part in the verdict.
+        """
+        items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
+        query = np.stack([one[:items] for one in fingerprints])
+        pairs = pair_query(peaks)
+        found = [
+            match
+            for segment in self._index.segments
+            if (places := list(iterate_landmark_places(segment, pairs)))
+            for match in _score_landmark_places(segment, query, places)
+        ]
+        if not found:
+            return Answer(reason=Reason.TOO_SHORT if items < SURE_ITEMS else Reason.NOT_FOUND)
+        return Answer(matches=_select_near_ties(found, limit, self._near_tie))
 
 
 def _iterate_probes(query: NDArray[np.uint32], weak_bits: NDArray[np.uint8] | None, pace: Pace) -> Iterator[Probes]:
@@ -162,6 +192,28 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, pac
     # Item 0 of a phase begins that many samples after the beginning of the query.
     seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
     return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap, *pace)
+
+
+def _score_landmark_places(segment: Segment, query: NDArray[np.uint32], found: Sequence[LandmarkPlace]) -> Iterator[Match]:
+    """Yield the places above the gate of those that landmarks name, with the fingerprint there as the second witness."""
+    # The offset is between two items, so all phases and one item to either side are compared.
+    phases, steps = (grid.ravel() for grid in np.meshgrid(np.arange(len(query)), (-1, 0, 1), indexing="ij"))
+    ordinals = np.repeat([place.ordinal for place in found], len(phases))
+    nearest = np.repeat([round(place.offset * LANDMARK_HOP_SAMPLES / HOP_SAMPLES) for place in found], len(phases))
+    rows, offsets = np.tile(phases, len(found)), nearest + np.tile(steps, len(found))
+    rates, overlaps = compare(segment, query, rows, ordinals, offsets)
+    rates[overlaps < FEWEST_ITEMS] = 1.0
+    for number, place in enumerate(found):
+        at = number * len(phases) + int(rates[number * len(phases) : (number + 1) * len(phases)].argmin())
+        rate = float(rates[at])
+        # The distance is never below the rate, so most places need no costly chance rate.
+        if segment.ids[place.ordinal] == VOID or compute_landmark_confidence(place.votes, rate) < ACCEPTED:
+            continue
+        chance = estimate_chance(segment, query[rows[at]], place.ordinal, int(offsets[at])) if rate < 1 else 1.0
+        confidence = compute_landmark_confidence(place.votes, compute_distance(rate, chance))
+        if confidence >= ACCEPTED:
+            seconds = place.offset * LANDMARK_HOP_SAMPLES / SAMPLE_RATE
+            yield Match(int(segment.ids[place.ordinal]), confidence, rate, seconds, int(overlaps[at]), method=Method.LANDMARKS)
 
 
 def _select_near_ties(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:

@@ -16,15 +16,18 @@ from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint_phases_softly
 from audio_recognition.chromaprint.speeds import SpeedFingerprinter
 from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudioError
 from audio_recognition.decoding.decoder import AudioFile
+from audio_recognition.landmarks import find_peaks
 from audio_recognition.uploads.confinement import confine
 from audio_recognition.uploads.limits import MOST_READ_SECONDS
 from audio_recognition.uploads.messages import (
     LONGEST_MESSAGE,
     LONGEST_TEXT,
+    MOST_PEAKS,
     FileFacts,
     Hello,
     Refusal,
     WindowItems,
+    WindowPeaks,
     WindowRequest,
     pack_message,
 )
@@ -47,7 +50,7 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
             channel.send(pack_message(FileFacts(audio.format, audio.codec, audio.duration_seconds)))
             windows = WindowReader(audio)
             while packet := channel.recv(LONGEST_MESSAGE):
-                channel.send(pack_message(windows.fingerprint(msgspec.msgpack.decode(packet, type=WindowRequest))))
+                channel.send(pack_message(windows.answer(msgspec.msgpack.decode(packet, type=WindowRequest))))
     except AudioError as error:
         channel.send(pack_message(Refusal(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
     # RLIMIT_AS makes an allocation fail; the process itself is sound and can still answer.
@@ -67,12 +70,14 @@ class WindowReader:
         self._sound = ChosenSound(np.zeros(0, np.int16), 0, 0)
         self._speeds: SpeedFingerprinter | None = None
 
-    def fingerprint(self, ask: WindowRequest) -> WindowItems:
-        """Decode one window and return its items. UndecodableAudioError."""
+    def answer(self, ask: WindowRequest) -> WindowItems | WindowPeaks:
+        """Decode one window and return its items or its peaks. UndecodableAudioError."""
         if ask.start_seconds != self._start_seconds:
             self._sound = choose_sound(self._audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
             self._start_seconds, self._speeds = ask.start_seconds, None
         sound = self._sound
+        if ask.wants_peaks:
+            return WindowPeaks(find_peaks(sound.samples)[:MOST_PEAKS].astype("<u4").tobytes())
         if ask.speed == 1:
             phases = fingerprint_phases_softly(sound.samples)
         else:

@@ -94,7 +94,7 @@ def _warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * math.ceil(FIRST_ITEM_SECONDS)))
     with AudioFile(file) as audio:
-        WindowReader(audio).fingerprint(WindowRequest(0.0, MOST_SPEED))
+        WindowReader(audio).answer(WindowRequest(0.0, MOST_SPEED))
 
 
 if __name__ == "__main__":

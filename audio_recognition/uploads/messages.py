@@ -4,7 +4,7 @@
   process -> server       Hello                      with one descriptor: the process, to end it by
   process -> server       FileFacts | Refusal
   server -> process       WindowRequest              any number of times
-  process -> server       WindowItems | Refusal
+  process -> server       WindowItems | WindowPeaks | Refusal
 
 A process that has read a stranger's file may be controlled by the stranger. All its messages are bounded and checked here before use.
 """
@@ -12,15 +12,20 @@ A process that has read a stranger's file may be controlled by the stranger. All
 from __future__ import annotations
 
 import math
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, WEAK_BITS, count_items
 from audio_recognition.chromaprint.chroma import MOST_SPEED
 from audio_recognition.decoding.formats import DEMUXERS
+from audio_recognition.landmarks import are_ordered
 from audio_recognition.uploads.limits import MOST_READ_SECONDS, WINDOW_SECONDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LONGEST_MESSAGE: Final = 65_536
 """Bytes; longer messages are truncated, and then refused."""
@@ -28,6 +33,8 @@ LONGEST_TEXT: Final = 500
 """Characters of a message for people."""
 _ITEM_BYTES: Final = 4
 _ITEM_BITS: Final = 8 * _ITEM_BYTES
+MOST_PEAKS: Final = 4_096
+"""Music has some 600 in a window; further ones are left out."""
 _MOST_ITEMS: Final = count_items(math.ceil(WINDOW_SECONDS * SAMPLE_RATE * MOST_SPEED))
 
 Items = Annotated[bytes, Meta(max_length=_ITEM_BYTES * _MOST_ITEMS)]
@@ -63,6 +70,8 @@ class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
 
     start_seconds: float
     speed: float = 1.0
+    wants_peaks: bool = False
+    """The answer is WindowPeaks, of the window at its own speed."""
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
@@ -78,21 +87,36 @@ class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
     weak_bits: Annotated[tuple[WeakBits, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
 
 
+class WindowPeaks(msgspec.Struct, tag="peaks", array_like=True, frozen=True):
+    """The landmarks of a window's sound."""
+
+    peaks: Annotated[bytes, Meta(max_length=_ITEM_BYTES * MOST_PEAKS)]
+    """4 bytes each, little-endian (landmarks/peaks.py)."""
+
+    def unpack(self) -> NDArray[np.uint32]:
+        """Return the peaks, `uint32[n]`."""
+        return np.frombuffer(self.peaks, "<u4").astype(np.uint32)
+
+
 def pack_message(message: msgspec.Struct) -> bytes:
     """Encode one message as the bytes of a packet."""
     return msgspec.msgpack.encode(message)
 
 
-_DECODER: Final[msgspec.msgpack.Decoder[FileFacts | Refusal | WindowItems]] = msgspec.msgpack.Decoder(FileFacts | Refusal | WindowItems)
+_DECODER: Final[msgspec.msgpack.Decoder[FileFacts | Refusal | WindowItems | WindowPeaks]] = msgspec.msgpack.Decoder(
+    FileFacts | Refusal | WindowItems | WindowPeaks
+)
 
 
-def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
+def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems | WindowPeaks:
     """Decode a message of a decoding process; ValueError when it is not allowed."""
     message = _DECODER.decode(packet)
     match message:
         # Bounds of types cannot express these: a set of names, a finite number, a multiple of four.
         case FileFacts() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):
             raise ValueError("the message names an unknown format or an infinite duration")
+        case WindowPeaks() if not _are_peaks(message):
+            raise ValueError("the message holds incomplete peaks, or peaks out of order")
         case WindowItems() if math.isinf(message.start_seconds):
             raise ValueError("the message names an infinite place")
         case WindowItems() if [len(items) * WEAK_BITS for items in message.fingerprints] != [
@@ -102,3 +126,8 @@ def decode_message(packet: bytes) -> FileFacts | Refusal | WindowItems:
         case WindowItems() if any(max(weak, default=0) >= _ITEM_BITS for weak in message.weak_bits):
             raise ValueError("the message names a weak bit that items do not have")
     return message
+
+
+def _are_peaks(message: WindowPeaks) -> bool:
+    # The search relies on the order, and on frames that a window can have.
+    return len(message.peaks) % _ITEM_BYTES == 0 and are_ordered(message.unpack(), math.ceil(WINDOW_SECONDS * SAMPLE_RATE))

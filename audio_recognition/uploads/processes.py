@@ -22,6 +22,7 @@ from audio_recognition.uploads.messages import (
     Hello,
     Refusal,
     WindowItems,
+    WindowPeaks,
     WindowRequest,
     decode_message,
     pack_message,
@@ -131,12 +132,15 @@ class DecodingProcess:
 
     async def request_window(self, ask: WindowRequest) -> WindowItems:
         """Return the sound of one window. UnsupportedAudioError, UndecodableAudioError."""
-        try:
-            self._channel.send(pack_message(ask))
-        except OSError as error:
-            raise _build_undecodable_error(str(error)) from None
-        answer = await self._answer()
+        answer = await self._request(ask)
         if not isinstance(answer, WindowItems):
+            raise _build_undecodable_error("the process sent a message out of turn")
+        return answer
+
+    async def request_peaks(self, start_seconds: float) -> WindowPeaks:
+        """Return the landmarks of one window. UnsupportedAudioError, UndecodableAudioError."""
+        answer = await self._request(WindowRequest(start_seconds, wants_peaks=True))
+        if not isinstance(answer, WindowPeaks):
             raise _build_undecodable_error("the process sent a message out of turn")
         return answer
 
@@ -145,7 +149,14 @@ class DecodingProcess:
         end_process(self._descriptor)
         self._channel.close()
 
-    async def _answer(self) -> FileFacts | WindowItems:
+    async def _request(self, ask: WindowRequest) -> FileFacts | WindowItems | WindowPeaks:
+        try:
+            self._channel.send(pack_message(ask))
+        except OSError as error:
+            raise _build_undecodable_error(str(error)) from None
+        return await self._answer()
+
+    async def _answer(self) -> FileFacts | WindowItems | WindowPeaks:
         loop = asyncio.get_running_loop()
         since = loop.time()
         try:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from typing import BinaryIO
 
+    from numpy.typing import NDArray
+
     from audio_recognition.uploads.messages import FileFacts, WindowItems
     from audio_recognition.uploads.processes import DecodingProcess
 
@@ -158,6 +160,10 @@ class Upload:
     async def fingerprint_at_speed(self, window: Window, speed: float) -> tuple[SoftFingerprint, ...]:
         """Return the fingerprints of a window played `speed` times as slowly. UndecodableAudioError."""
         return _unpack_fingerprints(await self._process.request_window(WindowRequest(window.requested_seconds, speed)))
+
+    async def find_peaks(self, window: Window) -> NDArray[np.uint32]:
+        """Return the landmarks of a window. UndecodableAudioError."""
+        return (await self._process.request_peaks(window.requested_seconds)).unpack()
 
 
 def _unpack_fingerprints(heard: WindowItems) -> tuple[SoftFingerprint, ...]:

@@ -84,7 +84,8 @@ class Resolved(msgspec.Struct):
 class RecognitionResult(msgspec.Struct):
     """A recognised recording. `offset_seconds`: the position in the recording at which the sent audio begins.
 
-    `probability`: how likely it is this recording, or one that sounds alike. `speed` and `pitch` when the sent audio is faster and higher
+    `probability`: how likely it is this recording, or one that sounds alike. `method`: the evidence, the fingerprint, or landmarks of audio
+    whose fingerprint alone is not close enough. `speed` and `pitch` when the sent audio is faster and higher
     (above 1) or slower and lower than the recording.
     """
 
@@ -94,6 +95,7 @@ class RecognitionResult(msgspec.Struct):
     confidence: Annotated[float, Meta(ge=0.5, le=1)]
     probability: Annotated[float, Meta(ge=0, le=1)]
     offset_seconds: float
+    method: Literal["fingerprint", "landmarks"]
     speed: Annotated[float, Meta(gt=0)] | msgspec.UnsetType = msgspec.UNSET
     pitch: Annotated[float, Meta(gt=0)] | msgspec.UnsetType = msgspec.UNSET
 

@@ -17,6 +17,8 @@ ITEMS = pa.list_(pa.uint32())
 UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MOST_ITEMS = 1 << 20
 """The longest fingerprint lasts 36 hours."""
+MOST_PEAKS = 1 << 23
+"""Some 20 a second, or 200 of a tone without end."""
 LONGEST_SECONDS = 7 * 24 * 3_600
 """A week, as for durations."""
 ROWS_PER_GROUP = 1_000
@@ -49,6 +51,20 @@ SOURCE_FINGERPRINT = Table(
         Column("items", ITEMS, "The items in order.", most=MOST_ITEMS),
     ),
     primary_key=("platform", "fingerprint_id"),
+    rows_per_group=ROWS_PER_GROUP,
+)
+
+SOURCE_LANDMARK = Table(
+    "source_landmark",
+    "staging",
+    "Landmarks of an operator's audio files: peaks of the spectrum, which stand out in coloured sound as well.",
+    (
+        Column("platform", TEXT, "The source.", values=(AUDIO,)),
+        Column("fingerprint_id", INT64, "The fingerprint of the same content.", references="source_fingerprint.fingerprint_id"),
+        Column("fingerprint_key", INT64, "Its key."),
+        Column("peaks", ITEMS, "The peaks in order: frame << 10 | bin (audio_recognition/landmarks/peaks.py).", most=MOST_PEAKS),
+    ),
+    primary_key=("fingerprint_id",),
     rows_per_group=ROWS_PER_GROUP,
 )
 
@@ -137,10 +153,10 @@ STAGED_OF_FINGERPRINTS = {
         SOURCE_FINGERPRINT_LINK,
         SOURCE_FINGERPRINT_META,
     ),
-    AUDIO: (SOURCE_FINGERPRINT, SOURCE_AUDIO_FILE),
+    AUDIO: (SOURCE_FINGERPRINT, SOURCE_LANDMARK, SOURCE_AUDIO_FILE),
 }
 """The staging tables of each source of fingerprints, besides `reject` and `intake`."""
-FINGERPRINT_STAGING_TABLES = (*STAGED_OF_FINGERPRINTS[FINGERPRINTS], SOURCE_AUDIO_FILE)
+FINGERPRINT_STAGING_TABLES = (*STAGED_OF_FINGERPRINTS[FINGERPRINTS], SOURCE_LANDMARK, SOURCE_AUDIO_FILE)
 
 RECORDING_FINGERPRINT = Table(
     "recording_fingerprint",

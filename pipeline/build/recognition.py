@@ -18,14 +18,14 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import write_index_file
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.index_errors import IndexInvalidError
-from audio_recognition.index.layout import BASE, VOID
+from audio_recognition.index.layout import BASE, FORMAT_VERSION, VOID
 from audio_recognition.index.segment import write_segment
 from catalog_store.array_files import ArrayWriter, map_array
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, scan_table
 from pipeline.dumps.platforms.fingerprints.items import flatten_lists
-from pipeline.linkage.staged_fingerprints import find_known, iterate_fingerprints
+from pipeline.linkage.staged_fingerprints import find_known, iterate_fingerprints, iterate_landmarks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
     names = list(plan.kept)
     if plan.built is not None:
         name, wanted = plan.built
-        write_segment(_iterate_batches(paths, wanted), pending / name)
+        write_segment(_iterate_batches(paths, wanted), pending / name, landmarks=_iterate_landmark_batches(paths, wanted))
         # The segment is built of fingerprint keys in place of recording ids; the ids of tonight are written beside them.
         (pending / name / IDS_FILE).rename(pending / name / KEYS_FILE)
         _write_ids(pending / name, map_array(pending / name / KEYS_FILE), keys, ids)
@@ -126,9 +126,13 @@ def _find_live_index(paths: BuildPaths) -> Path:
 def _read_live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
     """Return the keys of each segment of the live snapshot's index; empty without an index that this program can read."""
     folder = _find_live_index(paths)
-    # An index of another version of the program, or a damaged one, is not an error: the index is built whole.
+    # An index of another version of the program, or a damaged one, is not an error: the index is built whole. That includes one of an
+    # older version that can still be served: its segments lack what the present version adds.
     try:
-        return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
+        index = Index.open(folder)
+        if index.format_version != FORMAT_VERSION:
+            return {}
+        return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in index.segments}
     except (IndexInvalidError, OSError, ValueError):
         return {}
 
@@ -159,6 +163,13 @@ def _iterate_batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[F
     """Yield the fingerprints of these keys (ascending), in the order of staging."""
     for rows in iterate_fingerprints(paths, wanted):
         yield _build_batch(rows)
+
+
+def _iterate_landmark_batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
+    """Yield the landmarks of these keys (ascending), in the order of staging."""
+    for rows in iterate_landmarks(paths, wanted):
+        peaks, starts = flatten_lists(rows["peaks"])
+        yield FingerprintBatch(rows["fingerprint_key"].to_numpy(), starts, peaks.astype(np.uint32), np.zeros(rows.height, np.uint16))
 
 
 def _build_batch(rows: pl.DataFrame) -> FingerprintBatch:

@@ -1,4 +1,4 @@
-"""Reads of staged fingerprints by their keys, a row group at a time.
+"""Reads of staged fingerprints and landmarks by their keys, a row group at a time.
 
 Fingerprints are wide (5 kB) and staged day by day. Out of scope: which fingerprints count.
 """
@@ -29,13 +29,20 @@ def has_fingerprints(paths: BuildPaths) -> bool:
 
 
 def iterate_fingerprints(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[pl.DataFrame]:
-    """Yield fingerprint_key, duration_seconds, items of these keys (ascending), in the order of staging.
+    """Yield fingerprint_key, duration_seconds, items of these keys (ascending), in the order of staging."""
+    return _iterate_rows(paths, "source_fingerprint", ["fingerprint_key", "duration_seconds", "items"], wanted)
 
-    Only row groups that hold some of them are read in full.
-    """
+
+def iterate_landmarks(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[pl.DataFrame]:
+    """Yield fingerprint_key, peaks of those of these keys (ascending) that have landmarks, in the order of staging."""
+    return _iterate_rows(paths, "source_landmark", ["fingerprint_key", "peaks"], wanted)
+
+
+def _iterate_rows(paths: BuildPaths, table: str, columns: list[str], wanted: NDArray[np.int64]) -> Iterator[pl.DataFrame]:
+    """Yield these columns of rows with a wanted key. Only row groups that hold some of them are read in full."""
     # A day may deliver a fingerprint again. The first staged copy is taken, and `open_ones` marks the keys that have none yet.
     open_ones = np.ones(len(wanted), dtype=np.bool_)
-    staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
+    staged = paths.staged(table, FINGERPRINT_SOURCES)
     for part in chain.from_iterable(map(list_parts, staged)):
         if not open_ones.any():
             return
@@ -48,7 +55,7 @@ def iterate_fingerprints(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterat
             for group in range(file.num_row_groups):
                 end = start + file.metadata.row_group(group).num_rows
                 if hits[start:end].any():
-                    rows = pl.DataFrame(file.read_row_group(group, ["fingerprint_key", "duration_seconds", "items"]))
+                    rows = pl.DataFrame(file.read_row_group(group, columns))
                     yield rows.filter(pl.Series(hits[start:end]))
                 start = end
 

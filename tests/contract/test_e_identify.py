@@ -21,6 +21,7 @@ from audio_recognition.chromaprint import fingerprint
 from audio_recognition.chromaprint.compressed import encode
 from catalog_api.routes.identify import LONGEST_SECONDS, MOST_FINGERPRINT_ITEMS
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
+from tests.audio_recognition.sound_damage import telephone
 from tests.contract.awkward import song
 from tests.contract.conftest import Api, problem
 from tests.processes import children
@@ -301,6 +302,15 @@ def test_e4_audio_at_another_speed_is_named_with_its_speed(on_sqlite: Api, speed
     assert (result["speed"], result["pitch"]) == pytest.approx((speed, speed), abs=0.011)
     assert result["offset_seconds"] == pytest.approx(5, abs=0.5)
     assert "speed" not in identified(upload(on_sqlite, wav(clip(2))))["results"][0]
+
+
+def test_e4_audio_coloured_by_a_device_is_named_by_its_landmarks(on_sqlite: Api) -> None:
+    [result] = identified(upload(on_sqlite, wav(telephone(clip(2, 10)))))["results"]
+    assert (result["id"], result["method"]) == ("2", "landmarks")
+    assert result["offset_seconds"] == pytest.approx(5, abs=0.1)
+    assert result["probability"] > 0.9
+    assert identified(upload(on_sqlite, wav(clip(2, 10))))["results"][0]["method"] == "fingerprint"
+    assert identified(upload(on_sqlite, wav(telephone(melody(10, seed=UNKNOWN)))))["matched"] is False
 
 
 def test_e3_short_clip_is_named_or_undecided_at_the_price_of_any_answer(api: Api) -> None:

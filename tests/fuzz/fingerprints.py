@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from audio_recognition.chromaprint import PHASES, SILENCE_ITEM
@@ -108,12 +109,14 @@ def _frames() -> list[bytes]:
         frames.MatcherReply(7, Answer(reason=Reason.TOO_SHORT)),
         frames.MatcherReply(7, trouble=frames.Trouble.BUSY, retry_after=1),
     ]
-    return [frames.frame_message(message)[frames.LENGTH_BYTES :] for message in (question, *reply)]
+    by_landmarks = msgspec.structs.replace(question, weak_bits=(), peaks=bytes([1, 0, 0, 0, 2, 0, 0, 0]))
+    return [frames.frame_message(message)[frames.LENGTH_BYTES :] for message in (question, by_landmarks, *reply)]
 
 
 def _packets() -> list[bytes]:
     said = [
         messages.WindowItems(0.0, 30.0, 30.0, (b"", b"abcd", b"", b""), (b"", bytes(16), b"", b"")),
+        messages.WindowPeaks(bytes([1, 0, 0, 0, 2, 0, 0, 0])),
         messages.FileFacts("mp3", "mp3float", 12.5),
         messages.FileFacts("opus", "opus", None),
         messages.Refusal(is_unsupported=True, message="no"),

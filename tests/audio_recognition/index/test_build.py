@@ -14,7 +14,16 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.index_errors import FingerprintsInvalidError
-from audio_recognition.index.layout import ADDRESS_BITS, MAXIMUM_ITEMS, SAMPLE_BITS, STORE_STRIDE, hash_items, is_sampled
+from audio_recognition.index.layout import (
+    ADDRESS_BITS,
+    MAXIMUM_ITEMS,
+    SAMPLE_BITS,
+    STORE_STRIDE,
+    hash_items,
+    is_sampled,
+)
+from audio_recognition.landmarks import find_peaks, pair_peaks
+from tests.audio_recognition.audio import melody
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:
@@ -52,6 +61,37 @@ def test_files_are_the_same_for_any_order_batches_and_partitions(
     folder = tmp_path_factory.mktemp("any") / "index"
     build_index(batches([IDS[at] for at in order], [FINGERPRINTS[at] for at in order], size), folder, partitions=partitions)
     assert digest(folder) == expected
+
+
+PEAKS = {3: find_peaks(melody(20, seed=1)), 5: find_peaks(melody(30, seed=2)), 900: find_peaks(melody(12, seed=3))}
+
+
+def build_with_landmarks(folder: Path, ids: list[int]) -> dict[str, str]:
+    build_index(batches(IDS, FINGERPRINTS, len(IDS)), folder, landmarks=[FingerprintBatch.of([one], [PEAKS[one]]) for one in ids])
+    return digest(folder)
+
+
+def test_landmarks_are_posted_for_the_first_fingerprint_of_their_recording_in_any_order(tmp_path: Path) -> None:
+    expected = build_with_landmarks(tmp_path / "one", [3, 5, 900])
+    assert build_with_landmarks(tmp_path / "other", [900, 3, 5]) == expected
+    (base,) = Index.open(tmp_path / "one").segments
+    assert base.landmarks is not None
+    for recording, peaks in PEAKS.items():
+        pairs = pair_peaks(peaks)
+        found = base.landmarks.find(pairs.codes, longest=1000, most=100_000)
+        mine = found.ordinals == int(np.flatnonzero(base.ids == recording)[0])
+        assert set(zip(pairs.codes[found.probes[mine]].tolist(), found.places[mine].tolist(), strict=True)) == set(
+            zip(pairs.codes.tolist(), pairs.frames.tolist(), strict=True)
+        )
+    assert base.facts.landmarks == sum(len(pair_peaks(peaks).codes) for peaks in PEAKS.values())
+
+
+def test_landmarks_of_unknown_recordings_are_left_out(tmp_path: Path) -> None:
+    peaks = FingerprintBatch.of([1, 4, 1_000], [PEAKS[3]] * 3)
+    build_index(batches(IDS, FINGERPRINTS, 3), tmp_path / "index", landmarks=[peaks])
+    (base,) = Index.open(tmp_path / "index").segments
+    assert base.landmarks is None
+    assert not list((tmp_path / "index").rglob("landmark*"))
 
 
 @pytest.fixture
@@ -131,13 +171,13 @@ def test_postings_are_those_of_the_format_in_its_order(
             if is_posted and (place == 0 or hashed[place - 1] != code):
                 wanted.append((code >> SAMPLE_BITS, ordinal, place))
     wanted.sort()
-    assert steps == "whole" or postings.count_part_bits(base.facts.items, base.facts.bucket_bits) >= 10
+    assert steps == "whole" or postings.count_part_bits(base.facts.items >> SAMPLE_BITS, base.facts.bucket_bits) >= 10
     tag_bits = ADDRESS_BITS - base.facts.bucket_bits
     buckets = np.array([address >> tag_bits for address, _, _ in wanted])
     words = [(address % (1 << tag_bits)) << base.facts.ordinal_bits | ordinal for address, ordinal, _ in wanted]
-    assert base._bucket_starts.tolist() == np.searchsorted(buckets, np.arange((1 << base.facts.bucket_bits) + 1)).tolist()
-    assert base._words.tolist() == words
-    assert base._places.tolist() == [place for _, _, place in wanted]
+    assert base.postings._starts.tolist() == np.searchsorted(buckets, np.arange((1 << base.facts.bucket_bits) + 1)).tolist()
+    assert base.postings._words.tolist() == words
+    assert base.postings._places.tolist() == [place for _, _, place in wanted]
 
 
 def test_fingerprints_beyond_one_run_keep_their_ordinals(tmp_path: Path) -> None:
@@ -147,8 +187,8 @@ def test_fingerprints_beyond_one_run_keep_their_ordinals(tmp_path: Path) -> None
     (base,) = Index.open(tmp_path / "index").segments
     at = np.flatnonzero(is_sampled(hash_items(items)))
     at = at[np.lexsort((at, hash_items(items)[at]))]
-    assert (base._words & ((1 << base.facts.ordinal_bits) - 1)).tolist() == (at // 2).tolist()
-    assert base._places.tolist() == (at % 2).tolist()
+    assert (base.postings._words & ((1 << base.facts.ordinal_bits) - 1)).tolist() == (at // 2).tolist()
+    assert base.postings._places.tolist() == (at % 2).tolist()
 
 
 def test_every_sampled_item_is_posted_at_its_place(tmp_path: Path) -> None:
@@ -157,7 +197,7 @@ def test_every_sampled_item_is_posted_at_its_place(tmp_path: Path) -> None:
     for recording, items in zip(IDS, FINGERPRINTS, strict=True):
         hashed = hash_items(items)
         places = np.flatnonzero(is_sampled(hashed) & (np.diff(hashed, prepend=hashed[0] ^ np.uint32(1)) != 0))
-        found = base.find(hashed[places], longest=1000, most=100_000)
+        found = base.postings.find(hashed[places], longest=1000, most=100_000)
         mine = base.ids[found.ordinals] == recording
         assert set(zip(found.probes[mine].tolist(), found.places[mine].tolist(), strict=True)) >= set(enumerate(places.tolist()))
 
@@ -168,13 +208,13 @@ def test_the_rarest_codes_are_read_when_not_all_can_be(tmp_path: Path) -> None:
     build_index([FingerprintBatch.of([1, 2, 3], shared)], tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
     hashed = np.unique(hash_items(tune)[is_sampled(hash_items(tune))])
-    each = np.bincount(base.find(hashed, longest=1000, most=100_000).probes, minlength=len(hashed))
+    each = np.bincount(base.postings.find(hashed, longest=1000, most=100_000).probes, minlength=len(hashed))
     assert set(each) >= {1, 2, 3}
     buckets = hashed >> np.uint32(SAMPLE_BITS + ADDRESS_BITS - base.facts.bucket_bits)
-    lengths = np.diff(base._bucket_starts.astype(np.int64))[buckets]
+    lengths = np.diff(base.postings._starts.astype(np.int64))[buckets]
     assert len(set(lengths.tolist())) > 2
     for most in (0, 1, int(lengths.sum()) // 2, int(lengths.sum()) - 1, int(lengths.sum())):
-        found = np.bincount(base.find(hashed, longest=1000, most=most).probes, minlength=len(hashed))
+        found = np.bincount(base.postings.find(hashed, longest=1000, most=most).probes, minlength=len(hashed))
         is_read = found > 0
         assert lengths[is_read].sum() <= most
         assert (found[is_read] == each[is_read]).all()

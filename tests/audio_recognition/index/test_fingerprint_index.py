@@ -9,21 +9,25 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.index_errors import IndexInvalidError
+from audio_recognition.landmarks import find_peaks
+from tests.audio_recognition.audio import melody
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+LANDMARK_COLUMNS = ("landmark_starts.npy", "landmark_words.npy", "landmark_places.npy")
 COLUMNS = ("ids.npy", "seconds.npy", "store.npy", "store_starts.npy", "bucket_starts.npy", "posting_words.npy", "posting_places.npy")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    build_index([FingerprintBatch.of(range(5), [music(seed, 80) for seed in range(5)])], tmp_path / "index")
+    peaks = FingerprintBatch.of([1, 3], [find_peaks(melody(12, seed=seed)) for seed in (1, 3)])
+    build_index([FingerprintBatch.of(range(5), [music(seed, 80) for seed in range(5)])], tmp_path / "index", landmarks=[peaks])
     return tmp_path / "index"
 
 
-@pytest.mark.parametrize("name", [*(f"base/{column}" for column in COLUMNS), "base/segment.json", "index.json"])
+@pytest.mark.parametrize("name", [*(f"base/{column}" for column in COLUMNS + LANDMARK_COLUMNS), "base/segment.json", "index.json"])
 @pytest.mark.parametrize("left", [None, 0, 7, -3])
 def test_missing_or_truncated_file_is_refused_by_name(folder: Path, name: str, left: int | None) -> None:
     file = folder / name

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_recognition.uploads.messages import FileFacts, Refusal, WindowItems, decode_message, pack_message
+from audio_recognition.uploads.messages import FileFacts, Refusal, WindowItems, WindowPeaks, decode_message, pack_message
 
 WEAK = bytes(range(16, 32))
 """The weak bits of one item."""
@@ -19,9 +19,11 @@ EMPTY = [b""] * 4
         FileFacts("opus", "opus", None),
         Refusal(is_unsupported=True, message="no"),
         WindowItems(36.5, 40.0, 30.0, (b"", b"abcd", b"", b""), (b"", WEAK, b"", b"")),
+        WindowPeaks(b""),
+        WindowPeaks(b"\1\0\0\0\2\0\0\0"),
     ],
 )
-def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal | WindowItems) -> None:
+def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal | WindowItems | WindowPeaks) -> None:
     assert decode_message(pack_message(message)) == message
 
 
@@ -47,6 +49,10 @@ def test_allowed_messages_of_a_process_are_decoded(message: FileFacts | Refusal 
         ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], EMPTY],
         ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], [b"", WEAK, b"", b""]],
         ["heard", 0.0, 30.0, 30.0, [b"abcd", b"", b"", b""], [bytes([*range(15), 32]), b"", b"", b""]],
+        ["peaks", b"\1\0\0"],
+        ["peaks", b"\2\0\0\0\1\0\0\0"],
+        ["peaks", b"\0\0\0\x7f"],
+        ["peaks", bytes(4 * 4097)],
         ["hello", True],
         {"type": "heard"},
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio_recognition.chromaprint import fingerprint_phases
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.layout import BASE
+from audio_recognition.landmarks import find_peaks
 from audio_recognition.matching import Matcher
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.build.recognition import LARGEST_DELTA_SHARE, MOST_DELTAS, build_recognition, count_indexed_fingerprints, plan_segments
 from pipeline.paths import BuildPaths
 from simulator.fingerprint_items import copy_items, draw_items
+from tests.audio_recognition.audio import melody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +165,38 @@ def test_unreadable_index_is_built_whole(nights: Nights) -> None:
     (nights.paths.current / "serving" / "recognition" / BASE / "keys.npy").unlink()
     assert nights.build(first(PRINTS))["indexed_anew"] == PRINTS
     assert nights.answers() == [[100 + n] for n in range(PRINTS)]
+
+
+def test_landmarks_of_own_audio_are_indexed_and_taken_over(nights: Nights) -> None:
+    sounds = {n: melody(20, seed=n) for n in (3, 5)}
+    table = TABLES["source_landmark"]
+    frame = pl.DataFrame(
+        {
+            "fingerprint_id": [-4, -6],
+            "fingerprint_key": [4, 6],
+            "peaks": [find_peaks(sound).tolist() for sound in sounds.values()],
+        },
+        schema_overrides={"peaks": pl.List(pl.UInt32)},
+    ).with_columns(platform=pl.lit("audio"))
+    write_table(table, nights.paths.staging("audio") / table.name, table.conform(frame))
+    nights.build(first(30))
+    nights.build(first(31))
+    base, delta = Index.open(nights.paths.recognition).segments
+    assert (base.name, delta.landmarks) == (BASE, None)
+    assert base.landmarks is not None
+    for n, sound in sounds.items():
+        found = Matcher(Index.open(nights.paths.recognition)).match_landmarks(fingerprint_phases(sound), find_peaks(sound))
+        # Another sound than that of the fingerprint: its landmarks alone speak for it.
+        assert [match.recording_id for match in found.matches] == [100 + n]
+
+
+def test_index_of_an_older_version_is_built_whole(nights: Nights) -> None:
+    nights.build(first(PRINTS))
+    file = nights.paths.current / "serving" / "recognition" / "index.json"
+    content = json.loads(file.read_text())
+    file.unlink()
+    file.write_text(json.dumps({**content, "format_version": 1}))
+    assert nights.build(first(PRINTS))["indexed_anew"] == PRINTS
 
 
 def keys_of(numbers: set[int]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-FILE, FINGERPRINT = "source_audio_file", "source_fingerprint"
+FILE, FINGERPRINT, LANDMARK = "source_audio_file", "source_fingerprint", "source_landmark"
 ROWS_PER_FRAME = 1_000
 
 
@@ -37,8 +37,10 @@ def stage(dump: Path, out: StagingWriter) -> None:
         ids = sorted({known[entry.path].fingerprint_id for entry in staged})
         for start in range(0, len(ids), ROWS_PER_FRAME):
             rows = cache.read_fingerprints(ids[start : start + ROWS_PER_FRAME])
-            out.count_read(FINGERPRINT, rows.height)
-            out.write(FINGERPRINT, rows.with_columns(build_fingerprint_keys(rows["fingerprint_id"], rows["items"])))
+            keyed = rows.with_columns(build_fingerprint_keys(rows["fingerprint_id"], rows["items"]))
+            for table, others in ((FINGERPRINT, ["peaks"]), (LANDMARK, ["items", "duration_seconds"])):
+                out.count_read(table, rows.height)
+                out.write(table, keyed.drop(others))
 
 
 def name_cache_file(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Fingerprints of audio files, made in a pool of processes. A fault of a file is an answer, not an error.
+"""Fingerprints and landmarks of audio files, made in a pool of processes. A fault of a file is an answer, not an error.
 
 A decoder that dies of a file takes its pool with it: the files that were under way are then tried one by one, each in a process of its
 own, so that one bad file costs itself alone.
@@ -18,11 +18,12 @@ import audio_recognition.chromaprint
 import audio_recognition.decoding
 from audio_recognition.chromaprint import SAMPLE_RATE, Incremental
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError, decode
+from audio_recognition.landmarks import PeakFinder
 from catalog_store.folder_listing import list_folder
 from pipeline.engine.local import call_alone, map_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,13 +31,16 @@ FEWEST_ITEMS = 40
 """Fewer items, less than eight seconds of audio, do not distinguish a recording."""
 FEWEST_DISTINCT = 8
 """Silence and hum repeat the same items."""
+_SAMPLES_AT_ONCE = 1 << 17
+"""12 s. A decoder gives 256 samples at a time, and each piece costs as much as a few hundred of them."""
 _NOTHING = np.zeros(0, dtype=np.uint32)
 
 
 class Decoded(NamedTuple):
-    """Fingerprint of a whole file, or the `problem` with it."""
+    """Fingerprint and landmarks (audio_recognition/landmarks) of a whole file, or the `problem` with it."""
 
     items: NDArray[np.uint32]
+    peaks: NDArray[np.uint32]
     duration_seconds: int
     problem: str | None = None
 
@@ -52,20 +56,35 @@ def decode_files(paths: Sequence[Path], *, workers: int | None = None) -> list[D
 
 def fingerprint_file(path: Path) -> Decoded:
     """Decode one file as a stream, without holding it whole in memory."""
-    phase, pieces, samples = Incremental(0), [_NOTHING], 0
+    phase, finder, pieces, peaks, samples = Incremental(0), PeakFinder(), [_NOTHING], [_NOTHING], 0
     try:
-        for piece in decode(path):
+        for piece in _gather(decode(path)):
             samples += len(piece)
             pieces.append(phase.feed(piece))
+            peaks.append(finder.feed(piece))
     # A verdict on the file is an answer. Any other error is a bug and must be seen.
     except (UnsupportedAudioError, UndecodableAudioError, OSError) as error:
-        return Decoded(_NOTHING, 0, f"{type(error).__name__}: {error}")
+        return _build_refusal(f"{type(error).__name__}: {error}")
     items, seconds = np.concatenate(pieces), round(samples / SAMPLE_RATE)
     if len(items) < FEWEST_ITEMS:
-        return Decoded(_NOTHING, 0, f"only {seconds} s of audio can be decoded")
+        return _build_refusal(f"only {seconds} s of audio can be decoded")
     if len(np.unique(items)) < FEWEST_DISTINCT:
-        return Decoded(_NOTHING, 0, "silence, or one unchanging sound")
-    return Decoded(items, seconds)
+        return _build_refusal("silence, or one unchanging sound")
+    return Decoded(items, np.concatenate([*peaks, finder.finish()]), seconds)
+
+
+def _gather(pieces: Iterator[NDArray[np.int16]]) -> Iterator[NDArray[np.int16]]:
+    """Yield the same sound in pieces of about _SAMPLES_AT_ONCE."""
+    held: list[NDArray[np.int16]] = []
+    count = 0
+    for piece in pieces:
+        held.append(piece)
+        count += len(piece)
+        if count >= _SAMPLES_AT_ONCE:
+            yield np.concatenate(held)
+            held, count = [], 0
+    if held:
+        yield np.concatenate(held)
 
 
 @cache
@@ -84,4 +103,8 @@ def _decode_alone(path: Path) -> Decoded:
     try:
         return call_alone(fingerprint_file, path)
     except BrokenProcessPool:
-        return Decoded(_NOTHING, 0, "the decoder crashed on it")
+        return _build_refusal("the decoder crashed on it")
+
+
+def _build_refusal(problem: str) -> Decoded:
+    return Decoded(_NOTHING, _NOTHING, 0, problem)

@@ -1,7 +1,8 @@
 """Cache of fingerprints, one per content of a file, so that a build decodes only new audio.
 
-One SQLite file beside the staging tables: `content` (SHA-256 -> fingerprint, or why there is none) and `file` (path, size, time of change
--> SHA-256), so that a file that has not been touched is not even read. Written every FILES_PER_COMMIT files: a killed night goes on where
+One SQLite file beside the staging tables: `content` (SHA-256 -> fingerprint, or why there is none), `landmark` (SHA-256 -> peaks), `file`
+(path, size, time of change -> SHA-256), so that a file that has not been touched is not even read. A content without landmarks, which an
+older program decoded, is decoded again. Written every FILES_PER_COMMIT files: a killed night goes on where
 it was. Newer code tries undecodable files again. An operator may delete the file: then all audio is decoded again.
 """
 
@@ -27,6 +28,7 @@ FILES_PER_COMMIT = 200
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS content (sha256 TEXT PRIMARY KEY, fingerprint_id INTEGER NOT NULL, duration_seconds INTEGER NOT NULL,
     items BLOB NOT NULL, problem TEXT, code TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS landmark (sha256 TEXT PRIMARY KEY, peaks BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS content_by_id ON content (fingerprint_id);
 CREATE TABLE IF NOT EXISTS file (path TEXT PRIMARY KEY, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL, sha256 TEXT NOT NULL);
 """
@@ -72,18 +74,15 @@ class AudioCache:
         return {path: known for path, sha256 in contents.items() if (known := self._find_known(sha256)) is not None}
 
     def read_fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
-        """Return fingerprint_id, duration_seconds and items of the fingerprints with these ids, in order of id."""
+        """Return fingerprint_id, duration_seconds, items and peaks of the fingerprints with these ids, in order of id."""
         marks = ", ".join("?" * len(ids))
         rows = self._connection.execute(
-            f"SELECT fingerprint_id, duration_seconds, items FROM content WHERE fingerprint_id IN ({marks}) "
-            "GROUP BY fingerprint_id ORDER BY fingerprint_id",
+            "SELECT fingerprint_id, duration_seconds, items, peaks FROM content JOIN landmark USING (sha256) "
+            f"WHERE fingerprint_id IN ({marks}) GROUP BY fingerprint_id ORDER BY fingerprint_id",
             list(ids),
         ).fetchall()
-        items = [np.frombuffer(row[2], dtype="<u4") for row in rows]
-        # Lists as offsets into one array: a Python list of a million items per file would take far more memory.
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in items], dtype=np.int64)])
         frame = pl.DataFrame([row[:2] for row in rows], schema={"fingerprint_id": pl.Int64, "duration_seconds": pl.Int32}, orient="row")
-        return frame.with_columns(build_lists(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
+        return frame.with_columns(_unpack_lists("items", [row[2] for row in rows]), _unpack_lists("peaks", [row[3] for row in rows]))
 
     def _hash_content(self, folder: Path, path: str) -> str | None:
         """Return the SHA-256 of a file, which is read only if it has changed; None when it is missing."""
@@ -101,15 +100,25 @@ class AudioCache:
         return sha256
 
     def _find_known(self, sha256: str) -> Known | None:
-        row = self._connection.execute("SELECT fingerprint_id, problem, code FROM content WHERE sha256 = ?", (sha256,)).fetchone()
-        if row is None or (row[1] is not None and row[2] != hash_code()):
+        row = self._connection.execute(
+            "SELECT fingerprint_id, problem, code, peaks IS NULL FROM content LEFT JOIN landmark USING (sha256) WHERE sha256 = ?", (sha256,)
+        ).fetchone()
+        if row is None or (row[1] is not None and row[2] != hash_code()) or (row[1] is None and row[3]):
             return None
         return self.Known(row[0], row[1])
 
     def _remember(self, sha256: str, decoded: Decoded) -> None:
-        items = np.ascontiguousarray(decoded.items, dtype="<u4").tobytes()
+        items, peaks = (np.ascontiguousarray(values, dtype="<u4").tobytes() for values in (decoded.items, decoded.peaks))
         row = (sha256, _build_fingerprint_id(sha256), decoded.duration_seconds, items, decoded.problem, hash_code())
+        self._connection.execute("INSERT OR REPLACE INTO landmark VALUES (?, ?)", (sha256, peaks))
         self._connection.execute("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _unpack_lists(name: str, blobs: Sequence[bytes]) -> pl.Series:
+    # Lists as offsets into one array: a Python list of a million items per file would take far more memory.
+    values = [np.frombuffer(blob, dtype="<u4") for blob in blobs]
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in values], dtype=np.int64)])
+    return build_lists(np.concatenate([np.zeros(0, "<u4"), *values]).astype(np.uint32), starts).alias(name)
 
 
 def _build_fingerprint_id(sha256: str) -> int:

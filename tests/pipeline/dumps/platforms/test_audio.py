@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -11,12 +12,14 @@ import numpy as np
 import pytest
 
 from audio_recognition.chromaprint import fingerprint
+from audio_recognition.landmarks import find_peaks
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
+from pipeline.dumps.platforms.audio import name_cache_file
 from pipeline.dumps.platforms.audio.decoding import decode_files
 from pipeline.quality.invariants import list_staging_invariants
 from simulator.tunes import RATE, make_tune, write_wav
@@ -105,6 +108,21 @@ def test_files_are_fingerprinted_whole_and_named_by_their_recording(first_night:
     assert prints["duration_seconds"].to_list() == [12, 12]
     expected = [fingerprint(make_tune(seed, 12)).tolist() for seed in (1, 2)]
     assert sorted(prints["items"].to_list()) == sorted(expected)
+
+
+def test_landmarks_are_staged_beside_the_fingerprints(first_night: Folder) -> None:
+    prints, landmarks = first_night.read("source_fingerprint"), first_night.read("source_landmark")
+    assert landmarks.select("fingerprint_id", "fingerprint_key").rows() == prints.select("fingerprint_id", "fingerprint_key").rows()
+    expected = [find_peaks(make_tune(seed, 12)).tolist() for seed in (1, 2)]
+    assert sorted(landmarks["peaks"].to_list()) == sorted(expected)
+
+
+def test_content_that_an_older_program_decoded_is_decoded_again_for_its_landmarks(next_night: Folder) -> None:
+    with sqlite3.connect(name_cache_file(next_night.staging)) as cache:
+        cache.execute("DROP TABLE landmark")
+    (next_night.folder / "mapping.csv").write_text(HEADING + "one.wav,USAAA0000001,,\nsilence.wav,USAAA0000002,,\n")
+    assert next_night.stage() == ("staged", ["audio: 1 new files fingerprinted"])
+    assert next_night.read("source_landmark").height == 1
 
 
 def test_every_row_is_staged_or_rejected_with_its_reason(first_night: Folder) -> None:
