@@ -1,4 +1,4 @@
-"""`python -m audio_recognition matcher`: runs the matcher process by itself, for clients of its socket."""
+"""`python -m audio_recognition`: the matcher process by itself, and the tracks of long recordings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from audio_recognition.matcher_process.process import MatcherOptions, SocketTakenError, run_matcher
 from audio_recognition.matcher_process.service import MOST_WAITING
+from audio_recognition.timeline.local_files import write_timelines
 from catalog_store.log import log_json
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ METRICS_VARIABLE = "COMPANION_METRICS"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until stopped; return exit code 1 when it cannot."""
+    """Run a command; return exit code 1 when it cannot."""
     options = vars(build_parser().parse_args(arguments))
-    options.pop("command")
+    command = options.pop("command")
+    if command == "timeline":
+        return write_timelines(**options, out=sys.stdout, errors=sys.stderr)
     log_json(options.pop("log_level"))
     try:
         run_matcher(MatcherOptions(**options))
@@ -49,6 +52,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--most-waiting", type=int, default=MOST_WAITING, help="length of the queue; further questions are refused")
     command.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    command = commands.add_parser("timeline", help="list the tracks of long audio files (mixes, shows, sides of albums) in order")
+    command.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
+    command.add_argument(
+        "--format",
+        dest="form",
+        choices=["csv", "cue"],
+        default="csv",
+        help="CSV with gaps on standard output, or a cue sheet beside each file",
+    )
+    command.add_argument("files", metavar="FILE", type=Path, nargs="+", help="audio file in a format of uploads")
     return parser
 
 
