@@ -19,6 +19,8 @@ IDENTIFICATION = 10
 """A fingerprint, recognised or not."""
 UPLOADED_MEGABYTE = 1
 """Each megabyte begun of an audio file, on top of IDENTIFICATION."""
+TIMELINED_MEGABYTE = 5
+"""Each megabyte begun of a file whose every track is listed, on top of IDENTIFICATION: all of its sound is decoded and matched."""
 STREAM = 0
 """Registering a live stream, which is billed by the month."""
 
@@ -26,3 +28,8 @@ STREAM = 0
 def price_upload(size: int) -> int:
     """Return the credits of an audio file of this many bytes."""
     return IDENTIFICATION + UPLOADED_MEGABYTE * -(-size // MEGABYTE)
+
+
+def price_timeline(size: int) -> int:
+    """Return the credits of the timeline of an audio file of this many bytes."""
+    return IDENTIFICATION + TIMELINED_MEGABYTE * -(-size // MEGABYTE)

@@ -340,6 +340,22 @@ def _read_delivery_status(value: str) -> str:
 DELIVERY_STATUS = Parameter[str | None](
     "status", _read_delivery_status, {"type": "string", "enum": list(DELIVERY_STATUSES)}, "Deliveries of this status only."
 )
+IDENTIFY_MODES = ("track", "timeline")
+
+
+def _read_identify_mode(value: str) -> str:
+    if value not in IDENTIFY_MODES:
+        raise ValueError(f"must be one of {', '.join(IDENTIFY_MODES)}; got {_quote(value)}")
+    return value
+
+
+IDENTIFY_MODE = Parameter(
+    "mode",
+    _read_identify_mode,
+    {"type": "string", "enum": list(IDENTIFY_MODES), "default": IDENTIFY_MODES[0]},
+    "`timeline` lists every track of an uploaded file.",
+    default=IDENTIFY_MODES[0],
+)
 STREAM_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
 
 _DATES = (date(1970, 1, 2), date(2199, 12, 31))

@@ -5,22 +5,26 @@ One per worker. Out of scope: requests and answers over HTTP (routes/identify.py
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from audio_recognition.chromaprint import SoftFingerprint
+from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, HOP_SAMPLES, SAMPLE_RATE, SoftFingerprint
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.landmarks import cut_peaks
 from audio_recognition.matcher_process import MatcherClient, MatcherUnavailableError
-from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Pace, Reason, stretch
-from audio_recognition.uploads import SandboxUnavailableError, UploadSandbox
+from audio_recognition.matching import OWN_PACE, SPEEDS, TEMPOS, Answer, Pace, Reason, stretch
+from audio_recognition.timeline import Slice, list_entries
+from audio_recognition.uploads import TIMELINE_LIMITS, SandboxUnavailableError, UploadSandbox
 from catalog_api.problems import ApiError
 from catalog_api.uploads import Spool
 from catalog_api.wire.catalog_types import TrackArtist
-from catalog_api.wire.matching_types import RecognitionResult
+from catalog_api.wire.matching_types import RecognitionResult, TimelineEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from audio_recognition.matching import Answer, Match
+    from audio_recognition.matching import Match
     from audio_recognition.uploads import Upload, Window
     from catalog_api.live_catalog import LiveCatalog
     from catalog_api.settings import ApiSettings
@@ -37,6 +41,12 @@ if TYPE_CHECKING:
 
 MOST_WINDOWS_AT_OTHER_PACES = 2
 """Windows of an upload that are searched at other paces after all have missed: its beginning and its middle. Each costs as much as two."""
+
+
+MOST_TIMELINES = 1
+"""At once in one worker: each takes a decoder for as long as a hundred other uploads."""
+_SLICES = 3
+"""Pieces of a window that are asked about one by one: 10 s each."""
 
 
 class _Named(msgspec.Struct):
@@ -57,6 +67,7 @@ class RecognitionOutcome:
     reason: Reason | None
     windows: int = 0
     window_start_seconds: float | None = None
+    timeline: list[TimelineEntry] | None = None
 
 
 class Recognition:
@@ -67,6 +78,7 @@ class Recognition:
         self._live = live
         self._matcher = MatcherClient(settings.matcher_socket)
         self._sandbox = UploadSandbox(most_waiting=settings.uploads)
+        self._timelines = asyncio.Semaphore(MOST_TIMELINES)
         self.spool = Spool(settings.upload_folder, most=settings.uploads, seconds=settings.upload_seconds)
 
     async def close(self) -> None:
@@ -116,6 +128,55 @@ class Recognition:
             raise _build_unavailable_error(error.retry_after) from error
         return RecognitionOutcome([], _choose_reason(reasons), len(reasons))
 
+    async def list_tracks(self, file: BinaryIO) -> RecognitionOutcome:
+        """List every track of an upload, up to `TIMELINE_LIMITS`. ApiError as of `recognise_file`."""
+        slices: list[Slice] = []
+        windows = 0
+        try:
+            async with (
+                self._timelines,
+                self._sandbox.open(file, TIMELINE_LIMITS) as upload,
+                aclosing(upload.iterate_whole_windows()) as whole,
+            ):
+                async for window in whole:
+                    slices += await self._match_slices(upload, window)
+                    windows += 1
+        except (UnsupportedAudioError, UndecodableAudioError) as error:
+            raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        except SandboxUnavailableError as error:
+            raise _build_unavailable_error(error.retry_after) from error
+        timeline: list[TimelineEntry] = []
+        results: dict[str, RecognitionResult] = {}
+        for entry in list_entries(slices):
+            found = [] if entry.match is None else self._list_results(Answer(matches=(entry.match,)))
+            for result in found:
+                result.offset_seconds = round(entry.start_seconds - entry.anchor_seconds, 2)
+                results.setdefault(result.id, result)
+            timeline.append(TimelineEntry(round(entry.start_seconds, 2), round(entry.end_seconds, 2), found[0] if found else None))
+        reasons = [one.reason for one in slices if one.reason is not None]
+        return RecognitionOutcome([*results.values()], None if results else _choose_reason(reasons), windows, timeline=timeline)
+
+    async def _match_slices(self, upload: Upload, window: Window) -> list[Slice]:
+        """Return the answers about the slices of a window at its own pace."""
+        items = min((len(one.items) for one in window.fingerprints), default=0)
+        if not items:
+            return [Slice(window.start_seconds, window.start_seconds + window.seconds, reason=Reason.TOO_SHORT)]
+        bounds = [items * number // _SLICES for number in range(_SLICES + 1)]
+        peaks: NDArray[np.uint32] | None = None
+        slices = []
+        for first, last in pairwise(bounds):
+            pieces = [SoftFingerprint(one.items[first:last], one.weak_bits[first:last]) for one in window.fingerprints]
+            answer = await self._match(pieces) if last > first else Answer(reason=Reason.TOO_SHORT)
+            if answer.has_landmarks:
+                peaks = await upload.find_peaks(window, is_whole=True) if peaks is None else peaks
+                count = round((last - first) * HOP_SAMPLES + FIRST_ITEM_SECONDS * SAMPLE_RATE)
+                answer = await self._ask_landmarks(pieces, cut_peaks(peaks, first * HOP_SAMPLES, count))
+            start = window.start_seconds + first * HOP_SAMPLES / SAMPLE_RATE
+            end = window.start_seconds + (window.seconds if last == items else last * HOP_SAMPLES / SAMPLE_RATE)
+            if end > start:
+                slices.append(Slice(start, end, answer.matches, answer.reason))
+        return slices
+
     async def _match_at_other_paces(self, upload: Upload, window: Window) -> Answer:
         """Return the best answer of all speeds and tempos. UndecodableAudioError."""
         answers = [await self._match(stretch(window.fingerprints, tempo), pace=Pace(tempo)) for tempo in TEMPOS]
@@ -126,9 +187,11 @@ class Recognition:
 
     async def _match_landmarks(self, upload: Upload, window: Window) -> Answer:
         """Return the answer of the second witness about a window that the fingerprint does not find. UndecodableAudioError."""
-        peaks = await upload.find_peaks(window)
+        return await self._ask_landmarks(window.fingerprints, await upload.find_peaks(window))
+
+    async def _ask_landmarks(self, fingerprints: Sequence[SoftFingerprint], peaks: NDArray[np.uint32]) -> Answer:
         try:
-            return await self._matcher.match_landmarks([one.items for one in window.fingerprints], peaks)
+            return await self._matcher.match_landmarks([one.items for one in fingerprints], peaks)
         except MatcherUnavailableError as error:
             raise _build_unavailable_error(error.retry_after) from error
 

@@ -210,15 +210,15 @@ def post_route_with_raw_body(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues, list[ParameterProblem], Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
     """Declare a POST route whose handler reads the body itself and reports the problems found so far. The plan is checked before."""
 
-    def declare(handler: Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
+    def declare(handler: Callable[[ParameterValues, list[ParameterProblem], Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
         route = _build_route("POST", path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
-            _, problems = route.gather(request.scope)
-            return route.add_route_headers(await handler(problems, request.scope, request.receive))
+            values, problems = route.gather(request.scope)
+            return route.add_route_headers(await handler(values, problems, request.scope, request.receive))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 

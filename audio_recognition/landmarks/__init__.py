@@ -5,7 +5,7 @@ codes of them. The index and the search do not belong here.
 """
 
 from audio_recognition.landmarks.pairs import CODE_BITS, PAIRS_PER_PEAK, PairedPeaks, pair_peaks
-from audio_recognition.landmarks.peaks import HOP_SAMPLES, PeakFinder, are_ordered, find_peaks
+from audio_recognition.landmarks.peaks import HOP_SAMPLES, PeakFinder, are_ordered, cut_peaks, find_peaks
 
 __all__ = [
     "CODE_BITS",
@@ -14,6 +14,7 @@ __all__ = [
     "PairedPeaks",
     "PeakFinder",
     "are_ordered",
+    "cut_peaks",
     "find_peaks",
     "pair_peaks",
 ]

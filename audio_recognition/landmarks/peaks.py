@@ -40,6 +40,13 @@ def are_ordered(peaks: NDArray[np.uint32], samples: int) -> bool:
     return not len(peaks) or bool((peaks[1:] > peaks[:-1]).all() and int(peaks[-1]) >> BIN_BITS <= samples // HOP_SAMPLES)
 
 
+def cut_peaks(peaks: NDArray[np.uint32], first_sample: int, samples: int) -> NDArray[np.uint32]:
+    """Return the peaks of a piece of the audio, as if it began with the frame nearest to `first_sample`."""
+    first, last = round(first_sample / HOP_SAMPLES), (first_sample + samples) // HOP_SAMPLES
+    start, end = np.searchsorted(peaks, (first << BIN_BITS, last << BIN_BITS))
+    return peaks[start:end] - np.uint32(first << BIN_BITS)
+
+
 class PeakFinder:
     """The peaks of audio that arrives in pieces, the same as of the whole; the state is 2 MB at most."""
 

@@ -11,8 +11,17 @@ Parts: the server's end (sandbox.py, processes.py), the order of windows (audio_
 (confinement.py, system_calls.py).
 """
 
-from audio_recognition.uploads.limits import Limits
+from audio_recognition.uploads.limits import TIMELINE_LIMITS, Limits
 from audio_recognition.uploads.sandbox import Upload, UploadSandbox, Window
 from audio_recognition.uploads.sandbox_errors import SandboxBusyError, SandboxDownError, SandboxUnavailableError
 
-__all__ = ["Limits", "SandboxBusyError", "SandboxDownError", "SandboxUnavailableError", "Upload", "UploadSandbox", "Window"]
+__all__ = [
+    "TIMELINE_LIMITS",
+    "Limits",
+    "SandboxBusyError",
+    "SandboxDownError",
+    "SandboxUnavailableError",
+    "Upload",
+    "UploadSandbox",
+    "Window",
+]

@@ -18,7 +18,7 @@ from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudio
 from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.landmarks import find_peaks
 from audio_recognition.uploads.confinement import confine
-from audio_recognition.uploads.limits import MOST_READ_SECONDS
+from audio_recognition.uploads.limits import MOST_READ_SECONDS, WINDOW_SECONDS
 from audio_recognition.uploads.messages import (
     LONGEST_MESSAGE,
     LONGEST_TEXT,
@@ -66,15 +66,15 @@ class WindowReader:
     def __init__(self, audio: AudioFile) -> None:
         """Read nothing yet."""
         self._audio = audio
-        self._start_seconds = -1.0
+        self._window: tuple[float, bool] | None = None
         self._sound = ChosenSound(np.zeros(0, np.int16), 0, 0)
         self._speeds: SpeedFingerprinter | None = None
 
     def answer(self, ask: WindowRequest) -> WindowItems | WindowPeaks:
         """Decode one window and return its items or its peaks. UndecodableAudioError."""
-        if ask.start_seconds != self._start_seconds:
-            self._sound = choose_sound(self._audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
-            self._start_seconds, self._speeds = ask.start_seconds, None
+        if (ask.start_seconds, ask.is_whole) != self._window:
+            self._sound = self._read_sound(ask)
+            self._window, self._speeds = (ask.start_seconds, ask.is_whole), None
         sound = self._sound
         if ask.wants_peaks:
             return WindowPeaks(find_peaks(sound.samples)[:MOST_PEAKS].astype("<u4").tobytes())
@@ -90,3 +90,9 @@ class WindowReader:
             fingerprints=tuple(one.items.astype("<u4").tobytes() for one in phases),
             weak_bits=tuple(one.weak_bits.tobytes() for one in phases),
         )
+
+    def _read_sound(self, ask: WindowRequest) -> ChosenSound:
+        if not ask.is_whole:
+            return choose_sound(self._audio.iterate_samples(ask.start_seconds, MOST_READ_SECONDS))
+        samples = np.concatenate([np.zeros(0, np.int16), *self._audio.iterate_samples(ask.start_seconds, WINDOW_SECONDS)])
+        return ChosenSound(samples, 0, len(samples))

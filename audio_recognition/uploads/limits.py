@@ -26,3 +26,7 @@ class Limits(msgspec.Struct, frozen=True, array_like=True):
     """
     most_windows: int = 20
     """Ten minutes of sound: whole recordings, and the beginning, middle and quarters of anything longer."""
+
+
+TIMELINE_LIMITS: Final = Limits(cpu_seconds=90, deadline_seconds=300.0, most_windows=480)
+"""Four hours of sound: an hour takes some 13 s."""

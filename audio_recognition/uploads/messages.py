@@ -72,6 +72,8 @@ class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     speed: float = 1.0
     wants_peaks: bool = False
     """The answer is WindowPeaks, of the window at its own speed."""
+    is_whole: bool = False
+    """The window is all sound from that second on, without a choice."""
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):

@@ -137,9 +137,9 @@ class DecodingProcess:
             raise _build_undecodable_error("the process sent a message out of turn")
         return answer
 
-    async def request_peaks(self, start_seconds: float) -> WindowPeaks:
+    async def request_peaks(self, start_seconds: float, *, is_whole: bool = False) -> WindowPeaks:
         """Return the landmarks of one window. UnsupportedAudioError, UndecodableAudioError."""
-        answer = await self._request(WindowRequest(start_seconds, wants_peaks=True))
+        answer = await self._request(WindowRequest(start_seconds, wants_peaks=True, is_whole=is_whole))
         if not isinstance(answer, WindowPeaks):
             raise _build_undecodable_error("the process sent a message out of turn")
         return answer

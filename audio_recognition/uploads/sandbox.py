@@ -78,16 +78,17 @@ class UploadSandbox:
             await self._stop()
 
     @asynccontextmanager
-    async def open(self, file: BinaryIO) -> AsyncIterator[Upload]:
+    async def open(self, file: BinaryIO, limits: Limits | None = None) -> AsyncIterator[Upload]:
         """Open an upload's file in the sandbox. `file` needs a readable descriptor and belongs to the sandbox until the block ends.
 
         UnsupportedAudioError, UndecodableAudioError (here or at any later window): the file's fault. SandboxBusyError, SandboxDownError:
-        the server's.
+        the server's. `limits`: others than those of the sandbox.
         """
+        limits = limits or self._limits
         async with self._wait_turn():
-            process = await self._fork_process(file)
+            process = await self._fork_process(file, limits)
             try:
-                yield Upload(process, await process.receive_facts(), self._limits.most_windows)
+                yield Upload(process, await process.receive_facts(), limits.most_windows)
             finally:
                 # No process sees two files: this one ends even after a good answer.
                 process.end()
@@ -106,12 +107,12 @@ class UploadSandbox:
         finally:
             self._turns.release()
 
-    async def _fork_process(self, file: BinaryIO) -> DecodingProcess:
+    async def _fork_process(self, file: BinaryIO, limits: Limits) -> DecodingProcess:
         """Fork a confined process that has the file. If the fork server has died since the last upload, a new one is started."""
         for _ in range(_TRIES):
             await self.start()
             server = self._server
-            if server is not None and (process := await server.fork(file, self._limits)):
+            if server is not None and (process := await server.fork(file, limits)):
                 return process
         raise SandboxDownError(f"the fork server started no process in {_TRIES} attempts")
 
@@ -157,13 +158,23 @@ class Upload:
             if heard.seconds > 0:
                 yield Window(heard.start_seconds, heard.seconds, _unpack_fingerprints(heard), start)
 
+    async def iterate_whole_windows(self) -> AsyncGenerator[Window, None]:
+        """Yield all sound in order, window after window, with its silence, up to `Limits.most_windows`. UndecodableAudioError."""
+        for number in range(self._most_windows):
+            start = number * WINDOW_SECONDS
+            heard = await self._process.request_window(WindowRequest(start, is_whole=True))
+            if heard.seconds > 0:
+                yield Window(start, heard.seconds, _unpack_fingerprints(heard), start)
+            if heard.seconds < WINDOW_SECONDS - _SHORT_BY:
+                return
+
     async def fingerprint_at_speed(self, window: Window, speed: float) -> tuple[SoftFingerprint, ...]:
         """Return the fingerprints of a window played `speed` times as slowly. UndecodableAudioError."""
         return _unpack_fingerprints(await self._process.request_window(WindowRequest(window.requested_seconds, speed)))
 
-    async def find_peaks(self, window: Window) -> NDArray[np.uint32]:
-        """Return the landmarks of a window. UndecodableAudioError."""
-        return (await self._process.request_peaks(window.requested_seconds)).unpack()
+    async def find_peaks(self, window: Window, *, is_whole: bool = False) -> NDArray[np.uint32]:
+        """Return the landmarks of a window; `is_whole` for one of `iterate_whole_windows`. UndecodableAudioError."""
+        return (await self._process.request_peaks(window.requested_seconds, is_whole=is_whole)).unpack()
 
 
 def _unpack_fingerprints(heard: WindowItems) -> tuple[SoftFingerprint, ...]:

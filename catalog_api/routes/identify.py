@@ -15,9 +15,9 @@ from litestar.types import Receive, Scope
 
 from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
 from catalog_api.answers import Answer, encode_answer
-from catalog_api.credit_prices import IDENTIFICATION, price_upload
+from catalog_api.credit_prices import IDENTIFICATION, price_timeline, price_upload
 from catalog_api.metering import PreparedWork, Question, ReservedQuestion
-from catalog_api.parameters import raise_problems
+from catalog_api.parameters import IDENTIFY_MODE, ParameterValues, raise_problems
 from catalog_api.problems import ParameterProblem, read_request_id
 from catalog_api.recognition import RecognitionOutcome
 from catalog_api.request_bodies import Members, read_json, read_media_type
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("catalog_api")
 
+TIMELINE = "timeline"
 MOST_FINGERPRINT_ITEMS = 10_000
 """Twenty minutes; fpcalc makes 948 items of two minutes."""
 LONGEST_COMPRESSED = 166_000
@@ -69,18 +70,25 @@ _BODY = {
     is_about_catalog=False,
     body=_BODY,
     other_bodies=(UPLOAD_TYPE,),
+    parameters=(IDENTIFY_MODE,),
     takes_idempotency_key=True,
 )
-async def identify(problems: list[ParameterProblem], scope: Scope, receive: Receive) -> Question:
+async def identify(values: ParameterValues, problems: list[ParameterProblem], scope: Scope, receive: Receive) -> Question:
     """Name the recording of a fingerprint (JSON, 10 credits) or of an audio file of up to 100 MB (octet-stream, 10 credits and one a MB).
 
     Charged with a 200, matched or not. `results` are best first, none below a confidence of 0.5; `reason` says why there is none. When the
     beginning of a file is not recognised, deeper windows of 30 seconds are tried.
+
+    With `mode=timeline` all sound of a file is searched, up to four hours, and `timeline` lists every track with its bounds, and the gaps
+    (10 credits and five a MB).
     """
+    is_timeline = values[IDENTIFY_MODE] == TIMELINE
     if read_media_type(scope) == UPLOAD_TYPE:
         # Before any of the upload is read.
         raise_problems(problems)
-        return _ask_about_upload(await begin_upload(scope, receive), read_request_id(scope))
+        return _ask_about_upload(await begin_upload(scope, receive), read_request_id(scope), is_timeline=is_timeline)
+    if is_timeline:
+        problems.append(ParameterProblem("query", IDENTIFY_MODE.name, f"timeline needs the bytes of a file ({UPLOAD_TYPE})"))
     members = Members(await read_json(scope, receive), problems, is_strict=has_strict_preference(scope))
     return _ask_about_fingerprint(members, read_request_id(scope))
 
@@ -100,23 +108,28 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
     return ReservedQuestion(prepare_work, least=IDENTIFICATION, price=IDENTIFICATION)
 
 
-def _ask_about_upload(arriving: IncomingUpload, request: str) -> Question:
+def _ask_about_upload(arriving: IncomingUpload, request: str, *, is_timeline: bool) -> Question:
+    compute_price = price_timeline if is_timeline else price_upload
+
     @asynccontextmanager
     async def prepare_work(service: Service, *, is_repeatable: bool) -> AsyncIterator[PreparedWork]:
         # Only a key needs the digest of up to 100 MB.
         async with service.recognition.spool.store(arriving, with_digest=is_repeatable) as received:
             # By the received size: the announced one may be missing or wrong.
-            price = price_upload(received.size)
+            price = compute_price(received.size)
 
             async def work() -> Answer:
-                outcome = await service.recognition.recognise_file(received.file)
-                _log(service, outcome, request_id=request, mode="upload", bytes=received.size, windows=outcome.windows)
+                recognise = service.recognition.list_tracks if is_timeline else service.recognition.recognise_file
+                outcome = await recognise(received.file)
+                mode = TIMELINE if is_timeline else "upload"
+                _log(service, outcome, request_id=request, mode=mode, bytes=received.size, windows=outcome.windows)
                 return _build_answer(outcome, price)
 
-            yield PreparedWork(price, received.digest, work)
+            # The mode is a part of the request: one key must not replay the answer of the other.
+            yield PreparedWork(price, [TIMELINE, received.digest] if is_timeline else received.digest, work)
 
-    announced = None if arriving.length is None else price_upload(arriving.length)
-    return ReservedQuestion(prepare_work, least=price_upload(1), price=announced)
+    announced = None if arriving.length is None else compute_price(arriving.length)
+    return ReservedQuestion(prepare_work, least=compute_price(1), price=announced)
 
 
 def _log(service: Service, outcome: RecognitionOutcome, **facts: object) -> None:
@@ -131,6 +144,8 @@ def _build_answer(outcome: RecognitionOutcome, price: int) -> Answer:
         answer.reason = outcome.reason.value
     if outcome.window_start_seconds is not None:
         answer.window_offset_seconds = round(outcome.window_start_seconds, 2)
+    if outcome.timeline is not None:
+        answer.timeline = outcome.timeline
     return encode_answer(answer)
 
 

@@ -100,11 +100,23 @@ class RecognitionResult(msgspec.Struct):
     pitch: Annotated[float, Meta(gt=0)] | msgspec.UnsetType = msgspec.UNSET
 
 
+class TimelineEntry(msgspec.Struct):
+    """A part of an upload and the recording that plays there; null in a gap. `offset_seconds` is of the beginning of the part."""
+
+    start_seconds: Annotated[float, Meta(ge=0)]
+    end_seconds: Annotated[float, Meta(ge=0)]
+    track: RecognitionResult | None
+
+
 class Identified(msgspec.Struct, omit_defaults=True):
-    """The recognised recordings, best first. `reason` when there are none; `window_offset_seconds`: where in an upload the match begins."""
+    """The recognised recordings, best first. `reason` when there are none; `window_offset_seconds`: where in an upload the match begins.
+
+    `timeline` with `mode=timeline`: all parts of the upload in order; then `results` has each track once, in the order of its first part.
+    """
 
     matched: bool
     results: list[RecognitionResult]
     credits_charged: Annotated[int, Meta(ge=10)]
     reason: Literal["too_short", "silence", "low_diversity", "not_found"] | msgspec.UnsetType = msgspec.UNSET
     window_offset_seconds: Annotated[float, Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+    timeline: list[TimelineEntry] | msgspec.UnsetType = msgspec.UNSET

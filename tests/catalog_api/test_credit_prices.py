@@ -6,7 +6,17 @@ import re
 
 import pytest
 
-from catalog_api.credit_prices import IDENTIFICATION, LOOKUP, RESOLVED_ROW, STREAM, SUGGESTION, UPLOADED_MEGABYTE, price_upload
+from catalog_api.credit_prices import (
+    IDENTIFICATION,
+    LOOKUP,
+    RESOLVED_ROW,
+    STREAM,
+    SUGGESTION,
+    TIMELINED_MEGABYTE,
+    UPLOADED_MEGABYTE,
+    price_timeline,
+    price_upload,
+)
 from catalog_api.uploads import MEGABYTE
 from tests.conftest import ROOT
 
@@ -16,10 +26,12 @@ def test_page_for_callers_states_each_price() -> None:
     stated = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE))
     assert stated["200; 404 of a well-formed lookup; a suggestion"] == str(LOOKUP) == str(SUGGESTION)
     assert stated["bulk resolve"] == f"{RESOLVED_ROW} a row"
-    assert stated["identify"] == f"{IDENTIFICATION}, and {UPLOADED_MEGABYTE} for each megabyte of a file"
+    of_timeline = f"{TIMELINED_MEGABYTE} for each megabyte with `mode=timeline`"
+    assert stated["identify"] == f"{IDENTIFICATION}, and {UPLOADED_MEGABYTE} for each megabyte of a file; {of_timeline}"
     assert stated["304, other 4xx, 5xx, `/v1/usage`, streams, webhooks"] == str(STREAM)
 
 
 @pytest.mark.parametrize(("size", "credits_"), [(1, 11), (MEGABYTE, 11), (MEGABYTE + 1, 12), (100 * MEGABYTE, 110)])
 def test_upload_costs_more_for_each_megabyte_begun(size: int, credits_: int) -> None:
     assert price_upload(size) == credits_
+    assert price_timeline(size) - IDENTIFICATION == TIMELINED_MEGABYTE * (credits_ - IDENTIFICATION)

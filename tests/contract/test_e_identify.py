@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -311,6 +312,50 @@ def test_e4_audio_coloured_by_a_device_is_named_by_its_landmarks(on_sqlite: Api)
     assert result["probability"] > 0.9
     assert identified(upload(on_sqlite, wav(clip(2, 10))))["results"][0]["method"] == "fingerprint"
     assert identified(upload(on_sqlite, wav(telephone(melody(10, seed=UNKNOWN)))))["matched"] is False
+
+
+def ask_timeline(api: Api, file: bytes, **headers: str) -> httpx.Response:
+    return api.request("POST", f"{IDENTIFY}?mode=timeline", content=file, headers={"content-type": "application/octet-stream", **headers})
+
+
+def test_e4_a_timeline_lists_every_track_and_gap_of_an_upload(on_sqlite: Api) -> None:
+    api = on_sqlite.as_caller()
+    sound = [melody(17, seed=UNKNOWN), song(2), telephone(song(1)[10 * RATE : 35 * RATE]), np.zeros(12 * RATE, np.int16)]
+    answer = identified(ask_timeline(api, encoded(np.concatenate(sound), "mp3", rate=RATE, kbps=64)))
+    assert answer["credits_charged"] == used(api) == 15
+    parts = answer["timeline"]
+    assert [part["track"] and part["track"]["id"] for part in parts] == [None, "2", "1", None]
+    assert [result["id"] for result in answer["results"]] == ["2", "1"]
+    assert parts[1]["start_seconds"] == pytest.approx(17, abs=0.5)
+    assert parts[1]["track"]["offset_seconds"] == pytest.approx(0, abs=0.5)
+    assert (parts[2]["start_seconds"], parts[2]["end_seconds"]) == pytest.approx((57, 82), abs=10.5)
+    assert parts[2]["track"]["method"] == "landmarks"
+    assert all(one["end_seconds"] == other["start_seconds"] for one, other in itertools.pairwise(parts))
+    assert (parts[0]["start_seconds"], parts[-1]["end_seconds"]) == (0, pytest.approx(94, abs=0.5))
+
+
+def test_e4_a_timeline_without_a_known_track_is_one_gap_with_a_reason(on_sqlite: Api) -> None:
+    for sound, reason in ((melody(20, seed=UNKNOWN), "not_found"), (np.zeros(12 * RATE, np.int16), "silence"), (clip(1, 2), "too_short")):
+        answer = identified(ask_timeline(on_sqlite, wav(sound)))
+        assert (answer["reason"], [part["track"] for part in answer["timeline"]]) == (reason, [None])
+    assert "timeline" not in identified(upload(on_sqlite, wav(clip(1))))
+
+
+def test_e4_a_timeline_needs_a_file_a_known_mode_and_the_credits_of_its_size(server: Api) -> None:
+    body = {"fingerprint": items_of(1).tolist()}
+    assert problem(server.post(f"{IDENTIFY}?mode=timeline", body)) == (400, "invalid_parameter", ["mode"])
+    assert problem(server.post(f"{IDENTIFY}?mode=list", body)) == (400, "invalid_parameter", ["mode"])
+    assert ids(server.as_caller().post(f"{IDENTIFY}?mode=track", body)) == ["1"]
+    poor, file = server.with_credits(14), wav(clip(1))
+    assert problem(ask_timeline(poor, file)) == (429, "quota_exceeded", [])
+    assert problem(ask_timeline(poor, b"no audio")) == (415, "unsupported_audio", [])
+    caller, headers = server.with_credits(26), {"idempotency-key": "set"}
+    first = ask_timeline(caller, file, **headers)
+    assert identified(first)["credits_charged"] == 15
+    assert ask_timeline(caller, file, **headers).content == first.content
+    assert problem(upload(caller, file, **headers)) == (409, "idempotency_key_reused", [])
+    assert problem(ask_timeline(caller, wav(clip(2)))) == (429, "quota_exceeded", [])
+    assert used(caller) == 15
 
 
 def test_e3_short_clip_is_named_or_undecided_at_the_price_of_any_answer(api: Api) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from audio_recognition.chromaprint import SAMPLE_RATE, SILENCE_ITEM, fingerprint_phases
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
-from audio_recognition.uploads import Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
+from audio_recognition.landmarks import find_peaks
+from audio_recognition.uploads import TIMELINE_LIMITS, Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
 from tests.audio_recognition.decoding.files import file_of, heard, wav
 from tests.processes import children
@@ -193,6 +194,36 @@ def test_window_is_fingerprinted_at_several_speeds_without_moving_on(in_sandbox:
 
 
 SILENCE = np.zeros(35 * SAMPLE_RATE, np.int16)
+
+
+def test_whole_windows_hold_all_sound_in_order_with_its_silence_and_landmarks(in_sandbox: InSandbox) -> None:
+    sound = np.concatenate([melody(10), np.zeros(15 * SAMPLE_RATE, np.int16), melody(42, seed=2)])
+
+    async def what(sandbox: UploadSandbox) -> None:
+        with upload(wav(sound.tobytes(), rate=SAMPLE_RATE)) as file:
+            async with sandbox.open(file, TIMELINE_LIMITS) as found:
+                seen = []
+                async for window in found.iterate_whole_windows():
+                    seen.append((window.start_seconds, window.seconds))
+                    piece = sound[round(window.start_seconds * SAMPLE_RATE) :][: round(window.seconds * SAMPLE_RATE)]
+                    assert np.array_equal(window.fingerprints[0].items, fingerprint_phases(piece)[0])
+                    assert np.array_equal(await found.find_peaks(window, is_whole=True), find_peaks(piece))
+        assert seen == [(0.0, 30.0), (30.0, 30.0), (60.0, pytest.approx(7, abs=0.01))]
+
+    in_sandbox(what)
+
+
+def test_landmarks_of_a_window_are_those_of_its_chosen_sound(in_sandbox: InSandbox) -> None:
+    sound = np.concatenate([np.zeros(20 * SAMPLE_RATE, np.int16), melody(20)])
+
+    async def what(sandbox: UploadSandbox) -> None:
+        with upload(wav(sound.tobytes(), rate=SAMPLE_RATE)) as file:
+            async with sandbox.open(file) as found:
+                async for window in found.iterate_windows():
+                    first = round(window.start_seconds * SAMPLE_RATE)
+                    assert np.array_equal(await found.find_peaks(window), find_peaks(sound[first:]))
+
+    in_sandbox(what)
 
 
 @pytest.mark.parametrize("form", ["wav", "mp3", "m4a", "opus"])
