@@ -6,7 +6,7 @@ rows chosen anew. Resampling the audio gives nearly the same items at seven time
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,24 +18,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+SPEED_PHASES: Final = PHASES[::2]
+"""Two phases find as many clips as four here, at half the cost: rows between those of the grid are interpolated anyway."""
+
+
 class SpeedFingerprinter:
-    """The spectra of a piece at all phases: a grid of four rows a hop. They take 10 MB for 30 s."""
+    """The spectra of a piece at the phases: a grid of two rows a hop. They take 5 MB for 30 s."""
 
     def __init__(self, samples: NDArray[np.int16]) -> None:
         """Transform `int16[n]` samples, mono at SAMPLE_RATE."""
-        phases = [compute_power(samples[phase:]) for phase in PHASES]
+        phases = [compute_power(samples[phase:]) for phase in SPEED_PHASES]
         frames = min(map(len, phases))
-        self._grid = np.stack([one[:frames] for one in phases], axis=1).reshape(len(PHASES) * frames, phases[0].shape[1])
+        self._grid = np.stack([one[:frames] for one in phases], axis=1).reshape(len(SPEED_PHASES) * frames, phases[0].shape[1])
 
     def fingerprint(self, speed: float) -> tuple[SoftFingerprint, ...]:
         """Return the fingerprints, one for each phase, of the recording that plays `speed` times as fast here; `speed` is near 1."""
         rows = fold_notes(self._grid, speed)
-        return tuple(fingerprint_chroma_softly(_interpolate(rows, phase, speed)) for phase in range(len(PHASES)))
+        return tuple(fingerprint_chroma_softly(_interpolate(rows, phase, speed)) for phase in range(len(SPEED_PHASES)))
 
 
 def _interpolate(rows: NDArray[np.float64], phase: int, speed: float) -> NDArray[np.float64]:
     """Return the rows of one phase at every hop of the recording, between those of the grid."""
-    at = np.arange(phase, (len(rows) - 1) * speed, len(PHASES)) / speed
+    at = np.arange(phase, (len(rows) - 1) * speed, len(SPEED_PHASES)) / speed
     before = at.astype(np.intp)
     between: NDArray[np.float64] = rows[before] + (at - before)[:, None] * (rows[before + 1] - rows[before])
     return between

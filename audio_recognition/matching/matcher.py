@@ -189,8 +189,8 @@ def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, pac
     confidence = compute_confidence(compute_distance(place.bit_error_rate, chance), gate)
     if chance < LEAST_CHANCE or confidence < ACCEPTED:
         return None
-    # Item 0 of a phase begins that many samples after the beginning of the query.
-    seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
+    # Item 0 of a phase begins that many samples after the beginning of the query. Fewer phases than there are divide the hop evenly.
+    seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase * len(PHASES) // len(query)]) / SAMPLE_RATE
     return Match(int(segment.ids[place.ordinal]), confidence, place.bit_error_rate, seconds, place.overlap, *pace)
 
 

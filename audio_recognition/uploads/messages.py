@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, WEAK_BITS, count_items
 from audio_recognition.chromaprint.chroma import MOST_SPEED
+from audio_recognition.chromaprint.speeds import SPEED_PHASES
 from audio_recognition.decoding.formats import DEMUXERS
 from audio_recognition.landmarks import are_ordered
 from audio_recognition.uploads.limits import MOST_READ_SECONDS, WINDOW_SECONDS
@@ -77,16 +78,17 @@ class WindowRequest(msgspec.Struct, tag="ask", array_like=True, frozen=True):
 
 
 class WindowItems(msgspec.Struct, tag="heard", array_like=True, frozen=True):
-    """The window's sound: where it begins, its seconds (0 after the end of the file) and its items, one per phase.
+    """The window's sound: where it begins, its seconds (0 after the end of the file) and its items per phase.
 
-    `read_seconds` were decoded for it from the requested second on; less than `WINDOW_SECONDS` at the end of the file alone.
+    The phases are `PHASES`, or `SPEED_PHASES` at another speed. `read_seconds` were decoded for it from the requested second on; less than
+    `WINDOW_SECONDS` at the end of the file alone.
     """
 
     start_seconds: Annotated[float, Meta(ge=0)]
     read_seconds: Annotated[float, Meta(ge=0, le=MOST_READ_SECONDS)]
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
-    fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
-    weak_bits: Annotated[tuple[WeakBits, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
+    fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(SPEED_PHASES), max_length=len(PHASES))]
+    weak_bits: Annotated[tuple[WeakBits, ...], Meta(min_length=len(SPEED_PHASES), max_length=len(PHASES))]
 
 
 class WindowPeaks(msgspec.Struct, tag="peaks", array_like=True, frozen=True):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, fingerprint_phases
-from audio_recognition.chromaprint.speeds import SpeedFingerprinter
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint, fingerprint_phases
+from audio_recognition.chromaprint.speeds import SPEED_PHASES, SpeedFingerprinter
 from tests.audio_recognition.audio import melody
 
 SONG = melody(40, seed=3)
@@ -15,11 +15,11 @@ def test_fingerprint_at_the_right_speed_is_that_of_the_recording(speed: float) -
     played = np.interp(np.arange(0, 30 * SAMPLE_RATE, speed), np.arange(len(SONG)), SONG).astype(np.int16)
     found = SpeedFingerprinter(played).fingerprint(speed)
     rates = {}
-    for name, phases in (("as played", fingerprint_phases(played)), ("at the speed", [one.items for one in found])):
+    for name, phases in (("as played", fingerprint_phases(played)[::2]), ("at the speed", [one.items for one in found])):
         rates[name] = np.mean(
             [
                 np.bitwise_count(one[:200] ^ other[:200]).sum() / (32 * 200)
-                for one, other in zip(phases, fingerprint_phases(SONG[: 30 * SAMPLE_RATE]), strict=True)
+                for one, other in zip(phases, fingerprint_phases(SONG[: 30 * SAMPLE_RATE])[::2], strict=True)
             ]
         )
     assert rates["at the speed"] < 0.06
@@ -27,7 +27,7 @@ def test_fingerprint_at_the_right_speed_is_that_of_the_recording(speed: float) -
 
 
 def test_own_speed_gives_the_plain_fingerprints() -> None:
-    plain = fingerprint_phases(SONG)
+    plain = [fingerprint(SONG, phase=phase) for phase in SPEED_PHASES]
     for one, other in zip(SpeedFingerprinter(SONG).fingerprint(1.0), plain, strict=True):
         items = len(one.items)
         assert len(other) - 1 <= items <= len(other)
@@ -36,7 +36,7 @@ def test_own_speed_gives_the_plain_fingerprints() -> None:
 
 @pytest.mark.parametrize("samples", [0, 100, 4096, 4096 + 1365 * 3])
 def test_piece_without_a_whole_item_gives_none(samples: int) -> None:
-    assert [len(one.items) for one in SpeedFingerprinter(SONG[:samples]).fingerprint(0.98)] == [0] * len(PHASES)
+    assert [len(one.items) for one in SpeedFingerprinter(SONG[:samples]).fingerprint(0.98)] == [0] * len(SPEED_PHASES)
 
 
 def test_speed_beyond_the_spectra_is_refused() -> None:
