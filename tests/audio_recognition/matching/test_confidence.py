@@ -10,6 +10,8 @@ from audio_recognition.matching.confidence import (
     WHOLE_FILE_GATE,
     compute_confidence,
     compute_distance,
+    compute_landmark_confidence,
+    estimate_landmark_probability,
     estimate_probability,
     find_gate,
 )
@@ -33,6 +35,24 @@ def test_distance_of_lively_music_is_its_bit_error_rate_and_of_drones_more() -> 
     assert compute_distance(0.1, 0.2) == pytest.approx(0.25)
     assert compute_distance(0.1, 0.6) == pytest.approx(0.1)
     assert compute_distance(0.0, 0.0) == 0.0
+
+
+def test_landmarks_need_more_votes_the_less_the_fingerprint_agrees() -> None:
+    needed = [next(votes for votes in range(1, 20) if compute_landmark_confidence(votes, distance) >= ACCEPTED) for distance in DISTANCES]
+    assert needed == [3, 3, 4, 5, 8, 10, 10]
+    assert compute_landmark_confidence(3, 0.1) == ACCEPTED
+    assert compute_landmark_confidence(1, 0.5) == 0.0
+    assert 0.9 < compute_landmark_confidence(60, 0.4) < 1
+
+
+DISTANCES = (0.1, 0.28, 0.32, 0.36, 0.40, 0.44, 0.5)
+
+
+def test_probability_of_landmarks_rises_with_their_confidence() -> None:
+    probabilities = [estimate_landmark_probability(step / 100) for step in range(50, 101)]
+    assert probabilities == sorted(set(probabilities))
+    assert 0.95 < probabilities[0] < 0.98
+    assert probabilities[25] > 0.998
 
 
 RELIABILITY = Path(__file__).with_name("reliability.csv")
