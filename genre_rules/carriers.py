@@ -11,21 +11,29 @@ from typing import TYPE_CHECKING, Any
 from genre_rules.documents import read_mapping, read_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-FIELDS = ("before", "behind", "purposes", "occasions", "people")
+FIELDS = ("before", "behind", "loosely_before", "loosely_behind", "purposes", "occasions", "people")
+
+
+LONGEST = 4
+"""The most words of a carrier."""
+MOST_NUMBERED = 2
+"""A number behind this many words and more is an edition of the last: `techno podcast 23`."""
 
 
 @dataclass(frozen=True)
 class Carriers:
-    """Words before and behind the name of a genre that change nothing.
+    """Words before and behind the name of a genre that change nothing; `loosely` only where the genre is no everyday word (`beach house`).
 
-    `purposes`: words that begin what the music is for (`jazz for sleep`); `occasions`: what it is for, also where the genre is an everyday
-    word (`soul for dinner`); `people`: words behind a purpose that make a title of it (`dance for me`).
+    `purposes`: words that begin what the music is for (`sea shanties for the boat`); `occasions`: what it is for, also behind one word only
+    (`jazz for sleep`); `people`: words behind a purpose that make a title of it (`dance for me`).
     """
 
     before: frozenset[str] = frozenset()
     behind: frozenset[str] = frozenset()
+    loosely_before: frozenset[str] = frozenset()
+    loosely_behind: frozenset[str] = frozenset()
     purposes: frozenset[str] = frozenset()
     occasions: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
@@ -34,31 +42,43 @@ class Carriers:
         """Return the same words in normal form."""
         return Carriers(*(frozenset(map(normalise, getattr(self, name))) for name in FIELDS))
 
-    def strip(self, words: Sequence[str], homely: frozenset[str]) -> list[str]:
-        """Return the words without those around the name; the same words if there are none, or nothing else."""
-        core = self._cut_purpose(words, homely)
-        is_shorter = True
-        while is_shorter and len(core) > 1:
-            count = len(core)
-            core = core[self._count(core, self.before, at_end=False) :]
-            core = core[: len(core) - self._count(core, self.behind, at_end=True)]
-            is_shorter = len(core) < count
-        return list(core)
+    def strip(self, words: Sequence[str], homely: frozenset[str]) -> Iterator[str]:
+        """Generate what is left without the words behind the name (`rare groove 45s`), then without those before it too."""
+        found = self._cut_purpose(words)
+        for before in (frozenset[str](), self.before | self.loosely_before):
+            core = _strip_ends(found, before, self.behind | self.loosely_behind)
+            if len(core) == 1 and core[0] in homely:
+                core = _strip_ends(found, before & self.before, self.behind)
+            if len(core) < len(words):
+                yield " ".join(core)
 
-    def _cut_purpose(self, words: Sequence[str], homely: frozenset[str]) -> Sequence[str]:
+    def _cut_purpose(self, words: Sequence[str]) -> Sequence[str]:
         for index in range(1, len(words) - 1):
             if words[index] in self.purposes and self.people.isdisjoint(words[index + 1 :]):
-                is_homely = index == 1 and words[0] in homely
-                return words if is_homely and self.occasions.isdisjoint(words[index + 1 :]) else words[:index]
+                # A single word before a purpose is mostly a title: `prelude pour piano`.
+                return words if index == 1 and self.occasions.isdisjoint(words[index + 1 :]) else words[:index]
         return words
 
-    @staticmethod
-    def _count(words: Sequence[str], carriers: frozenset[str], *, at_end: bool) -> int:
-        # The longest carrier first; at least one word is left.
-        for length in range(min(3, len(words) - 1), 0, -1):
-            if " ".join(words[-length:] if at_end else words[:length]) in carriers:
-                return length
-        return 0
+
+def _strip_ends(words: Sequence[str], before: frozenset[str], behind: frozenset[str]) -> list[str]:
+    core = list(words)
+    count = 0
+    while count != len(core) > 1:
+        count = len(core)
+        core = core[_count(core, before, at_end=False) :]
+        carried = _count(core, behind, at_end=True)
+        number = int(not carried and len(core) > MOST_NUMBERED and core[-1].isdecimal())
+        carried = carried or _count(core[: len(core) - number], behind, at_end=True)
+        core = core[: len(core) - number - carried] if carried else core
+    return core
+
+
+def _count(words: Sequence[str], carriers: frozenset[str], *, at_end: bool) -> int:
+    # The longest carrier first; at least one word is left.
+    for length in range(min(LONGEST, len(words) - 1), 0, -1):
+        if " ".join(words[-length:] if at_end else words[:length]) in carriers:
+            return length
+    return 0
 
 
 def read_carriers(written: Any, place: str) -> Carriers:  # noqa: ANN401 - a YAML document has any shape until it is checked

@@ -332,11 +332,13 @@ class Classifier:
 
     def _uncarry(self, platform: str, form: str, parent: str) -> Classification | None:
         """Classify what is left without the words that carry a genre: `used jazz lps`, `techno podcast`."""
-        core = " ".join(self.book.carriers.strip(form.split(), self.book.homely_heads))
-        if core == form or (platform not in self.book.curated and is_everyday(self.book, form)):
+        if platform not in self.book.curated and is_everyday(self.book, form):
             return None
-        answer = self._classify_form(platform, core, parent)
-        return replace(answer, path=(*answer.path, f"{form!r} carries {core!r}")) if answer.tags else None
+        for core in self.book.carriers.strip(form.split(), self.book.homely_heads):
+            answer = self._classify_form(platform, core, parent)
+            if answer.tags:
+                return replace(answer, path=(*answer.path, f"{form!r} carries {core!r}"))
+        return None
 
     def _unframe(self, platform: str, form: str, above: Above) -> Classification | None:
         """Classify the genre inside the first frame that holds a genre's whole name: `rock music of chile`."""
