@@ -26,7 +26,7 @@ from benchmarks.real_names import read_recordings
 from benchmarks.search import Answers, Judge
 from benchmarks.typed_search import PARTS, read_queries
 from benchmarks.typed_search import Judge as TypedJudge
-from catalog_store.queries.track_search import GOOD_SCORE, Request, find_by_fields, find_in_line
+from catalog_store.queries.track_search import FAIR_SCORE, Request, find_by_fields, find_in_line
 from catalog_store.search.calibration import LEAST_SCORE, list_features
 from catalog_store.search.query_names import read_query
 from catalog_store.search.search_index import SearchIndex
@@ -72,7 +72,7 @@ def ask(index: SearchIndex, rows: Iterable[dict[str, Any]]) -> list[Asked]:
         request = Request(row["artist"], row["title"])
         query = read_query(request.artist, request.title)
         found = find_by_fields(index, query, time.monotonic() + 60)
-        if max((match.score for match in found.values()), default=0.0) < GOOD_SCORE:
+        if max((match.score for match in found.values()), default=0.0) < FAIR_SCORE:
             fits = find_in_line(index, request, query, found)
             best = sorted(fits.items(), key=lambda item: -item[1].likeness)[:ANSWERS]
             answers = [Answer(index.ids[document], list_features(fit.evidence, index.popularity[document])) for document, fit in best]
