@@ -7,7 +7,6 @@ other. The content of a body is not checked: it is encoded from the row of its t
 from __future__ import annotations
 
 import json
-import sqlite3
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -25,10 +24,12 @@ from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
 from catalog_store.serving.lookup_keys import NAME_KINDS
-from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
+from catalog_store.serving.row_layers import connect_rows
+from catalog_store.serving.schema import BODIES_FOLDER, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.snapshot import RECOGNITION_FOLDER, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -61,7 +62,7 @@ def list_serving_checks(folder: Path, manifest: Manifest, known: Mapping[str, Id
         yield f"{name}_order_is_whole", f"serving/lists orders just the {name}s of the tables", partial(_check_order, serving, name, entity)
     yield (
         "lists_are_whole",
-        "the lists of serving/lists begin and end where serving.sqlite says, and rank what there is",
+        "the lists of serving/lists are as long as serving.sqlite says, and rank what there is",
         partial(_check_lists, serving, recordings, releases),
     )
     for name in ("artist", "label", "genre"):
@@ -177,24 +178,20 @@ def _check_ranks(ids: NDArray[Any], ranks: NDArray[Any]) -> Faults:
 
 
 def _check_lists(serving: Path, recordings: IdSet, releases: IdSet) -> Faults:
-    extents = {"artist": ("tracks", "releases"), "label": ("tracks", "releases"), "genre": ("tracks",)}
-    lengths: dict[str, tuple[int, int]] = {}
-    with _open_sqlite(serving) as file:
-        for entity, contents in extents.items():
-            # Both the sum of the lengths and the end of the last list must equal the length of the array.
-            sums = ", ".join(f"coalesce(sum({name}), 0), coalesce(max({name}_from + {name}), 0)" for name in contents)
-            figures = file.execute(f"SELECT {sums} FROM {entity}").fetchone()
-            lengths |= {f"{entity}_{name}": (figures[2 * place], figures[2 * place + 1]) for place, name in enumerate(contents)}
     faults = []
-    for name in LISTS:
-        ranks = map_array(serving / LISTS_FOLDER / f"{name}.npy")
-        faults += [_check_equal(length, len(ranks), f"ranks of {name} in serving.sqlite") for length in lengths[name]]
-        faults.append(_check_below(ranks, (recordings if name.endswith("tracks") else releases).count, f"ranks of {name}"))
+    with closing(connect_rows(serving)) as file:
+        for name in LISTS:
+            entity, _, content = name.partition("_")
+            (length,) = file.execute(f"SELECT coalesce(sum({content}), 0) FROM {entity}").fetchone()
+            ranks, starts = (map_array(serving / LISTS_FOLDER / f"{name}{end}.npy") for end in ("", "_starts"))
+            faults.append(_check_equal(length, len(ranks), f"ranks of {name} in serving.sqlite"))
+            faults.append(_check_equal(int(starts[-1]), len(ranks), f"end of the last list of {name}"))
+            faults.append(_check_below(ranks, (recordings if content == "tracks" else releases).count, f"ranks of {name}"))
     return _combine_faults(*faults)
 
 
 def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:
-    with _open_sqlite(serving) as file:
+    with closing(connect_rows(serving)) as file:
         served = IdSet(_read_integers(file.execute(f"SELECT {entity}_id FROM {entity}")), rows=expected.count)
         named = IdSet(_read_integers(file.execute("SELECT id FROM name WHERE kind = ?", (NAME_KINDS.index(entity),))), rows=expected.count)
     # An entity may be found by several names.
@@ -205,7 +202,7 @@ def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:
 def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> Faults:
     works = performed = wrong = 0
     shown: list[object] = []
-    with _open_sqlite(serving) as file:
+    with closing(connect_rows(serving)) as file:
         cursor = file.execute("SELECT recordings FROM work")
         while blobs := cursor.fetchmany(_SQLITE_ROWS):
             works += len(blobs)
@@ -222,7 +219,7 @@ def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> F
 
 
 def _check_redirects(serving: Path, rows: Mapping[str, int]) -> Faults:
-    with _open_sqlite(serving) as file:
+    with closing(connect_rows(serving)) as file:
         redirects, retired, kinds = (
             file.execute(f"SELECT {what}").fetchone()[0]
             for what in (
@@ -239,7 +236,7 @@ def _check_redirects(serving: Path, rows: Mapping[str, int]) -> Faults:
 
 
 def _check_history(serving: Path, snapshot_id: str) -> Faults:
-    with _open_sqlite(serving) as file:
+    with closing(connect_rows(serving)) as file:
         last = file.execute("SELECT snapshot_id FROM build ORDER BY number DESC LIMIT 1").fetchone()
     return (0 if last == (snapshot_id,) else 1), (f"it ends with {last and last[0]}",)
 
@@ -346,11 +343,6 @@ class _PairChecksum:
         """Add pairs. SplitMix64 mixes both numbers, so exchanging partners changes the sum."""
         mixed = mix_bits(mix_bits(ones.astype(np.uint64)) ^ others.astype(np.uint64))
         self.value = (self.value + int(np.sum(mixed, dtype=np.uint64))) % (1 << 64)
-
-
-def _open_sqlite(serving: Path) -> closing[sqlite3.Connection]:
-    uri = f"{(serving / FILE_NAME).resolve().as_uri()}?mode=ro&immutable=1"
-    return closing(sqlite3.connect(uri, uri=True))
 
 
 def _read_integers(cursor: sqlite3.Cursor) -> Iterator[NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """The build of `serving/lists/` from the tables of a snapshot. Only id-sized columns are held whole; posting_lists.py sorts the lists.
 
-The format belongs in list_format.py. serving/serving_build.py writes the rows of `serving.sqlite` that point into the lists.
+The format belongs in list_format.py. serving/serving_build.py writes their lengths into `serving.sqlite`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
         owners = find_largest_id(tables, name.partition("_")[0]) + 1
         with ArrayWriter(folder / f"{name}.npy", np.uint32) as writer:
             lengths[name] = write_lists(pairs, owners, writer, scratch)
+            starts = np.concatenate([[0], np.cumsum(lengths[name], dtype=np.int64)])
+        write_array(folder / f"{name}_starts.npy", starts.astype(choose_unsigned(int(starts[-1]))))
 
     write("genre_tracks", partial(_read_genre_pairs, tables, track_ranks))
     write("label_tracks", partial(_read_label_pairs, tables, track_ranks, labels))

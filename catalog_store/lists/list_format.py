@@ -17,17 +17,18 @@ ranks. N tracks, R releases, D and E distinct dates, I the largest recording id.
   artist_tracks.npy       uint32          of each artist: tracks on which it is credited in any role
   label_releases.npy      uint32          ranks of the releases of each label
   artist_releases.npy     uint32          of each artist: releases of which it is the artist
+  <name>_starts.npy       uint32 or uint64 [largest id + 2]  of each of the last five: the list of id i is <name>[starts[i]..starts[i+1]]
 
-The last five hold one list after the other, in the order of ids, each ascending and without repeats. `serving.sqlite` holds the start and
-the length of each id's list. Change anything here together with FORMAT_VERSION.
+The five hold one list after the other, in the order of ids, each ascending and without repeats. Change anything here together with
+FORMAT_VERSION.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-FORMAT_VERSION = 1
-READ_VERSIONS = frozenset({1})
+FORMAT_VERSION = 2
+READ_VERSIONS = frozenset({2})
 """Versions that this program reads (catalog_store/format_versions.py)."""
 FORMAT_FILE = "format.json"
 

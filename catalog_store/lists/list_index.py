@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.array_files import map_array
+from catalog_store.array_files import map_array, map_numbers
 from catalog_store.format_versions import require_readable
 from catalog_store.lists.dated_order import DatedOrder
 from catalog_store.lists.list_format import FORMAT_FILE, LISTS, NO_RANK, READ_VERSIONS
@@ -36,15 +36,17 @@ class ListIndex:
         self.releases = DatedOrder(folder, "release")
         self._track_ranks = map_array(folder / "track_ranks.npy")
         self._lists = {name: map_array(folder / f"{name}.npy") for name in LISTS}
+        self._starts = {name: map_numbers(folder / f"{name}_starts.npy") for name in LISTS}
 
     @property
     def largest_id(self) -> int:
         """The largest recording id."""
         return len(self._track_ranks) - 1
 
-    def read_ranks(self, name: str, first: int, length: int) -> Ranks:
-        """Return the list of `length` ranks that begins at `first`."""
-        ranks: Ranks = self._lists[name][first : first + length]
+    def read_ranks(self, name: str, owner: int) -> Ranks:
+        """Return the list of an artist, label or genre that exists."""
+        starts = self._starts[name]
+        ranks: Ranks = self._lists[name][starts[owner] : starts[owner + 1]]
         return ranks
 
     def find_track_ranks(self, recording_ids: NDArray[np.uint64]) -> Ranks:

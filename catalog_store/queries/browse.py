@@ -157,17 +157,17 @@ def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
         if identifier is not None or text is not None:
             wanted = [identifier] if identifier is not None else find_ids_by_name(store, kind, text or "")
             named = [one for one in (find_by_id(store, kind, one) for one in wanted) if one is not None]
-            found.append(_merge_lists([store.lists.read_ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
+            found.append(_merge_lists([store.lists.read_ranks(f"{kind}_tracks", one.id) for one in named]))
     return found
 
 
 def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
     wanted = [filters.genre_id] if filters.genre_id is not None else find_ids_by_name(store, "genre", filters.genre or "")
     marks = ",".join("?" * len(wanted))
-    extents = store.fetch_rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
-    if not extents:
+    known = store.fetch_rows(f"SELECT genre_id FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
+    if not known:
         raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
-    return _merge_lists([store.lists.read_ranks("genre_tracks", *extent) for extent in extents])
+    return _merge_lists([store.lists.read_ranks("genre_tracks", genre_id) for (genre_id,) in known])
 
 
 def _clip_to_id(identifier: int) -> int:

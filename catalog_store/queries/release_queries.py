@@ -145,7 +145,7 @@ def _read_body(store: ServingStore, release_id: int) -> StoredBody | None:
 
 
 def _read_list(store: ServingStore, kind: str, owner: Named) -> Ranks:
-    return store.lists.read_ranks(f"{kind}_releases", owner.releases_from, owner.releases)
+    return store.lists.read_ranks(f"{kind}_releases", owner.id)
 
 
 def _build_page(

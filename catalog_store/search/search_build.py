@@ -304,16 +304,20 @@ def _build_pairs(names: pl.DataFrame, found: _Words, counts: pl.DataFrame) -> It
     yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
     yield _combine_words(found.composers.join(words, on="word"), titles)
     yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
-    yield _pair_whole_names(_select_cores(names), hash_title_word, hash_artist_word(ANY))
-    credited_names = found.lists.join(found.main_artists, on="list").select("document", "key")
-    yield _pair_whole_names(credited_names, hash_artist_word, hash_title_word(ANY))
+    yield _pair_whole_names(_hash_whole_names(_select_cores(names), hash_title_word), hash_artist_word(ANY))
+    # Each list is hashed once, not each of its documents.
+    credited_names = found.lists.join(_hash_whole_names(found.main_artists, hash_artist_word), on="list")
+    yield _pair_whole_names(credited_names, hash_title_word(ANY))
 
 
-def _pair_whole_names(names: pl.DataFrame, hash_word: Callable[[str], int], other: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Pair the key of each name with the word ANY, whose hash on the other side is `other`."""
+def _hash_whole_names(names: pl.DataFrame, hash_word: Callable[[str], int]) -> pl.DataFrame:
     keys = build_whole_keys(names["key"])
-    hashes = np.fromiter(map(hash_word, keys), np.uint64, len(keys))
-    return hashes ^ np.uint64(other), names["document"].cast(pl.UInt64).to_numpy()
+    return names.with_columns(hash=pl.Series(np.fromiter(map(hash_word, keys), np.uint64, len(keys))))
+
+
+def _pair_whole_names(names: pl.DataFrame, other: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Pair the hash of each whole name with the word ANY, whose hash on the other side is `other`."""
+    return names["hash"].to_numpy() ^ np.uint64(other), names["document"].cast(pl.UInt64).to_numpy()
 
 
 def _select_rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:

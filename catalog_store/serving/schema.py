@@ -1,7 +1,8 @@
-"""The format of `serving/serving.sqlite`, table by table, and of the texts in the bodies beside it.
+"""The format of `serving/serving.sqlite` and `serving/serving_base.sqlite`, table by table, and of the texts in the bodies beside them.
 
-Readers open it with `immutable=1`: it never changes after publishing. Rows are inserted in key order into an empty file, so pages are full
-and the same tables give the same bytes. Beside it are `serving/keys/` (key_index.py: ISRCs and platform ids -> recordings),
+Readers open both with `immutable=1`: they never change after publishing. Rows are inserted in key order into an empty file, so pages are
+full and the same tables give the same bytes. The tables of ROW_KEYS are in both files; snapshots share the base as a hard link, and
+`serving.sqlite` has the rows that differ (row_layers.py). Beside them are `serving/keys/` (key_index.py: ISRCs and ids of platforms),
 `serving/bodies/` (body_file.py: tracks and releases) and `serving/lists/` (catalog_store/lists/list_format.py). FORMAT_VERSION covers keys
 and bodies too.
 
@@ -20,10 +21,10 @@ and bodies too.
        release_date_precision, track_count
     2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
        after the other; empty when all are on disc 1 and numbered from 1 on
-  artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
-    where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
-  genre(genre_id, name, type, parent, tracks_from, tracks)
-    parent: name of the main; null for mains; its list in `genre_tracks.npy`
+  artist(artist_id, name, tracks, releases) and label(label_id, ...) likewise
+    how many tracks and releases are in the lists of the artist
+  genre(genre_id, name, type, parent, tracks)
+    parent: name of the main; null for mains
   name(kind, hash, id, other_name)
     kind: index in lookup_keys.NAME_KINDS; hash: lookup_keys.hash_name of the name key of a name; other_name: that name when credits use it
     instead of the artist's own (`credited_as` above), else empty
@@ -34,6 +35,8 @@ and bodies too.
     plus the recording id, so most popular first, ties by id
   redirect(kind, old_id, new_id)
     kind: index in REDIRECT_KINDS; new_id null when the entity left the catalog
+  gone_<table>(...)
+    the keys of the base's rows that no longer count, for each table of ROW_KEYS
   build(number, snapshot_id) and change(build, kind, change, old_id, new_id)
     the snapshots that this one descends from, oldest first, itself last, and what became of ids in each (catalog_store/changes.py);
     kind: index in REDIRECT_KINDS; change: index in CHANGES; new_id 0 where there is none
@@ -44,11 +47,12 @@ serving_build.py writes the rows and store.py reads them.
 from __future__ import annotations
 
 FILE_NAME = "serving.sqlite"
+BASE_FILE = "serving_base.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
-FORMAT_VERSION = 8
-READ_VERSIONS = frozenset({8})
+FORMAT_VERSION = 9
+READ_VERSIONS = frozenset({9})
 """Versions that this program reads (catalog_store/format_versions.py)."""
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 # Popularity takes 23 bits (lists/dates.py: LEAST_HEARD), so 40 bits of id leave one of the 64 free.
@@ -57,24 +61,43 @@ CHANGES = ("merged", "split", "removed", "restored")
 PAGE_BYTES = 8192
 """Twice SQLite's default, which halves the share of free space at the end of pages."""
 
-DDL = f"""
-PRAGMA page_size = {PAGE_BYTES};
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE artist (
-    artist_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
-);
-CREATE TABLE label (
-    label_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
-);
-CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT, tracks_from INTEGER, tracks INTEGER);
+DELTA_PAGE_BYTES = 1024
+"""Most of its tables have few rows, and each takes a page at least."""
+_ROW_DDL = """
+CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks INTEGER, releases INTEGER);
+CREATE TABLE label (label_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks INTEGER, releases INTEGER);
 CREATE TABLE name (
     kind INTEGER, hash INTEGER, id INTEGER, other_name TEXT NOT NULL, PRIMARY KEY (kind, hash, id, other_name)
 ) WITHOUT ROWID;
 CREATE TABLE retired_key (source INTEGER, key TEXT, new_key TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID;
 CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, recordings BLOB NOT NULL);
 CREATE TABLE redirect (kind INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;
+"""
+BASE_DDL = f"PRAGMA page_size = {PAGE_BYTES};{_ROW_DDL}"
+"""The tables of the base."""
+ROW_KEYS = {
+    "artist": ("artist_id",),
+    "label": ("label_id",),
+    "name": ("kind", "hash", "id", "other_name"),
+    "retired_key": ("source", "key"),
+    "work": ("iswc",),
+    "redirect": ("kind", "old_id"),
+}
+"""The key of each table of the base."""
+DDL = f"""
+PRAGMA page_size = {DELTA_PAGE_BYTES};
+{_ROW_DDL}
+CREATE TABLE gone_artist (artist_id INTEGER PRIMARY KEY);
+CREATE TABLE gone_label (label_id INTEGER PRIMARY KEY);
+CREATE TABLE gone_name (kind INTEGER, hash INTEGER, id INTEGER, other_name TEXT, PRIMARY KEY (kind, hash, id, other_name)) WITHOUT ROWID;
+CREATE TABLE gone_retired_key (source INTEGER, key TEXT, PRIMARY KEY (source, key)) WITHOUT ROWID;
+CREATE TABLE gone_work (iswc INTEGER PRIMARY KEY);
+CREATE TABLE gone_redirect (kind INTEGER, old_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT, tracks INTEGER);
 CREATE TABLE build (number INTEGER PRIMARY KEY, snapshot_id TEXT NOT NULL);
 CREATE TABLE change (
     build INTEGER, kind INTEGER, change INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (build, kind, change, old_id, new_id)
 ) WITHOUT ROWID;
 """
+"""The tables of `serving.sqlite`."""

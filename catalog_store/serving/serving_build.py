@@ -7,7 +7,6 @@ sorts the tables that are stored in another order, and spills to disk. body_enco
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +30,10 @@ from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
+from catalog_store.serving.row_layers import create_file, share_rows
 from catalog_store.serving.schema import (
+    BASE_DDL,
+    BASE_FILE,
     BODIES_FOLDER,
     DDL,
     FILE_NAME,
@@ -46,6 +48,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, render_sql_source, scan_table
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
@@ -101,12 +104,7 @@ def build_serving(
     # Sorted copies and spills. The folder is removed before the snapshot is sealed.
     scratch = folder / ".sorting"
     scratch.mkdir()
-    with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as file:
-        # A failed build discards the file, and the publisher flushes it: neither a journal nor syncs are needed.
-        file.execute("PRAGMA journal_mode = OFF")
-        file.execute("PRAGMA synchronous = OFF")
-        file.executescript(DDL)
-        file.execute("BEGIN")
+    with closing(create_file(folder / FILE_NAME, DDL)) as file, closing(create_file(folder / BASE_FILE, BASE_DDL)) as rows_file:
         with closing(duckdb.connect(config={"memory_limit": get_budget().database_limit, "temp_directory": str(scratch)})) as sorter:
             for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
                 sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
@@ -119,13 +117,16 @@ def build_serving(
             bodies.mkdir()
             for source, entity in ((_TrackRows(tables, scratch), "recording"), (_ReleaseRows(tables, scratch), "release")):
                 _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
-            _write_named(file, tables, lengths, scratch)
-            _write_works(file, sorter)
+            _write_genres(file, tables, lengths)
+            _write_named(rows_file, tables, lengths, scratch)
+            _write_works(rows_file, sorter)
             for table, query in _list_redirect_queries():
                 for rows in _read_blocks(sorter, query):
-                    _insert(file, table, rows)
+                    _insert(rows_file, table, rows)
         _write_history(file, tables, snapshot_id, previous)
-        file.execute("COMMIT")
+        for written in (file, rows_file):
+            written.execute("COMMIT")
+    share_rows(folder, kept)
     shutil.rmtree(scratch)
 
 
@@ -224,20 +225,23 @@ def _read_rows(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
     return scan_table(TABLES[name], tables[name]).filter(chosen).collect()
 
 
-def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scratch: Path) -> None:
-    """Fill `artist`, `label`, `genre` and `name`."""
-    for entity in ("artist", "label"):
-        extents = [extent for content in ("tracks", "releases") for extent in _locate_lists(lengths[f"{entity}_{content}"])]
-        for block in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
-            ids = block[f"{entity}_id"].to_numpy()
-            columns = (extent[ids].tolist() for extent in extents)
-            _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
-    starts, sizes = _locate_lists(lengths["genre_tracks"])
+def _write_genres(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:
+    """Fill `genre`."""
+    sizes = lengths["genre_tracks"]
     genres = scan_table(TABLES["genre"], tables["genre"]).sort("genre_id").collect()
     for row in genres.iter_rows(named=True):
         parent = row["main_name"] if row["type"] == "subgenre" else None
         node = row["genre_id"]
-        _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
+        _insert(file, "genre", [(node, row["name"], row["type"], parent, int(sizes[node]))])
+
+
+def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scratch: Path) -> None:
+    """Fill `artist`, `label` and `name`."""
+    for entity in ("artist", "label"):
+        for block in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
+            ids = block[f"{entity}_id"].to_numpy()
+            columns = (lengths[f"{entity}_{content}"][ids].tolist() for content in ("tracks", "releases"))
+            _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
     for kind, entity in enumerate(NAME_KINDS):
         names = [_read_own_names(tables, entity), *([_read_other_names(tables), _read_aliases(tables)] if entity == "artist" else [])]
         _insert_names(file, kind, chain.from_iterable(names), scratch, count_rows(tables[entity]))
@@ -264,12 +268,6 @@ def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
         for rows in _read_blocks_of_table(tables["artist_alias"], "artist_id", "alias", "kind"):
             listed = rows.filter(pl.col("kind").is_in(("name", "alias", "sort_name"))).drop("kind").unique()
             yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True, is_borne=False)
-
-
-def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return (where the list of each id begins, its length)."""
-    # `lengths` has a value for every id, 0 for none, so it is addressed by id.
-    return np.cumsum(lengths, dtype=np.int64) - lengths, lengths
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, names: Iterable[pl.DataFrame], scratch: Path, rows: int) -> None:

@@ -13,7 +13,6 @@ import time
 import weakref
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from zstandard import ZstdError
 
@@ -23,6 +22,7 @@ from catalog_store.lists.list_index import ListIndex
 from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
+from catalog_store.serving.row_layers import build_uri, connect_rows
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, READ_VERSIONS
 from catalog_store.serving.stored_body import StoredBody
 
@@ -84,13 +84,14 @@ class _Session:
 
     __slots__ = ("connection", "deadline", "decompress_release", "decompress_track", "process", "recent")
 
-    def __init__(self, uri: str, arrays: _MappedFiles) -> None:
+    def __init__(self, folder: Path, arrays: _MappedFiles) -> None:
         self.process = _process
         self.deadline = _Deadline()
-        self.connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=64)
-        # Reading a mapped page costs half of a system call and a copy. SQLite itself stops mapping at 2 GiB.
-        self.connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
-        self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        self.connection = connect_rows(folder)
+        for layer in ("main", "base"):
+            # Reading a mapped page costs half of a system call and a copy. SQLite itself stops mapping at 2 GiB.
+            self.connection.execute(f"PRAGMA {layer}.mmap_size = {_MAPPED_BYTES}")
+            self.connection.execute(f"PRAGMA {layer}.cache_size = -{_CACHE_KIB}")
         self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
         self.recent: dict[int, StoredBody] = {}
         """Tracks of the last question. A caller that finds an id by its track asks for the track next."""
@@ -103,7 +104,7 @@ class ServingStore:
 
     def __init__(self, folder: Path, deadline: float) -> None:
         """Open `folder`, which is `serving/`. `deadline` in seconds applies to each statement; SnapshotInvalidError for another format."""
-        self._uri = f"file:{quote(str((folder / FILE_NAME).resolve()))}?mode=ro&immutable=1"
+        self._folder = folder.resolve()
         self._deadline = deadline
         self._local = threading.local()
         self._sessions: list[_Session] = []
@@ -112,7 +113,7 @@ class ServingStore:
         # sqlite3's connections are in reference cycles of their own. Without this, files of a dropped snapshot stay open until a full
         # garbage collection, and for ever under gc.freeze().
         weakref.finalize(self, _close, self._sessions)
-        _check_version(self._uri, folder / FILE_NAME)
+        _check_version(folder / FILE_NAME)
         self._arrays: _MappedFiles | None = _MappedFiles(folder)
         # Open this thread's connection now: the snapshot's files may be removed later.
         self._get_session()
@@ -202,14 +203,14 @@ class ServingStore:
         with self._lock:
             if self._closed:
                 raise CatalogClosedError("the catalog was closed: open it again")
-            session = _Session(self._uri, self.arrays)
+            session = _Session(self._folder, self.arrays)
             self._sessions.append(session)
             return session
 
 
-def _check_version(uri: str, path: Path) -> None:
+def _check_version(path: Path) -> None:
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(sqlite3.connect(build_uri(path), uri=True)) as connection:
             ((version,),) = connection.execute("SELECT value FROM meta WHERE name = 'format_version'").fetchall()
     except (sqlite3.Error, ValueError) as error:
         raise SnapshotInvalidError(f"{path} cannot be read: {error}") from error

@@ -219,7 +219,7 @@ def test_a_damaged_snapshot_is_refused(published: Path, tmp_path: Path) -> None:
 
 def test_files_are_opened_read_only(catalog: Catalog) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        catalog._store.fetch_rows("DELETE FROM work")
+        catalog._store.fetch_rows("DELETE FROM main.work")
     assert map_numbers(catalog.folder / "serving" / "search" / "ids.npy").readonly
 
 

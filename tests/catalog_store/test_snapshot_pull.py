@@ -237,7 +237,8 @@ def test_wrong_file_is_refused_with_both_hashes_and_changes_nothing(
     rollback(source, "first")
     pull(str(source), node)
     rollback(source, "second")
-    file = find_file(source / "current", "serving/serving.sqlite")
+    # The last file: all others were fetched before it.
+    file = find_file(source / "current", "serving/serving_base.sqlite")
     path = source / "current" / file.path
     good = path.read_bytes()
     bad = {"cut": good[:-1], "changed": good[:-1] + bytes([good[-1] ^ 1]), "longer": good + b"x"}[damage]

@@ -9,6 +9,7 @@ from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, SnapshotInvalidError
 from catalog_store.job_runner import run_in_turn
 from catalog_store.lists import list_build, posting_lists
+from catalog_store.lists.list_format import FORMAT_VERSION
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries import tracks
 from catalog_store.queries.iswc import find_work
@@ -126,6 +127,6 @@ def test_the_recordings_of_a_work_come_in_pages_most_popular_first_ties_by_id(tm
 def test_lists_of_another_format_are_refused(tmp_path: Path, file: str) -> None:
     built(make_frames(3, 1), tmp_path).close()
     path = tmp_path / "serving" / "lists" / file
-    path.write_text(path.read_text().replace("1", "9"))
+    path.write_text(path.read_text().replace(str(FORMAT_VERSION), "9"))
     with pytest.raises(SnapshotInvalidError, match="list format 9"):
         ServingStore(tmp_path / "serving", 5.0)
