@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import shutil
 import time
 from itertools import pairwise
@@ -56,7 +57,7 @@ MATERIAL_SECONDS = 240
 """Made-up recordings of two minutes are played at up to 1.4 times the pace of their material."""
 ABSENT_STEP_SECONDS = 15
 """Unless --absent-step says otherwise."""
-_ABSENT = "absent"
+_ABSENT, _ABSENT_DAMAGED = "absent", "absent, damaged"
 _QUIETEST = 100
 """RMS of a clip; quieter places are cut anew."""
 _EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
@@ -223,16 +224,22 @@ def iterate_clips(
     clips: int,
     absent_step: int,
 ) -> Iterator[tuple[str, int, str, NDArray[np.int16]]]:
-    """Yield (condition, seconds, track, sound): of each held track some clips of every condition, of the absent ones undamaged windows."""
+    """Yield (condition, seconds, track, sound): of each held track some clips of each condition, of absent ones windows, also damaged."""
     for condition, change in CONDITIONS.items():
         for length in seconds:
             for name, sound in held.items():
                 for number in range(clips):
                     yield condition, length, name, _cut_clip(sound, change, speech, length, f"{condition}|{length}|{name}|{number}")
+    damages = itertools.cycle(CONDITIONS.items())
     for length in seconds:
         for name, sound in absent.items():
             for start in range(0, len(sound) - length * SAMPLE_RATE, absent_step * SAMPLE_RATE):
                 yield _ABSENT, length, name, sound[start : start + length * SAMPLE_RATE]
+                # Damage in turn: noise and rooms have peaks of their own.
+                condition, change = next(damages)
+                around = sound[start : start + round(1.1 * length * SAMPLE_RATE)]
+                if len(around) > _LONGER * length * SAMPLE_RATE + 1:
+                    yield _ABSENT_DAMAGED, length, name, _cut_clip(around, change, speech, length, f"{condition}|{length}|{name}|{start}")
 
 
 def _cut_clip(sound: NDArray[np.int16], change: Condition, speech: Sound, seconds: int, key: str) -> NDArray[np.int16]:
