@@ -13,7 +13,7 @@ from genre_rules.documents import read_mapping, read_strings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-FIELDS = ("before", "behind", "loosely_before", "loosely_behind", "purposes", "occasions", "people")
+FIELDS = ("before", "behind", "loosely_before", "loosely_behind", "purposes", "moments", "occasions", "people")
 
 
 LONGEST = 4
@@ -27,7 +27,8 @@ class Carriers:
     """Words before and behind the name of a genre that change nothing; `loosely` only where the genre is no everyday word (`beach house`).
 
     `purposes`: words that begin what the music is for (`sea shanties for the boat`); `occasions`: what it is for, also behind one word only
-    (`jazz for sleep`); `people`: words behind a purpose that make a title of it (`dance for me`).
+    (`jazz for sleep`); `moments`: words that begin when and where, an occasion behind a longer name (`deep house at night`); `people`:
+    words behind a purpose that make a title of it (`dance for me`).
     """
 
     before: frozenset[str] = frozenset()
@@ -35,6 +36,7 @@ class Carriers:
     loosely_before: frozenset[str] = frozenset()
     loosely_behind: frozenset[str] = frozenset()
     purposes: frozenset[str] = frozenset()
+    moments: frozenset[str] = frozenset()
     occasions: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
 
@@ -54,9 +56,12 @@ class Carriers:
 
     def _cut_purpose(self, words: Sequence[str]) -> Sequence[str]:
         for index in range(1, len(words) - 1):
-            if words[index] in self.purposes and self.people.isdisjoint(words[index + 1 :]):
-                # A single word before a purpose is mostly a title: `prelude pour piano`.
-                return words if index == 1 and self.occasions.isdisjoint(words[index + 1 :]) else words[:index]
+            is_purpose = words[index] in self.purposes
+            if (is_purpose or words[index] in self.moments) and self.people.isdisjoint(words[index + 1 :]):
+                # A single word before either is mostly a title: `prelude pour piano`, `tango in the night`.
+                is_sure = is_purpose and index > 1
+                is_occasion = (is_purpose or index > 1) and not self.occasions.isdisjoint(words[index + 1 :])
+                return words[:index] if is_sure or is_occasion else words
         return words
 
 
