@@ -1,4 +1,4 @@
-"""What carries a genre: shops name records (`Used Jazz LPs`), stations, podcasts and playlists say what they play (`Jazz for Sleep`).
+"""Carriers of a genre: shops name records (`Used Jazz LPs`), stations, podcasts and playlists say what they play (`Jazz for Sleep`).
 
 The words are data of words.yaml (carriers). The rest is classified like any string, so a carrier beside anything else says nothing.
 """

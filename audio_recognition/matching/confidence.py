@@ -28,7 +28,7 @@ _LANDMARK_VOTES = (3.0, 5.0, 10.0, 24.0)
 clips of 42 tracks and 798 of 57 absent ones: of 1,176 wrong places 1,128 had 3 votes, 45 had 4 and 3 had 5, all at .41 and more.
 Of 1,988 clips of another package one had 10 votes at .48: a rhythm that two tracks share. Landmarks alone therefore need 24."""
 _LANDMARK_STEEPNESS, _LANDMARK_MIDDLE = 12.0, 0.2
-"""Of the same clips without a gate, all best places above a confidence of .2 were right, and all but 3 of 44 between -.3 and 0 wrong."""
+"""The same clips without a gate: all best places above a confidence of .2 were right, and all but 3 of 44 between -.3 and 0 wrong."""
 _STEEPNESS, _MIDDLE = 16.0, 0.33
 """The curve of the probability of a match. It was fitted without a gate to the best places of 5,673 clips of 3.5 to 7 s, 87 % of them of
 absent tracks: at _MIDDLE half of the places were right. Clips of 10 s and more have fewer wrong places, so their probability is higher."""

@@ -25,11 +25,11 @@ COLUMNS: Final = (
 )
 _FRAMES_PER_SECOND: Final = 75
 _MOST_TRACKS: Final = 99
-"""Of a cue sheet."""
+"""The format of cue sheets has two digits for a track."""
 
 
 class TrackNames(NamedTuple):
-    """How a track is called."""
+    """Title and artist of a track, as a reader sees them."""
 
     title: str
     artist: str

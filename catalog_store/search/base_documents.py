@@ -36,7 +36,7 @@ _POSTINGS_PER_BLOCK = 8_000_000
 
 
 class Difference(NamedTuple):
-    """How all documents relate to those of a base."""
+    """The relation of all documents to those of a base."""
 
     base_numbers: NDArray[np.uint32]
     """The number in the base of each document, ABSENT where it is new or differs."""

@@ -71,7 +71,7 @@ class ListNumbers(NamedTuple):
     """Ascending."""
     numbers: NDArray[np.uint32]
     lists: int
-    """How many lists the base has in all. Those of the delta are numbered from there on."""
+    """The number of lists in the base. Those of the delta are numbered from there on."""
 
     def find(self, texts: pl.Series) -> NDArray[np.uint32]:
         """Return the number of each list, ABSENT for those that no document has."""

@@ -227,7 +227,7 @@ class _Groups(NamedTuple):
     groups: NDArray[np.uint64]
     sizes: NDArray[np.int64]
     digests: NDArray[np.uint64]
-    """Of the recordings of each in their order."""
+    """A digest of the recordings of each pair in their order."""
 
     @classmethod
     def read(cls, groups: NDArray[np.uint64], ids: NDArray[Any]) -> _Groups:

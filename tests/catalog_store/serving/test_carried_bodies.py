@@ -9,26 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from catalog_store.array_files import write_array
-from catalog_store.publisher import publish
 from catalog_store.serving import body_file, carried_bodies, serving_build
 from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.carried_bodies import CarriedBodies, write_ratio
 from catalog_store.snapshot import MANIFEST, describe_file, read_manifest
-from tests.catalog_store.catalog_tables import add_recording_like, make_frames, write_frames
+from tests.catalog_store.catalog_tables import add_recording_like, make_frames
+from tests.catalog_store.serving.published_rows import RECORDINGS, publish_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Rows = dict[str, list[dict[str, Any]]]
-
-RECORDINGS = 40
-NEXT_IDS = {"recording": 500, "artist": 50, "release": 50, "label": 50}
-
-
-def publish_rows(root: Path, rows: Rows, name: str, *, anew: bool = False) -> Path:
-    tables = write_frames(root / "work" / name, rows)
-    return publish(tables, root, snapshot_id=name, next_ids=NEXT_IDS, anew=anew).folder
+    from tests.catalog_store.serving.published_rows import Rows
 
 
 def read_bodies(snapshot: Path) -> dict[tuple[str, int], bytes]:

@@ -9,24 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from catalog_store.publisher import publish
 from catalog_store.serving import row_layers
 from catalog_store.serving.row_layers import connect_rows
 from catalog_store.serving.schema import BASE_FILE, FILE_NAME, ROW_KEYS
-from tests.catalog_store.catalog_tables import MERGED_ID, add_recording_like, make_frames, write_frames
+from tests.catalog_store.catalog_tables import MERGED_ID, add_recording_like, make_frames
+from tests.catalog_store.serving.published_rows import RECORDINGS, publish_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Rows = dict[str, list[dict[str, Any]]]
-
-RECORDINGS = 40
-NEXT_IDS = {"recording": 500, "artist": 50, "release": 50, "label": 50}
-
-
-def publish_rows(root: Path, rows: Rows, name: str, *, anew: bool = False) -> Path:
-    tables = write_frames(root / "work" / name, rows)
-    return publish(tables, root, snapshot_id=name, next_ids=NEXT_IDS, anew=anew).folder / "serving"
+    from tests.catalog_store.serving.published_rows import Rows
 
 
 def read_rows(serving: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -57,8 +49,8 @@ def test_rows_of_nights_are_those_of_a_file_made_anew(tmp_path: Path, monkeypatc
     monkeypatch.setattr(row_layers, "MERGED_AT", merged_at)
     rows, chance = make_frames(RECORDINGS, 1), random.Random(3)  # noqa: S311 - test data
     for night in range(5):
-        tonight = publish_rows(tmp_path / "nights", rows, f"night-{night}")
-        anew = publish_rows(tmp_path / "anew", rows, f"night-{night}", anew=True)
+        tonight = publish_rows(tmp_path / "nights", rows, f"night-{night}") / "serving"
+        anew = publish_rows(tmp_path / "anew", rows, f"night-{night}", anew=True) / "serving"
         assert read_rows(tonight) == read_rows(anew)
         change_rows(rows, chance, night)
     assert ((tonight / BASE_FILE).stat().st_nlink == 5) == (merged_at == 10.0)
@@ -66,7 +58,7 @@ def test_rows_of_nights_are_those_of_a_file_made_anew(tmp_path: Path, monkeypatc
 
 def test_unchanged_rows_leave_the_delta_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_layers, "MERGED_AT", 10)
-    first, second = (publish_rows(tmp_path, make_frames(RECORDINGS, 1), name) for name in ("first", "second"))
+    first, second = (publish_rows(tmp_path, make_frames(RECORDINGS, 1), name) / "serving" for name in ("first", "second"))
     assert (first / BASE_FILE).samefile(second / BASE_FILE)
     with closing(sqlite3.connect(second / FILE_NAME)) as file:
         assert [file.execute(f"SELECT count(*) FROM {start}{table}").fetchone() for table in ROW_KEYS for start in ("", "gone_")] == [
@@ -77,11 +69,11 @@ def test_unchanged_rows_leave_the_delta_empty(tmp_path: Path, monkeypatch: pytes
 def test_damaged_base_or_another_format_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_layers, "MERGED_AT", 10)
     rows = make_frames(RECORDINGS, 1)
-    file = publish_rows(tmp_path, rows, "first") / BASE_FILE
+    file = publish_rows(tmp_path, rows, "first") / "serving" / BASE_FILE
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    second = publish_rows(tmp_path, rows, "second")
+    second = publish_rows(tmp_path, rows, "second") / "serving"
     assert (second / BASE_FILE).read_bytes() == content
     monkeypatch.setattr(row_layers, "FORMAT_VERSION", 99)
-    third = publish_rows(tmp_path, rows, "third")
+    third = publish_rows(tmp_path, rows, "third") / "serving"
     assert not (third / BASE_FILE).samefile(second / BASE_FILE)
