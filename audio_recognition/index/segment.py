@@ -97,7 +97,7 @@ def _write_landmarks(landmarks: Iterable[FingerprintBatch], folder: Path, ids: N
     parts = count_part_bits(estimate, buckets, CODE_BITS)
     postings = Postings(work, bits_of_ordinals=ordinal_bits, bits_of_parts=parts, address_bits=CODE_BITS)
     at, is_known = np.searchsorted(ids, spool.recording_ids), np.isin(spool.recording_ids, ids)
-    # Of several of one id the first counts, as its fingerprint does.
+    # A recording may have several lists of landmarks. The first one counts, as the first fingerprint does.
     is_known[1:] &= spool.recording_ids[1:] != spool.recording_ids[:-1]
     for first, lengths, peaks in spool.iterate_blocks(PEAKS_PER_BLOCK, MOST_FINGERPRINTS):
         pairs = pair_peaks(peaks, lengths)

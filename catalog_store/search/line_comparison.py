@@ -302,7 +302,7 @@ def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
     is_title_field = any(field.compact == title.compact for field in fields)
     covered, of_name = min(1.0, len(name) / max(1, len(artist.compact))), min(1.0, len(artist.compact) / max(1, len(name)))
     fit = _ArtistFit(in_artist, 0.0, float(is_title_field), words, covered=covered, of_name=of_name)
-    # Whoever typed the whole name into its field typed it nowhere else.
+    # The field of artists holds the whole name, so the title field needs no search for it.
     if in_artist == 1.0:
         return fit
     if query.halves:

@@ -70,7 +70,9 @@ TURNED_CHARACTERS = 6
 UNTIMED_CHARACTERS = 10
 """Shortest name with a typing error if a duration is missing: `Fever` and `Never` are two songs."""
 
-_LIVE, _BARE_LIVE = r"(?:^|\+)live(?:$|[+:])", r"(?:^|\+)live(?:$|\+)"
+_LIVE = r"(?:^|\+)live(?:$|[+:])"
+UNPLACED_LIVE = r"(?:^|\+)live(?:$|\+)"
+"""A variant that is live and names neither place nor date."""
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
 _GUARDED = ContextVar("guarded", default=True)
@@ -230,7 +232,7 @@ def is_duration_close() -> pl.Expr:
     close = (compute_duration_gap() <= DURATION_MS) | (has_same_key() & same_code_and_names) | lone
     variants = [pl.col(f"{side}_variant") for side in ("a", "b")]
     is_any_show = pl.all_horizontal(name.str.contains(_LIVE) for name in variants) & pl.any_horizontal(
-        name.str.contains(_BARE_LIVE) for name in variants
+        name.str.contains(UNPLACED_LIVE) for name in variants
     )
     return (close & (~is_any_show | (compute_duration_gap() <= LIVE_DURATION_MS))).fill_null(value=True)
 

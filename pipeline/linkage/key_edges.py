@@ -26,7 +26,7 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame, doubtful: pl.S
     Args:
         atoms: KEY_COLUMNS of `atom`, all atoms of each artist among them.
         components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
-        doubtful: ids of atoms that no key joins (`version_edges.find_doubtful_atoms`).
+        doubtful: ids of atoms that no key joins (`version_edges.list_doubtful_atoms`).
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
     # A generic title has many recordings, and an artist many a `Live`: the key decides nothing about them.

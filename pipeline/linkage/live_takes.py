@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import can_be_one_recording, compute_duration_gap
+from pipeline.linkage.guards import UNPLACED_LIVE, can_be_one_recording, compute_duration_gap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,14 +27,13 @@ MOST_CODES = 2
 MOST_TAKES = 400
 """Takes of one song that are compared with each other: a busy tour. Of more, codes and weak signals alone join some."""
 _KEY = ("artist_key", "title_key", "variant")
-_UNPLACED = r"(?:^|\+)live(?:$|\+)"
 _CONCERT_KINDS = r"(?:^|\+)(?:live|unplugged)(?:$|[+:])"
 _CONCERT_TAGS = ("live", "unplugged")
 
 
 def is_unplaced_live(variant: pl.Expr) -> pl.Expr:
     """Return whether a variant is a live take that names neither place nor date."""
-    return variant.str.contains(_UNPLACED)
+    return variant.str.contains(UNPLACED_LIVE)
 
 
 @cache

@@ -71,7 +71,7 @@ def test_explorer_answers_sql_about_the_live_snapshot(built_world: BuiltWorld, t
 
 
 class Screen:
-    """What a program draws on a terminal."""
+    """The output of a program on a terminal, read as it arrives."""
 
     def __init__(self, terminal: int) -> None:
         self.terminal, self.drawn = terminal, b""
