@@ -79,6 +79,18 @@ def test_stages_and_link_in_memory_agree(world: pl.DataFrame, built: tuple[Build
     assert built[1]["recording_member"].equals(link(world))
 
 
+def test_stages_and_link_in_memory_agree_on_records_under_the_code_of_a_version(tmp_path: Path) -> None:
+    records, expected = Records(), set[frozenset[str]]()
+    for title, seconds, groups in (("Roses", 312, [{"song"}, {"remix", "bare"}]), ("Lilies", None, [{"song"}, {"remix"}, {"bare"}])):
+        records.add(f"song {title}", title, isrcs=f"GBABC20{len(title):05}")
+        records.add(f"remix {title}", f"{title} (Imanbek Remix)", isrcs=f"GBABC21{len(title):05}", seconds=312)
+        records.add(f"bare {title}", title, platform="streamsvc_b", isrcs=f"GBABC21{len(title):05}", seconds=seconds)
+        expected |= {frozenset(f"{name} {title}" for name in group) for group in groups}
+    found = build(stage(BuildPaths(tmp_path), records.frame()))["recording_member"]
+    assert found.equals(link(records.frame()))
+    assert partition(found) == expected
+
+
 def test_every_table_keeps_its_spec(built: tuple[BuildPaths, dict[str, pl.DataFrame]]) -> None:
     paths, tables = built
     collect_registry(paths)
