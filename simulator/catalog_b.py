@@ -14,15 +14,16 @@ import polars as pl
 from catalog_store.identifiers import ISRC_SHAPE
 from catalog_store.platforms import CATALOG_B
 from simulator import catalog_b_tables as tables
-from simulator.cast import list_artists, list_other_names, make_cast, spell_labels
+from simulator.cast import list_artists
+from simulator.catalog_b_artists import FIRST_ARTIST_ID, FIRST_LABEL_ID, VARIOUS_ID, build_artist_tables, build_label_table
 from simulator.catalog_b_links import build_links
-from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, name_member
+from simulator.catalog_b_tables import CORE, DERIVED, NONE, STAMP, TAGS, copy_text, name_member
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
 from simulator.mixed_fields import list_strays
 from simulator.nested import draw_main_strings
-from simulator.randomness import draw_flags, make_generator, make_uuids
-from simulator.rows import build_label_truth, build_platform_rows, make_block, spell_artists
+from simulator.randomness import draw_flags, make_uuids
+from simulator.rows import build_label_truth, build_platform_rows, make_block
 from simulator.songs import NOBODY
 from simulator.wording import add_versions, compose_titles
 from simulator.world_part import Part, build_entity_truth, build_truth, draw_malformed_count, find_first_number
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
     from simulator.rows import PlatformRows
     from simulator.settings import SimulationSettings
 
-FIRST_ARTIST_ID, FIRST_LABEL_ID = 10_000, 5_000
 FIRST_SHARED_CREDIT = 1_000_000_000
 """Credits of several artists; the credit of one artist alone has the artist's row id."""
-VARIOUS_ID, VARIOUS_GID = 1, "89ad4ac3-39f7-470e-963a-56509c546377"
-STAMP = "2026-10-31 00:11:02.518374+00"
-TAGS = tuple(dict.fromkeys([*(tag for names in GENRES.values() for tag in names), *UMBRELLAS.values(), *NO_GENRES]))
 PRIMARY_TYPES = {"album": 1, "ep": 3, "single": 2, "live": 1, "edition": 1, "deluxe": 1, "compilation": 1}
 SECONDARY_TYPES = {"live": 6, "compilation": 1}
 COUNTRIES = (222, 221, 81, 150, 107, 13, 241)
@@ -99,7 +96,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     groups = [
         _build_recording_tables(settings, source, entities, first),
         _build_release_tables(source, releases, rows, first),
-        _build_artist_tables(settings, block, list_strays(settings, recordings)),
+        build_artist_tables(settings, block, list_strays(settings, recordings)),
         _build_work_tables(settings, block, good, source),
         _build_tag_tables(settings, source, good, releases),
         build_links(settings, block, good, releases, rng),
@@ -107,7 +104,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
     if block == 0:
         groups += [
             tables.build_constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP),
-            _build_label_table(settings),
+            build_label_table(settings),
         ]
     texts: dict[str, bytes] = {}
     for group in groups:
@@ -310,91 +307,6 @@ def _build_release_tables(source: PlatformRows, releases: pl.DataFrame, rows: pl
     }
 
 
-def _build_artist_tables(settings: SimulationSettings, block: int, strays: pl.DataFrame) -> dict[str, bytes]:
-    """Return every artist of the block with its own credit; Various Artists is in the first block."""
-    numbers = list_artists(settings, CATALOG_B, block)
-    own = pl.DataFrame(
-        {
-            "id": numbers + FIRST_ARTIST_ID,
-            "gid": make_uuids(numbers, "catalog_b artist"),
-            "name": spell_artists(settings, CATALOG_B, pl.Series(numbers)),
-        }
-    )
-    stray_gids = make_uuids(strays["artist"].to_numpy(), "catalog_b artist")
-    own = pl.concat([own, strays.select(id=pl.col("artist") + FIRST_ARTIST_ID, gid=stray_gids, name="name")])
-    if block == 0:
-        own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "gid": [VARIOUS_GID], "name": ["Various Artists"]}), own])
-    sort_name = pl.col("name").str.replace(r"^(The) (.+)$", "$2, $1")
-    kind = pl.when(pl.col("name").str.contains(" & |^The ")).then(2).otherwise(1)
-    nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed")]
-    artist = own.select(
-        "id",
-        "gid",
-        "name",
-        sort_name.alias("sort"),
-        *nothing,
-        kind.alias("type"),
-        NONE.alias("area"),
-        NONE.alias("gender"),
-        pl.lit("").alias("comment"),
-        pl.lit(0).alias("edits"),
-        pl.lit(STAMP).alias("updated"),
-        pl.lit("f").alias("ended"),
-        NONE.alias("ba"),
-        NONE.alias("ea"),
-    )
-    others = list_other_names(settings, CATALOG_B, numbers).select(id=pl.col("artist") + FIRST_ARTIST_ID, name="other")
-    shouted = own.filter(pl.col("id") % 15 == 1).select("id", pl.col("name").str.to_uppercase())
-    aliased = pl.concat([shouted, others.with_columns(pl.col("id").cast(shouted.schema["id"]))])
-    alias = aliased.select(
-        pl.int_range(pl.len()) + find_first_number(settings, block) + 1,
-        pl.col("id").alias("artist"),
-        "name",
-        NONE.alias("locale"),
-        pl.lit(0).alias("edits"),
-        NONE.alias("updated"),
-        pl.lit(1).alias("type"),
-        pl.col("name").alias("sort"),
-        *nothing,
-        pl.lit("f").alias("primary"),
-        pl.lit("f").alias("ended"),
-    )
-    rng = make_generator(settings.seed, "catalog_b artist tags", block)
-    tags, positions = draw_main_strings(make_cast(settings).mains[numbers], GENRES, rng, settings)
-    ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
-    is_tagged = (positions >= 0) & draw_flags(rng, len(numbers), 0.5)
-    tagged = pl.DataFrame(
-        {
-            "artist": numbers[is_tagged] + FIRST_ARTIST_ID,
-            "tag": ids.gather(positions[is_tagged]),
-            "count": rng.geometric(0.3, int(is_tagged.sum())),
-        }
-    )
-    merged = own.filter(pl.col("id") % 40 == 3)  # noqa: PLR2004 - one in forty
-    return {
-        name_member("artist"): copy_text(artist),
-        name_member("artist_alias"): copy_text(alias),
-        name_member("artist_credit"): copy_text(
-            own.select(
-                "id",
-                "name",
-                pl.lit(1),
-                pl.lit(1).alias("refs"),
-                pl.lit(STAMP).alias("created"),
-                pl.lit(0).alias("edits"),
-                make_uuids(own["id"].to_numpy(), "catalog_b credit").alias("gid"),
-            )
-        ),
-        name_member("artist_credit_name"): copy_text(
-            own.select("id", pl.lit(0).alias("position"), pl.col("id").alias("artist"), "name", pl.lit("").alias("join"))
-        ),
-        name_member("artist_gid_redirect"): copy_text(
-            merged.select(make_uuids(merged["id"].to_numpy(), "catalog_b merged artist").alias("old"), "id", pl.lit(STAMP).alias("created"))
-        ),
-        name_member("artist_tag"): copy_text(tagged.with_columns(updated=pl.lit(STAMP))),
-    }
-
-
 def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, source: PlatformRows) -> dict[str, bytes]:
     """Return works, their ISWCs (a few with a wrong check digit) and the recordings that perform them."""
     songs = (
@@ -481,26 +393,6 @@ def _build_tag_tables(settings: SimulationSettings, source: PlatformRows, good: 
         name_member("release_group_tag", DERIVED): copy_text(draw_tags(releases, 0.6)),
         name_member("recording_tag", DERIVED): copy_text(draw_tags(good, 0.15)),
     }
-
-
-def _build_label_table(settings: SimulationSettings) -> dict[str, bytes]:
-    names = spell_labels(settings, CATALOG_B)
-    ids = np.arange(len(names)) + FIRST_LABEL_ID
-    frame = pl.DataFrame({"id": ids, "gid": make_uuids(ids, "catalog_b label"), "name": names})
-    nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed", "code")]
-    rows = frame.select(
-        "id",
-        "gid",
-        "name",
-        *nothing,
-        pl.lit(9).alias("type"),
-        NONE.alias("area"),
-        pl.lit("").alias("comment"),
-        pl.lit(0).alias("edits"),
-        pl.lit(STAMP).alias("updated"),
-        pl.lit("f").alias("ended"),
-    )
-    return {name_member("label"): copy_text(rows)}
 
 
 ARCHIVES = {CORE: "mbdump.tar.bz2", DERIVED: "mbdump-derived.tar.bz2"}

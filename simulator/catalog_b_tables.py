@@ -6,12 +6,17 @@ import numpy as np
 import polars as pl
 
 from simulator.codes import format_iswcs
+from simulator.genre_words import CATALOG_B as GENRES
+from simulator.genre_words import NO_GENRES, UMBRELLAS
 from simulator.randomness import make_uuids
 
 CORE, DERIVED = "core", "derived"
 DERIVED_TABLES = ("artist_tag", "recording_tag", "release_group_tag", "tag")
 NONE = pl.lit(None, dtype=pl.String)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+STAMP = "2026-10-31 00:11:02.518374+00"
+"""The time of the last change of each row."""
+TAGS = tuple(dict.fromkeys([*(tag for names in GENRES.values() for tag in names), *UMBRELLAS.values(), *NO_GENRES]))
 SCHEMA_SEQUENCE = 31
 REPLICATION_SEQUENCE = 187_042
 README = "Snapshots of the database, in a form fit for import into PostgreSQL by a server of the schema named in SCHEMA_SEQUENCE.\n"

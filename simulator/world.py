@@ -155,7 +155,7 @@ def _finish(settings: SimulationSettings, platform: str, folder: Path, written: 
 def _write_archives(folder: Path, spool: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for kind, archive in catalog_b.ARCHIVES.items():
-        heading = catalog_b_tables.build_heading(kind, catalog_b.STAMP)
+        heading = catalog_b_tables.build_heading(kind, catalog_b_tables.STAMP)
         for name, text in heading.items():
             (spool / name).write_bytes(text)
         tables = [name for name in names if name.startswith(f"{kind}/") and (spool / name).stat().st_size]
