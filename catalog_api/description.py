@@ -43,6 +43,8 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "TrackLinks": {"": ("track_by_id", "/track_id")},
     "TrackIswcs": {"": ("tracks_of_iswc", "/iswcs/0/iswc")},
     "WorkRecordings": {"": ("track_by_id", "/recordings/0/sonovault_id")},
+    "ResolvedArtists": {"": ("artist", "/results/0/artist/id")},
+    "ResolvedReleases": {"": ("release", "/results/0/release/id")},
     "ReleasePage": {"": ("release", "/results/0/id"), "Artist": ("artist", "/results/0/artist/id")},
     "Release": {"Artist": ("artist_releases", "/artist/id"), "Track": ("track_by_id", "/tracks/0/id")},
     "ArtistPage": {"": ("artist", "/results/0/id"), "Releases": ("artist_releases", "/results/0/id")},
@@ -173,7 +175,9 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         codes.append("not_acceptable")
     always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
-    validated = ["ETag", "X-Catalog-Build"] if route.is_about_catalog else []
+    validated = ["ETag"] if route.is_about_catalog else []
+    if route.is_about_catalog or route.names_build:
+        validated.append("X-Catalog-Build")
     answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
     answer |= {other: {} for other in route.other_types}
     responses: dict[str, Any] = {"200": _describe_response("The answer.", answer, [*metered, *validated])}
@@ -181,7 +185,7 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         f"{operation}{name and 'By'}{name}": {"operationId": operation, "parameters": {first[operation]: f"$response.body#{place}"}}
         for name, (operation, place) in _FOLLOWED_BY.get(route.answers.__name__, {}).items()
     }
-    if validated:
+    if route.is_about_catalog:
         responses["304"] = _describe_response("Your copy is current. Free.", None, [*metered, *validated])
     for status in sorted({CODES[code].status for code in codes}):
         of_status = [code for code in dict.fromkeys(codes) if CODES[code].status == status]

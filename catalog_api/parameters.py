@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, parse_isrc
+from catalog_store.identifiers import BARCODE_SHAPE, NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, parse_gtin, parse_isrc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
 from catalog_store.queries.track_search import LOWEST_CLASS
 from catalog_store.search.reranker import MATCH_CLASSES
@@ -203,6 +203,14 @@ def _read_iswc(value: str) -> str:
     return code
 
 
+def _read_barcode(value: str) -> str:
+    """Accept any check digit, as for ISWCs."""
+    code = parse_gtin(value)
+    if code is None:
+        raise ValueError(f"must be 8 to 14 digits, got {_quote(value)}")
+    return code
+
+
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -302,6 +310,13 @@ YEAR = Parameter[int | None](
     "Year of the track's earliest release.",
 )
 NAME = Parameter("name", _read_text, _TEXT, "Name as you know it.", is_required=True)
+BARCODE = Parameter(
+    "barcode",
+    _read_barcode,
+    {"type": "string", "pattern": BARCODE_SHAPE, "examples": ["5099902894225"]},
+    "EAN, UPC or GTIN, 8 to 14 digits; leading zeros, blanks and hyphens do not matter.",
+    is_required=True,
+)
 BROWSE_LABEL_ID = _build_id_parameter("labelId", "Label id; wins over `label`.")
 BROWSE_LABEL = Parameter[str | None]("label", _read_text, _TEXT, "Name of a label.")
 BROWSE_ARTIST_ID = _build_id_parameter("artistId", "Artist id; wins over `artist`.")

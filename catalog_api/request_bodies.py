@@ -184,10 +184,13 @@ class Members:
     def read_text(self, name: str, longest: int) -> str:
         """Read a text that is not blank."""
         value = self.read_value(name)
+        return self.check_text(name, value, longest) if self._members is not None else ""
+
+    def check_text(self, name: str, value: object, longest: int) -> str:
+        """Return a value that is a text and not blank. Otherwise return an empty one and add a problem."""
         if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
-        if self._members is not None:
-            self.add_problem(name, f"must be a text of 1 to {longest} characters that is not blank and holds no NUL")
+        self.add_problem(name, f"must be a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
     def read_address(self, name: str, longest: int) -> str:

@@ -38,7 +38,7 @@ class Route:
     """The members of a declaration. `failures` are the codes of this route beyond those that other members imply.
 
     - `feature`: what the account's plan must include; `needs_card`: the account must have a payment card.
-    - `is_free`: costs no credits; `is_about_catalog`: answers have entity tags.
+    - `is_free`: costs no credits; `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
     - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
       which reads as `{}`. `https_only` restricts the addresses in it.
     - `other_types`: media types of answers besides JSON.
@@ -58,6 +58,7 @@ class Route:
     needs_card: bool = False
     is_free: bool = False
     is_about_catalog: bool = True
+    names_build: bool = False
     takes_idempotency_key: bool = False
     needs_body: bool = True
     body: Mapping[str, Any] | None = None

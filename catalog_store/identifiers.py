@@ -15,6 +15,8 @@ ISWC_SHAPE = r"^T[0-9]{10}$"
 UUID_SHAPE = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 STREAMSVC_A_SHAPE = r"^[0-9A-Za-z]{22}$"
 """Ids of 22 base-62 characters, case-sensitive."""
+BARCODE_SHAPE = r"^[0-9](?:[ .-]?[0-9]){7,13}$"
+"""8 to 14 digits, single separators between them allowed."""
 NUMBER_SHAPE = r"^[0-9]{1,19}$"
 
 _ISRC_PREFIX = r"^ISRC[ :-]*"
@@ -79,3 +81,8 @@ def normalise_gtin_expr(value: pl.Expr) -> pl.Expr:
     check = (10 - total % 10) % 10
     fits = digits.str.contains(r"^[0-9]{8,14}$") & (stripped.str.len_bytes() >= _SHORTEST_GTIN)
     return pl.when(fits & (code.str.slice(13, 1).cast(pl.Int64, strict=False) == check)).then(code)
+
+
+def parse_gtin(value: str) -> str | None:
+    """Return the GTIN-14 of a barcode, or None for another shape. A wrong check digit passes, because a lookup finds nothing for it."""
+    return re.sub(r"[^0-9]", "", value).zfill(14) if re.fullmatch(BARCODE_SHAPE, value) else None

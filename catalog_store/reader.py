@@ -16,6 +16,7 @@ from catalog_store.cursors import DEFAULT_KEY, CursorCodec
 from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError
 from catalog_store.queries import browse as browse_queries
 from catalog_store.queries import (
+    entity_lookups,
     entity_names,
     genre_tree,
     id_changes,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from catalog_store.queries.browse import BrowseFilters
-    from catalog_store.queries.entity_names import NamedPage
+    from catalog_store.queries.entity_names import Named, NamedPage
     from catalog_store.queries.evidence import Evidence
     from catalog_store.queries.genre_evidence import GenreEvidence
     from catalog_store.queries.genre_tree import Genre
@@ -181,6 +182,41 @@ class Catalog:
     def find_release(self, release_id: int) -> ReleaseBody | None:
         """Return the encoded release with all its tracks, or the one it was merged into (with that `id`); None when there is none."""
         return release_queries.find_release(self._store, release_id)
+
+    def list_releases_by_barcode(self, barcode: str, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage:
+        """Return encoded entries (as list_new_releases) of the releases with a GTIN-14: most tracks first, then earliest, then id.
+
+        InvalidQueryError for a limit outside 1..100, InvalidCursorError.
+        """
+        return entity_lookups.list_releases_by_barcode(self._store, self._cursors, barcode, limit=limit, cursor=cursor)
+
+    def find_release_ids_by_barcodes(self, barcodes: Sequence[str]) -> dict[str, list[int]]:
+        """Return the releases of many GTIN-14, each list in the order of `list_releases_by_barcode`."""
+        return entity_lookups.find_release_ids_by_barcodes(self._store, barcodes)
+
+    def find_release_ids_by_name(self, artist: str, title: str) -> list[int]:
+        """Return the releases of that title by artists of that name, in the same order."""
+        return entity_lookups.find_release_ids_by_name(self._store, artist, title)
+
+    def find_artist_ids_by_name(self, name: str) -> list[int]:
+        """Return the artists of a name as `list_artists` orders them."""
+        return entity_lookups.find_artist_ids_by_name(self._store, name)
+
+    def find_entities_on_platform(self, kind: str, platform: str, external_ids: Sequence[str]) -> dict[str, int]:
+        """Return the releases or artists (`kind`) of many ids of a platform, by the spelling given."""
+        return entity_lookups.find_ids_on_platform(self._store, kind, platform, external_ids)
+
+    def find_present_ids(self, kind: str, ids: Sequence[int]) -> dict[int, int]:
+        """Return the present ids of releases or artists (`kind`), merges followed, by the id given; unknown ids are absent."""
+        return entity_lookups.find_present_ids(self._store, kind, ids)
+
+    def read_release_entries(self, release_ids: Sequence[int]) -> dict[int, bytes]:
+        """Return encoded entries (as list_new_releases) of many releases; unknown ids are absent."""
+        return entity_lookups.read_release_entries(self._store, release_ids)
+
+    def read_artists(self, artist_ids: Sequence[int]) -> dict[int, Named]:
+        """Return many artists by id; unknown ids are absent."""
+        return entity_lookups.read_artists(self._store, artist_ids)
 
     def list_changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
         """Return the changes of ids after the build `since` (a snapshot id) up to this one.

@@ -23,10 +23,11 @@ from catalog_store.search.layout import DELTA_FOLDER
 from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
-from catalog_store.serving.lookup_keys import NAME_KINDS
+from catalog_store.serving.lookup_keys import BARCODE, ENTITY_SPACES, NAME_KINDS, TITLE
 from catalog_store.serving.row_layers import connect_rows
 from catalog_store.serving.schema import BODIES_FOLDER, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.snapshot import RECOGNITION_FOLDER, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER
+from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,6 +72,11 @@ def list_serving_checks(folder: Path, manifest: Manifest, known: Mapping[str, Id
             f"serving.sqlite holds just the {name}s of the tables, each with a name",
             partial(_check_names, serving, name, known[name]),
         )
+    yield (
+        "entity_keys_are_whole",
+        "serving.sqlite holds the title of each release, as many barcodes and platform ids as the tables, and nobody's",
+        partial(_check_entity_keys, serving, tables, releases, known["artist"]),
+    )
     yield "works_are_served", "serving.sqlite holds each work with its recordings", partial(_check_works, serving, rows, recordings)
     yield (
         "redirects_are_served",
@@ -197,6 +203,30 @@ def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:
     # An entity may be found by several names.
     named.repeated = 0
     return _combine_faults(_compare_ids(expected, served, entity), _compare_ids(expected, named, f"a name of {entity}"))
+
+
+def _check_entity_keys(serving: Path, tables: Path, releases: IdSet, artists: IdSet) -> Faults:
+    counts = {
+        BARCODE: pl.scan_parquet(list_parts(tables / "release")).select(pl.col("gtin").count()).collect().item(),
+        TITLE: releases.count,
+        **{f"{kind} on {platform}": rows for kind in ("release", "artist") for platform, rows in _count_ids(tables / f"{kind}_source")},
+    }
+    faults: list[Faults] = []
+    with closing(connect_rows(serving)) as file:
+        served = dict(file.execute("SELECT space, count(*) FROM entity_key GROUP BY space").fetchall())
+        for space, name in enumerate(ENTITY_SPACES):
+            faults.append(_check_equal(served.pop(space, 0), counts.get(name, 0), f"keys of {name}"))
+            owners, wrong = artists if name.startswith("artist") else releases, 0
+            for ids in _read_integers(file.execute("SELECT id FROM entity_key WHERE space = ?", (space,))):
+                wrong += len(owners.find_unknown(ids))
+            faults.append((wrong, (f"{wrong} keys of {name} lead to nobody",)))
+    return _combine_faults(*faults, _check_equal(len(served), 0, "spaces of keys that nobody reads"))
+
+
+def _count_ids(table: Path) -> list[tuple[str, int]]:
+    """Return the number of ids that each platform gave."""
+    sources = pl.scan_parquet(list_parts(table)).filter(~pl.col("external_id").str.starts_with("name:"))
+    return sources.group_by("platform").len().collect().rows()
 
 
 def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> Faults:

@@ -19,8 +19,8 @@ from catalog_api.routes.public_routes import (
     get_reference_page,
     get_reference_style_sheet,
 )
-from catalog_api.routes.releases import new_releases, release
-from catalog_api.routes.resolve import resolve
+from catalog_api.routes.releases import new_releases, release, releases
+from catalog_api.routes.resolve import resolve, resolve_artists, resolve_releases
 from catalog_api.routes.search_and_browse import browse, genres, search
 from catalog_api.routes.streams import create_stream, stop_stream, stream, stream_history, streams
 from catalog_api.routes.suggestions import suggest, suggestions, suggestions_of_track
@@ -52,8 +52,11 @@ ROUTES = [
     identify,
     browse,
     new_releases,
+    releases,
+    resolve_releases,
     release,
     artists,
+    resolve_artists,
     artist,
     artist_releases,
     labels,

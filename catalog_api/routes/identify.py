@@ -16,7 +16,7 @@ from litestar.types import Receive, Scope
 from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
 from catalog_api.answers import Answer, encode_answer
 from catalog_api.credit_prices import IDENTIFICATION, price_timeline, price_upload
-from catalog_api.metering import PreparedWork, Question, ReservedQuestion
+from catalog_api.metering import BUILD_HEADER, PreparedWork, Question, ReservedQuestion
 from catalog_api.parameters import IDENTIFY_MODE, ParameterValues, raise_problems
 from catalog_api.problems import ParameterProblem, read_request_id
 from catalog_api.recognition import RecognitionOutcome
@@ -68,6 +68,7 @@ _BODY = {
     failures=("unsupported_audio", "undecodable_audio", "recognition_unavailable", "idempotency_key_reused"),
     feature="identify",
     is_about_catalog=False,
+    names_build=True,
     body=_BODY,
     other_bodies=(UPLOAD_TYPE,),
     parameters=(IDENTIFY_MODE,),
@@ -101,7 +102,7 @@ def _ask_about_fingerprint(members: Members, request: str) -> Question:
         async def work() -> Answer:
             outcome = await service.recognition.recognise_fingerprint(items, seconds)
             _log(service, outcome, request_id=request, mode="fingerprint", items=len(items))
-            return _build_answer(outcome, IDENTIFICATION)
+            return _build_answer(service, outcome, IDENTIFICATION)
 
         yield PreparedWork(IDENTIFICATION, members.document, work)
 
@@ -123,7 +124,7 @@ def _ask_about_upload(arriving: IncomingUpload, request: str, *, is_timeline: bo
                 outcome = await recognise(received.file)
                 mode = TIMELINE if is_timeline else "upload"
                 _log(service, outcome, request_id=request, mode=mode, bytes=received.size, windows=outcome.windows)
-                return _build_answer(outcome, price)
+                return _build_answer(service, outcome, price)
 
             # The mode is a part of the request: one key must not replay the answer of the other.
             yield PreparedWork(price, [TIMELINE, received.digest] if is_timeline else received.digest, work)
@@ -138,7 +139,7 @@ def _log(service: Service, outcome: RecognitionOutcome, **facts: object) -> None
         log.info("identified", confidence=best, reason=outcome.reason, **facts)
 
 
-def _build_answer(outcome: RecognitionOutcome, price: int) -> Answer:
+def _build_answer(service: Service, outcome: RecognitionOutcome, price: int) -> Answer:
     answer = Identified(matched=bool(outcome.results), results=outcome.results, credits_charged=price)
     if outcome.reason is not None:
         answer.reason = outcome.reason.value
@@ -146,7 +147,10 @@ def _build_answer(outcome: RecognitionOutcome, price: int) -> Answer:
         answer.window_offset_seconds = round(outcome.window_start_seconds, 2)
     if outcome.timeline is not None:
         answer.timeline = outcome.timeline
-    return encode_answer(answer)
+    encoded, named = encode_answer(answer), service.live.snapshot
+    if named is not None:
+        encoded.headers[BUILD_HEADER] = named[0]
+    return encoded
 
 
 def _read_fingerprint(members: Members) -> tuple[NDArray[np.uint32], int | None]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from catalog_api.answers import Answer, build_location_header, build_page
 from catalog_api.metering import Lookup, Question
-from catalog_api.parameters import CURSOR, LIMIT, RELEASE_ID, ParameterValues
+from catalog_api.parameters import BARCODE, CURSOR, LIMIT, RELEASE_ID, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
@@ -29,6 +29,24 @@ def new_releases(values: ParameterValues) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         # The day of the request: a release appears on its date without a new snapshot.
         found = catalog.list_new_releases(today=datetime.now(UTC).date(), limit=values[LIMIT], cursor=values[CURSOR])
+        return build_page(found.bodies, found.next_cursor)
+
+    return Lookup(work)
+
+
+@get_route(
+    "/v1/releases",
+    ReleasePage,
+    tag="Releases",
+    summary="Releases by barcode",
+    parameters=(BARCODE, LIMIT, CURSOR),
+    failures=("invalid_cursor", "too_slow"),
+)
+def releases(values: ParameterValues) -> Question:
+    """Return the releases with that barcode: most tracks first, then the earliest. A barcode that no release has gives an empty page."""
+
+    def work(catalog: Catalog, _service: Service) -> Answer:
+        found = catalog.list_releases_by_barcode(values[BARCODE], limit=values[LIMIT], cursor=values[CURSOR])
         return build_page(found.bodies, found.next_cursor)
 
     return Lookup(work)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from catalog_api.wire.catalog_types import Match, PlatformLink, TrackArtist
+from catalog_api.wire.catalog_types import Artist, Match, PlatformLink, ReleaseEntry, TrackArtist
 from catalog_api.wire.values import Date, Id, Isrc
 
 
@@ -74,6 +74,46 @@ class Resolved(msgspec.Struct):
     """`results[j]` answers `items[j]`. `partial`: the credits ran out, and the last rows were skipped."""
 
     results: list[ResolvedRow]
+    partial: bool
+    processed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    message: str | None
+
+
+class ResolvedArtistRow(msgspec.Struct, omit_defaults=True):
+    """The result of one item; `artist` when it was matched, `alternatives`: other artists of the name, most tracks first."""
+
+    input: str | int
+    status: Literal["matched", "not_found", "skipped_no_credits"]
+    artist: Artist | msgspec.UnsetType = msgspec.UNSET
+    alternatives: list[Id] = msgspec.field(default_factory=list)
+
+
+class ResolvedArtists(msgspec.Struct):
+    """`results[j]` answers `items[j]`. `partial`: the credits ran out, and the last rows were skipped."""
+
+    results: list[ResolvedArtistRow]
+    partial: bool
+    processed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    message: str | None
+
+
+class ResolvedReleaseRow(msgspec.Struct, omit_defaults=True):
+    """The result of one item; `release` when it was matched, `alternatives`: other releases of the barcode or name, best first."""
+
+    input: str | int | TrackName
+    status: Literal["matched", "not_found", "skipped_no_credits"]
+    release: ReleaseEntry | msgspec.UnsetType = msgspec.UNSET
+    alternatives: list[Id] = msgspec.field(default_factory=list)
+
+
+class ResolvedReleases(msgspec.Struct):
+    """`results[j]` answers `items[j]`. `partial`: the credits ran out, and the last rows were skipped."""
+
+    results: list[ResolvedReleaseRow]
     partial: bool
     processed: Annotated[int, Meta(ge=0)]
     credits_used: Annotated[int, Meta(ge=0)]

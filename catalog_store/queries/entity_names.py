@@ -69,10 +69,15 @@ def list_by_name(store: ServingStore, cursors: CursorCodec, kind: str, name: str
     check_limit(limit)
     query = (f"{kind}_by_name", name)
     last = cursors.decode(query, cursor) if cursor is not None else None
-    found = sorted(_read_rows(store, kind, find_ids_by_name(store, kind, name)), key=lambda one: _find_place(one).order)
+    found = rank_entities(read_entities(store, kind, find_ids_by_name(store, kind, name)))
     rest = [one for one in found if last is None or _find_place(one).order > last.order]
     page = rest[:limit]
     return NamedPage(page, cursors.encode(query, _find_place(page[-1])) if len(rest) > limit else None)
+
+
+def rank_entities(entities: Sequence[Named]) -> list[Named]:
+    """Return artists or labels in the order of lists by name."""
+    return sorted(entities, key=lambda one: _find_place(one).order)
 
 
 def _find_place(entity: Named) -> Place:
@@ -80,11 +85,12 @@ def _find_place(entity: Named) -> Place:
 
 
 def _read_row(store: ServingStore, kind: str, identifier: int) -> Named | None:
-    rows = _read_rows(store, kind, [identifier]) if 0 < identifier <= _LARGEST_ID else []
+    rows = read_entities(store, kind, [identifier]) if 0 < identifier <= _LARGEST_ID else []
     return rows[0] if rows else None
 
 
-def _read_rows(store: ServingStore, kind: str, identifiers: Sequence[int]) -> list[Named]:
+def read_entities(store: ServingStore, kind: str, identifiers: Sequence[int]) -> list[Named]:
+    """Return the artists or labels (`kind`) of these ids, in any order; unknown ids are absent."""
     found: list[Named] = []
     for start in range(0, len(identifiers), SET_LIMIT):
         chosen = tuple(identifiers[start : start + SET_LIMIT])

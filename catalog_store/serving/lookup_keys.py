@@ -1,4 +1,4 @@
-"""Lookup keys as 64-bit hashes: ISRCs, the ids of every platform and name keys; ISWCs as integers.
+"""Lookup keys as 64-bit hashes: ISRCs, the ids of every platform, name keys and titles of releases; ISWCs as integers.
 
 A hash only shows where to look: the reader compares the text itself. catalog_store/identifiers.py normalises and checks values before they
 reach these functions.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from xxhash import xxh3_64_intdigest
 
-from catalog_store.platforms import CATALOG_B, LINK_SOURCES
+from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, LINK_SOURCES
 
 ISRC = "isrc"
 KEY_SPACES = (ISRC, *LINK_SOURCES)
 NAME_KINDS = ("artist", "label", "genre")
+BARCODE, TITLE = "barcode", "title"
+ENTITY_SPACES = (BARCODE, TITLE, *(f"{kind} on {platform}" for kind in ("release", "artist") for platform in CATALOG_PLATFORMS))
+"""Kinds of keys of releases and artists, in the order of table `entity_key`."""
 
 # Seeds of names follow those of KEY_SPACES, so a name and a platform id of the same text get different hashes.
 _NAME_SPACE = len(KEY_SPACES)
@@ -34,6 +37,11 @@ def hash_name(kind: int, key: str) -> int:
     """Return the hash of a name key as an integer that SQLite accepts (63 bits); `kind` is an index in NAME_KINDS."""
     # SQLite integers are signed, so one bit is dropped.
     return hash_key(_NAME_SPACE + kind, key) >> 1
+
+
+def hash_title(artist_id: int, title_key: str) -> int:
+    """Return the hash of a release's title key as an integer that SQLite accepts. Releases of one artist and title share it."""
+    return hash_key(_NAME_SPACE + len(NAME_KINDS), f"{artist_id} {title_key}") >> 1
 
 
 def encode_iswc(iswc: str) -> int:

@@ -28,6 +28,9 @@ and bodies too.
   name(kind, hash, id, other_name)
     kind: index in lookup_keys.NAME_KINDS; hash: lookup_keys.hash_name of the name key of a name; other_name: that name when credits use it
     instead of the artist's own (`credited_as` above), else empty
+  entity_key(space, key, id)
+    keys of releases and artists; space: index in lookup_keys.ENTITY_SPACES; key: a GTIN-14 as integer, lookup_keys.hash_title of the
+    title of a release, or the id on a platform as text
   retired_key(source, key, new_key)
     ids that a platform merged into others, and the ids that replace them; source: index in LINK_SOURCES
   work(iswc, title, recordings)
@@ -51,8 +54,8 @@ BASE_FILE = "serving_base.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
-FORMAT_VERSION = 9
-READ_VERSIONS = frozenset({9})
+FORMAT_VERSION = 10
+READ_VERSIONS = frozenset({10})
 """Versions that this program reads (catalog_store/format_versions.py)."""
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 # Popularity takes 23 bits (lists/dates.py: LEAST_HEARD), so 40 bits of id leave one of the 64 free.
@@ -69,6 +72,7 @@ CREATE TABLE label (label_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks INT
 CREATE TABLE name (
     kind INTEGER, hash INTEGER, id INTEGER, other_name TEXT NOT NULL, PRIMARY KEY (kind, hash, id, other_name)
 ) WITHOUT ROWID;
+CREATE TABLE entity_key (space INTEGER, key, id INTEGER, PRIMARY KEY (space, key, id)) WITHOUT ROWID;
 CREATE TABLE retired_key (source INTEGER, key TEXT, new_key TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID;
 CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, recordings BLOB NOT NULL);
 CREATE TABLE redirect (kind INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;
@@ -79,6 +83,7 @@ ROW_KEYS = {
     "artist": ("artist_id",),
     "label": ("label_id",),
     "name": ("kind", "hash", "id", "other_name"),
+    "entity_key": ("space", "key", "id"),
     "retired_key": ("source", "key"),
     "work": ("iswc",),
     "redirect": ("kind", "old_id"),
@@ -90,6 +95,7 @@ PRAGMA page_size = {DELTA_PAGE_BYTES};
 CREATE TABLE gone_artist (artist_id INTEGER PRIMARY KEY);
 CREATE TABLE gone_label (label_id INTEGER PRIMARY KEY);
 CREATE TABLE gone_name (kind INTEGER, hash INTEGER, id INTEGER, other_name TEXT, PRIMARY KEY (kind, hash, id, other_name)) WITHOUT ROWID;
+CREATE TABLE gone_entity_key (space INTEGER, key, id INTEGER, PRIMARY KEY (space, key, id)) WITHOUT ROWID;
 CREATE TABLE gone_retired_key (source INTEGER, key TEXT, PRIMARY KEY (source, key)) WITHOUT ROWID;
 CREATE TABLE gone_work (iswc INTEGER PRIMARY KEY);
 CREATE TABLE gone_redirect (kind INTEGER, old_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;

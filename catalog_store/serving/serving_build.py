@@ -28,6 +28,7 @@ from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
 from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
+from catalog_store.serving.entity_keys import write_entity_keys
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 from catalog_store.serving.row_layers import create_file, share_rows
@@ -45,7 +46,7 @@ from catalog_store.serving.schema import (
 )
 from catalog_store.sql_text import quote_text
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, list_parts, render_sql_source, scan_table
+from catalog_store.tables.files import count_rows, list_parts, read_blocks, render_sql_source, scan_table
 
 if TYPE_CHECKING:
     import sqlite3
@@ -119,6 +120,7 @@ def build_serving(
                 _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
             _write_genres(file, tables, lengths)
             _write_named(rows_file, tables, lengths, scratch)
+            write_entity_keys(rows_file, tables, sorter, scratch)
             _write_works(rows_file, sorter)
             for table, query in _list_redirect_queries():
                 for rows in _read_blocks(sorter, query):
@@ -238,7 +240,7 @@ def _write_genres(file: sqlite3.Connection, tables: Tables, lengths: Lengths) ->
 def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scratch: Path) -> None:
     """Fill `artist`, `label` and `name`."""
     for entity in ("artist", "label"):
-        for block in _read_blocks_of_table(tables[entity], f"{entity}_id", "name"):
+        for block in read_blocks(tables[entity], f"{entity}_id", "name", rows=ROWS_PER_BLOCK):
             ids = block[f"{entity}_id"].to_numpy()
             columns = (lengths[f"{entity}_{content}"][ids].tolist() for content in ("tracks", "releases"))
             _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
@@ -250,7 +252,7 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths, scr
 def _read_own_names(tables: Tables, entity: str) -> Iterator[pl.DataFrame]:
     """Yield [id, name, other_name, is_alias, is_borne] of an entity's own names; an artist without recordings and releases bears none."""
     counts = ("recording_count", "release_count") if entity == "artist" else ()
-    for rows in _read_blocks_of_table(tables[entity], f"{entity}_id", "name", *counts):
+    for rows in read_blocks(tables[entity], f"{entity}_id", "name", *counts, rows=ROWS_PER_BLOCK):
         is_borne = pl.any_horizontal(pl.col(counts) > 0) if counts else pl.lit(value=True)
         yield rows.select(id=f"{entity}_id", name="name", other_name=pl.lit(""), is_alias=False, is_borne=is_borne)
 
@@ -258,14 +260,14 @@ def _read_own_names(tables: Tables, entity: str) -> Iterator[pl.DataFrame]:
 def _read_other_names(tables: Tables) -> Iterator[pl.DataFrame]:
     """Yield the same of the artists that a recording or release credits under another name."""
     for table, column in (("recording_artist", "credited_as"), ("release", "artist_credited_as")):
-        for rows in _read_blocks_of_table(tables[table], "artist_id", column):
+        for rows in read_blocks(tables[table], "artist_id", column, rows=ROWS_PER_BLOCK):
             yield rows.drop_nulls().unique().select(id="artist_id", name=column, other_name=column, is_alias=False, is_borne=True)
 
 
 def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
     """Yield the same of the names that platforms list."""
     if "artist_alias" in tables:
-        for rows in _read_blocks_of_table(tables["artist_alias"], "artist_id", "alias", "kind"):
+        for rows in read_blocks(tables["artist_alias"], "artist_id", "alias", "kind", rows=ROWS_PER_BLOCK):
             listed = rows.filter(pl.col("kind").is_in(("name", "alias", "sort_name"))).drop("kind").unique()
             yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True, is_borne=False)
 
@@ -313,11 +315,6 @@ def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     starts = [0, *ends[:-1]]
     recordings = [packed[start:end] for start, end in zip(starts, ends, strict=True)]
     return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
-
-
-def _read_blocks_of_table(folder: Path, *columns: str) -> Iterator[pl.DataFrame]:
-    for part in list_parts(folder):
-        yield from _split_blocks(pl.read_parquet(part, columns=list(columns)))
 
 
 def _split_blocks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -18,7 +18,7 @@ from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.sql_text import quote_list, quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -155,6 +155,12 @@ def list_parts(folder: Path) -> list[Path]:
         message = f"no table at {folder}: build the stage that writes it first"
         raise FileNotFoundError(message)
     return found
+
+
+def read_blocks(folder: Path, *columns: str, rows: int) -> Iterator[pl.DataFrame]:
+    """Yield these columns of a table in blocks of at most `rows`."""
+    for part in list_parts(folder):
+        yield from pl.read_parquet(part, columns=list(columns)).iter_slices(rows)
 
 
 def scan_table(table: Table, folder: Path) -> pl.LazyFrame:

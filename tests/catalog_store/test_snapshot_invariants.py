@@ -62,6 +62,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     frames["recording_fingerprint"] = [
         {**row_of("recording_fingerprint"), "recording_id": number, "fingerprint_key": 100 + number} for number in (1, 2, 3)
     ]
+    frames["release"][0]["gtin"] = "05099902894225"
     frames["redirect"] += [{"kind": kind, "old_id": NOBODY + 1, "new_id": 1} for kind in ("release", "label")]
     index = place / "index"
     (index / "base").mkdir(parents=True)
@@ -326,6 +327,11 @@ SERVING_DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "an artist without name": ("artists_are_served", sql("DELETE FROM name WHERE kind = 0 AND id = 4")),
     "a label not served": ("labels_are_served", sql("DELETE FROM label WHERE label_id = 1")),
     "a genre not served": ("genres_are_served", sql("DELETE FROM genre WHERE genre_id = 5")),
+    "a barcode not served": ("entity_keys_are_whole", sql("DELETE FROM entity_key WHERE space = 0 AND id = 1")),
+    "a title not served": ("entity_keys_are_whole", sql("DELETE FROM entity_key WHERE space = 1 AND id = 2")),
+    "a platform id not served": ("entity_keys_are_whole", sql("DELETE FROM entity_key WHERE space = 6 AND id = 3")),
+    "a platform id of nobody": ("entity_keys_are_whole", sql(f"UPDATE entity_key SET id = {NOBODY} WHERE space = 8 AND id = 3")),
+    "a key of no kind": ("entity_keys_are_whole", sql("INSERT INTO entity_key VALUES (99, 'x', 1)")),
     "a work not served": ("works_are_served", sql("DELETE FROM work WHERE iswc = 9000000008")),
     "a work without its recordings": ("works_are_served", sql("UPDATE work SET recordings = x'' WHERE iswc = 10")),
     "a work of nobody": ("works_are_served", unpublished_recording),

@@ -191,6 +191,9 @@ RELEASES: dict[int, tuple[str, int, int | None, str | None, str | None]] = {
 RELEASE_CREDITS = {12: "Viktor's Reels"}
 """Credited names by release id, where they differ from the artist's name."""
 LABELS = {1: "Amber Records", 2: "Blue Door"}
+BARCODE, SHARED_BARCODE = "05099902894225", "00602547790019"
+BARCODES = {2: BARCODE, 9: SHARED_BARCODE, 10: SHARED_BARCODE}
+"""GTIN-14 by release id."""
 
 
 SONG_SECONDS = 40.0
@@ -288,6 +291,7 @@ def _release(frames: Frames, release_id: int, specs: tuple[Spec, ...]) -> None:
         artist_id=artist_id,
         artist_name=ARTISTS[artist_id],
         artist_credited_as=RELEASE_CREDITS.get(release_id),
+        gtin=BARCODES.get(release_id),
         label_id=label_id,
         label_name=LABELS.get(label_id or 0),
         release_date=date,

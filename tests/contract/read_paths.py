@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.contract.awkward import WORK, isrc
+from tests.contract.awkward import BARCODE, WORK, isrc
 
 READ_PATHS = (
     "/v1/tracks/search?artist=The+Velvet+Foxes&title=Midnight+Running",
@@ -15,6 +15,7 @@ READ_PATHS = (
     f"/v1/tracks/iswc/{WORK}",
     "/v1/tracks/browse",
     "/v1/releases/new",
+    f"/v1/releases?barcode={BARCODE}",
     "/v1/releases/1",
     "/v1/artists?name=The+Velvet+Foxes",
     "/v1/artists/1",

@@ -19,7 +19,7 @@ import numpy as np
 from audio_recognition.chromaprint.compressed import encode
 from catalog_api.route_declaration import ROUTE, build_path_template
 from catalog_api.routes import ROUTES
-from tests.contract.awkward import isrc
+from tests.contract.awkward import BARCODE, isrc
 from tests.fuzz import Target, chosen
 from tests.fuzz.service import JSON, OPERATIONS, described, judge, operation_at, service
 
@@ -31,6 +31,11 @@ BODIES: dict[str, list[object]] = {
         {"input_type": "isrc", "items": [isrc(1), "x"]},
         {"input_type": "track_name", "items": [{"artist": "Daft Trunk", "title": "Glass City"}]},
         {"input_type": "catalog_b_id", "items": ["00000000-0000-4000-8000-0000000000ff"]},
+    ],
+    "resolve_artists": [{"input_type": "id", "items": [1, 901]}, {"input_type": "artist_name", "items": ["Meridian"]}],
+    "resolve_releases": [
+        {"input_type": "barcode", "items": [BARCODE, "x"]},
+        {"input_type": "release_name", "items": [{"artist": "DJ Salt", "title": "Daily"}]},
     ],
     "identify": [
         {"fingerprint": encode(np.arange(50, dtype=np.uint32)), "fingerprint_duration": 180},
@@ -61,6 +66,7 @@ HEADS = (
     "GET /v1/artists/1/releases",
     "GET /v1/labels/2/releases?cursor=AQgR1auF",
     "GET /v1/releases/902",
+    f"GET /v1/releases?barcode={BARCODE}&limit=1",
     "GET /v1/tracks/1/suggestions",
     "GET /v1/streams/report?from=2026-10-01&until=2026-11-30&timezone=Europe/Berlin\naccept: text/csv",
     "GET /v1/streams/report?from=2026-10-01&until=2026-10-01\naccept: application/vnd.apache.parquet;q=0.5, */*;q=0.1",

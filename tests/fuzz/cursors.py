@@ -12,6 +12,7 @@ from functools import cache
 from catalog_api.route_declaration import build_path_template
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import InvalidCursorError
+from tests.contract.awkward import SHARED_BARCODE
 from tests.fuzz import Target, chosen
 from tests.fuzz.service import OPERATIONS, judge, service
 
@@ -24,6 +25,7 @@ LISTS = {
     "new_releases": "?limit=1",
     "artists": "?name=Meridian&limit=1",
     "artist_releases": "?limit=1",
+    "releases": f"?barcode={SHARED_BARCODE}&limit=1",
     "labels": "?name=Amber+Records&limit=1",
     "label_releases": "?limit=1",
     "tracks_of_iswc": "?limit=1",
