@@ -18,6 +18,7 @@ from simulator.cast import list_artists
 from simulator.catalog_b_artists import FIRST_ARTIST_ID, FIRST_LABEL_ID, VARIOUS_ID, build_artist_tables, build_label_table
 from simulator.catalog_b_links import build_links
 from simulator.catalog_b_tables import CORE, DERIVED, NONE, STAMP, TAGS, copy_text, name_member
+from simulator.catalog_b_titles import build_title_aliases
 from simulator.genre_words import CATALOG_B as GENRES
 from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
 from simulator.mixed_fields import list_strays
@@ -98,6 +99,7 @@ def build_part(settings: SimulationSettings, block: int) -> Part:
         _build_release_tables(source, releases, rows, first),
         build_artist_tables(settings, block, list_strays(settings, recordings)),
         _build_work_tables(settings, block, good, source),
+        build_title_aliases(settings, block, "recording", good.select("id", "title")),
         _build_tag_tables(settings, source, good, releases),
         build_links(settings, block, good, releases, rng),
     ]
@@ -324,7 +326,7 @@ def _build_work_tables(settings: SimulationSettings, block: int, good: pl.DataFr
         .otherwise("iswc")
     )
     codes = pl.concat([works.select("id", code=first_code), works.select("id", code="second_iswc")]).drop_nulls()
-    return {
+    return build_title_aliases(settings, block, "work", works.select("id", title="work_title")) | {
         name_member("work"): copy_text(
             works.select(
                 "id",

@@ -113,14 +113,22 @@ def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
     if not by_artist:
         by_artist, _ = _look_whole_names(index, line.parts, ())
     by_artist = by_artist[:_MOST_OF_ONE_ARTIST]
-    titles = [title.core for title in index.titles.of(by_artist)]
+    titled = [
+        (document, name)
+        for document, title in zip(by_artist, index.titles.of(by_artist), strict=True)
+        for name in (title.core, *title.others)
+    ]
     credits_ = list({index.credit_of[document]: None for document in by_title})
     names = [" ".join(index.credits[credit].primary) for credit in credits_]
     alike_credits = set(_select_alike(line.artist_names, credits_, names))
     if len(line.artist.words) == 1:
         alike_credits.update(credit for credit, name in zip(credits_, names, strict=True) if _is_part_alike(line.artist.compact, name))
     alike = [document for document in by_title if index.credit_of[document] in alike_credits]
-    return list(dict.fromkeys((*_select_alike(line.title_names, by_artist, titles), *alike[:COMPARED_BY_WHOLE_NAME])))
+    return list(
+        dict.fromkeys(
+            (*_select_alike(line.title_names, [one for one, _ in titled], [name for _, name in titled]), *alike[:COMPARED_BY_WHOLE_NAME])
+        )
+    )
 
 
 def _look_whole_names(index: SearchIndex, artists: Sequence[str], titles: Sequence[str]) -> tuple[Sequence[int], Sequence[int]]:

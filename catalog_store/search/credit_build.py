@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.array_files import ArrayWriter, TextWriter
 from catalog_store.folder_listing import list_folder
 from catalog_store.search.credits import split_artists
-from catalog_store.search.layout import choose_unsigned
+from catalog_store.search.layout import ROLE_BITS, choose_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,7 +106,7 @@ def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Serie
             # A list without artists has one row without a key.
             sizes = np.bincount(keys["list"].to_numpy(), minlength=rows["list"][-1] + 1)
             starts.append(artists.length + np.cumsum(sizes) - sizes)
-            artists.append(2 * numbers + keys["is_featured"].to_numpy())
+            artists.append((numbers << np.uint32(ROLE_BITS)) + keys["role"].to_numpy())
             keys_of_artists.extend(keys["key"].gather(names.find_first(place, place + keys.height)))
             place += keys.height
             file.unlink()

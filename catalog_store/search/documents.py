@@ -1,8 +1,8 @@
 """One row per document from the tables: its names as keys, ready for the index.
 
-A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits and from the
-title, which may name guests and remixers. Other names of main artists are beside them. Keys are built once per distinct name. Arrays and
-hashes belong in search_build.py.
+A document has two texts (layout.py): the keys of its artists and those of its titles. Featured artists come from the credits and from the
+title, which may name guests and remixers. Other names of main artists, and other titles, are beside them. Keys are built once per distinct
+name. Arrays and hashes belong in search_build.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from catalog_store.name_keys import build_name_key, build_name_key_expr, build_t
 from catalog_store.name_keys.japanese_readings import HAN, read_japanese, read_japanese_person
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.extra_words import SOUND, build_reading_key, build_sounds
-from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
+from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR, ROLES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_ALIASES = 3
 """Other names of a main artist that find its recordings: those that most platforms list. Each name costs pairs of words in the index."""
+MOST_TITLES = 3
+"""Other titles of a recording that find it: those of the recording before those of its work, then those with most new letters."""
+_TITLE_KINDS = ("recording", "parallel", "work")
 _ALIAS_KINDS = ("name", "alias", "sort_name")
 _REMIXED = frozenset({"remix", "edit"})
 """Kinds of variants whose name is that of a remixer."""
@@ -50,28 +53,65 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
         .collect()
         .sort("recording_id", "position")
     )
-    # An artist credited under another name is found by both names. Its own name counts as a guest's, so the credit ranks first.
-    own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(is_primary=pl.lit(value=False))
+    credits_ = credits_.with_columns(role=pl.when("is_primary").then(pl.lit("primary")).otherwise(pl.lit("featured"))).drop("is_primary")
+    # An artist credited under another name is found by both names. Its own name counts as another name, so the credit ranks first.
+    own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(role=_name_other())
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
     keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
-    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "is_primary"), _read_persons(keyed)])
+    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "role"), _read_persons(keyed)])
     keyed = _add_aliases(tables, keyed)
     # Grouped apart: a filter within the groups takes five times as long.
     sides = [
-        keyed.filter(is_of_side).group_by("recording_id", maintain_order=True).agg(pl.col("key").str.join(NAME_SEPARATOR).alias(side))
-        for side, is_of_side in (("primary", pl.col("is_primary")), ("featured", ~pl.col("is_primary")))
+        keyed.filter(role=side).group_by("recording_id", maintain_order=True).agg(pl.col("key").str.join(NAME_SEPARATOR).alias(side))
+        for side in ROLES
     ]
-    keys = recall(recordings.select(pl.col("title").unique()), _key_titles)
-    named = recordings.join(keys, on="title", how="left", maintain_order="left")
+    others = _read_other_titles(tables, chosen)
+    keys = recall(pl.concat([recordings["title"], others["alias"]]).unique().alias("title").to_frame(), _key_titles)
+    named = _add_other_titles(recordings.join(keys, on="title", how="left", maintain_order="left"), others, keys)
     for side in sides:
         named = named.join(side, on="recording_id", how="left", maintain_order="left")
     named = _add_named_in_titles(named)
     return named.select(
         "recording_id",
         "sounds",
-        artists=pl.concat_str(pl.col("primary", "featured").fill_null(""), separator=FIELD_SEPARATOR),
-        title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
+        artists=pl.concat_str(pl.col(ROLES).fill_null(""), separator=FIELD_SEPARATOR),
+        # Null values are left out of the text: nearly all recordings have one title.
+        title=pl.concat_str("core", "variant", "others", separator=FIELD_SEPARATOR, ignore_nulls=True),
     )
+
+
+def _name_other() -> pl.Expr:
+    return pl.when(pl.col("role") == "primary").then(pl.lit("alias")).otherwise("role")
+
+
+def _read_other_titles(tables: Mapping[str, Path], chosen: pl.Expr) -> pl.DataFrame:
+    """Return [recording_id, alias, kind] of the recordings that are `chosen`."""
+    if "recording_alias" not in tables:
+        return pl.DataFrame(schema={"recording_id": pl.Int64, "alias": pl.String, "kind": pl.String})
+    rows = scan_table(TABLES["recording_alias"], tables["recording_alias"]).filter(chosen)
+    return rows.select("recording_id", "alias", "kind").collect().unique()
+
+
+def _add_other_titles(named: pl.DataFrame, others: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
+    """Add the column `others`, the keys of other titles in one text, and the sounds of those titles."""
+    own = named.select("recording_id", own="core", own_sounds="sounds")
+    found = others.join(keys.rename({"title": "alias"}), on="alias").join(own, on="recording_id")
+    found = found.with_columns(pl.col("core").str.replace_all(NAME_SEPARATOR, " ", literal=True)).filter(pl.col("core") != "")
+    found = found.filter(_join_words("core") != _join_words("own"))
+    new = pl.col("core").str.split(" ").list.set_difference(pl.col("own").str.split(" ")).list.join("").str.len_chars().cast(pl.Int64)
+    found = found.with_columns(rank=pl.col("kind").replace_strict(_TITLE_KINDS, range(len(_TITLE_KINDS))), new=-new)
+    best = found.sort("recording_id", "rank", "new", "core").unique(["recording_id", "core"], keep="first", maintain_order=True)
+    best = best.filter(pl.int_range(pl.len()).over("recording_id") < MOST_TITLES)
+    joined = best.group_by("recording_id", maintain_order=True).agg(
+        others=pl.col("core").str.join(NAME_SEPARATOR), more=pl.col("sounds").list.explode(keep_nulls=False, empty_as_null=False)
+    )
+    named = named.join(joined, on="recording_id", how="left", maintain_order="left")
+    more = pl.col("more").fill_null([])
+    return named.with_columns(sounds=pl.col("sounds").list.concat(more).list.unique(maintain_order=True)).drop("more")
+
+
+def _join_words(key: str) -> pl.Expr:
+    return pl.col(key).str.replace_all(" ", "", literal=True)
 
 
 def _add_named_in_titles(named: pl.DataFrame) -> pl.DataFrame:
@@ -103,21 +143,19 @@ def _list_new_names(known: str, guests: str, variant: str) -> str:
 
 
 def _read_persons(credits_: pl.DataFrame) -> pl.DataFrame:
-    """Return the readings of main artists with Japanese names as names of guests."""
-    written = credits_.filter("is_primary").select("name").unique(maintain_order=True).filter(pl.col("name").str.contains(HAN))
+    """Return the readings of main artists with Japanese names as other names."""
+    written = credits_.filter(role="primary").select("name").unique(maintain_order=True).filter(pl.col("name").str.contains(HAN))
     readings = pl.Series([build_name_key(read_japanese_person(name)) for name in written["name"]], dtype=pl.String)
     read = written.with_columns(key=readings).filter(pl.col("key") != "")
-    found = (
-        credits_.filter("is_primary").drop("key").join(read, on="name", maintain_order="left").with_columns(is_primary=pl.lit(value=False))
-    )
-    return found.select("recording_id", "artist_id", "key", "is_primary")
+    found = credits_.filter(role="primary").drop("key").join(read, on="name", maintain_order="left").with_columns(role=pl.lit("alias"))
+    return found.select("recording_id", "artist_id", "key", "role")
 
 
 def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataFrame:
-    """Return the credits, and the other names of main artists as those of guests, so that a credit ranks first."""
+    """Return the credits, and the other names of main artists."""
     if "artist_alias" not in tables:
         return credits_
-    main = credits_.filter("is_primary").select("recording_id", "artist_id").unique(maintain_order=True)
+    main = credits_.filter(role="primary").select("recording_id", "artist_id").unique(maintain_order=True)
     wanted = main.select("artist_id").unique().lazy()
     known = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(pl.col("kind").is_in(_ALIAS_KINDS))
     listed = known.join(wanted, on="artist_id", how="semi").select("artist_id", "platform", name="alias").collect()
@@ -136,7 +174,7 @@ def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataF
         ["artist_id", "words"], keep="first", maintain_order=True
     )
     best = best.filter(pl.int_range(pl.len()).over("artist_id") < MOST_ALIASES)
-    found = main.join(best, on="artist_id", maintain_order="left_right").with_columns(is_primary=pl.lit(value=False))
+    found = main.join(best, on="artist_id", maintain_order="left_right").with_columns(role=pl.lit("alias"))
     return pl.concat([credits_, found.select(credits_.columns)])
 
 

@@ -14,13 +14,15 @@ dimension, opened by memory map:
   credit_of.npy           uint32 [N]                       number of the document's list of artists; lists of the delta follow those of
                               the base, and a list that the base has is not in the delta
   credit_starts.npy       uint32 or uint64 [L+1]           list i is credit_artists[starts[i]..starts[i+1]]
-  credit_artists.npy      uint32                           twice the number of an artist's name, plus 1 for a featured one; primary first
+  credit_artists.npy      uint32                           four times the number of an artist's name, plus its role: 0 for a main artist, 1
+                              for a featured one, 2 for another name of a main artist; in that order
   artist_starts.npy       uint32 or uint64 [A+1]           name i is bytes starts[i]..starts[i+1] of artist.bin
   artist.bin              UTF-8: keys of artists
   title_starts.npy        uint32 or uint64 [N+1]           title of document i is units starts[i]..starts[i+1] of title_units.npy
   title_units.npy         uint16                           ranks of the title's words: one unit below SHORT_RANKS, else two units a, b
                               with rank = SHORT_RANKS + (a - SHORT_RANKS) * 65536 + b. The words are those of the
-                              core title's key, then, if there is a variant, TAB and the variant as one word
+                              core title's key, then, if there is a variant, TAB and the variant as one word, then
+                              two TABs and another title as one word, for each of those
   title_word_starts.npy   uint32 or uint64 [W+1]           the word of rank i is bytes starts[i]..starts[i+1] of title_word.bin; rank 0 is
   title_word.bin                                           the most frequent
   pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
@@ -54,10 +56,13 @@ from __future__ import annotations
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-FORMAT_VERSION = 9
-READ_VERSIONS = frozenset({8, 9})
-"""Versions that this program reads (catalog_store/format_versions.py). Format 8 has no guests and remixers that only titles name, and no
-short readings; a look-up finds none there."""
+FORMAT_VERSION = 10
+READ_VERSIONS = frozenset({9, 10})
+"""Versions that this program reads (catalog_store/format_versions.py). Format 9 has no other titles, and other names of a main artist are
+featured artists there: its lists have two roles."""
+ROLE_BITS, WITH_ALIASES = 2, 10
+"""Bits of a role below the number of a name, and the version from which on lists have them; one bit before."""
+ROLES = ("primary", "featured", "alias")
 FORMAT_FILE = "format.json"
 DELTA_FOLDER = "delta"
 BASE_FILES = (
@@ -91,6 +96,8 @@ _PAIRS_PER_DOCUMENT = 16
 
 NAME_SEPARATOR = "|"
 FIELD_SEPARATOR = "\t"
+OTHER_TITLE = 2 * FIELD_SEPARATOR
+"""Before another title among the words of a title."""
 
 _TITLE_SEED = 1
 """A seed other than the artists': with one seed, a word paired with itself would hash to 0, and (a, b) would hash like (b, a)."""

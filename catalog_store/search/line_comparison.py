@@ -16,6 +16,8 @@ from catalog_store.name_keys.romanisation import ABJAD, build_sound_key, compare
 from catalog_store.search.calibration import Evidence
 from catalog_store.search.extra_words import has_digit_in_word, list_composers
 from catalog_store.search.line_query import FREE_WORDS, Field, Reading, list_sound_spellings
+from catalog_store.search.reranker import OTHER_NAME
+from catalog_store.search.titles import Title
 from catalog_store.search.variant_comparison import compare_variants
 from catalog_store.search.whole_names import write_as_heard
 
@@ -25,13 +27,14 @@ if TYPE_CHECKING:
     from catalog_store.search.credits import Artists
     from catalog_store.search.line_query import LineQuery
     from catalog_store.search.search_index import SearchIndex
-    from catalog_store.search.titles import Title
 
 _NAMED, _PART_OF_NAME, _INITIALS, _SOUND, _WORDS_OF_ALL = 0.98, 0.95, 0.94, 0.94, 0.95
 """Values of an artist: named among other words, half a name, initials, the same sound, words of several artists."""
 _MISSPELT_ARTIST, _COMPOSER = 0.93, 0.93
 _FROM_TITLE, _STRANGER_BESIDE = 0.97, 0.9
 """Factors of an artist named in the title field alone: beside a related artist field, and beside an unrelated one."""
+_OTHER_NAME, _GUEST = 0.995, 0.99
+"""Factors of another name of an artist and of a guest: they order answers that fit equally well otherwise."""
 _SWAPPED = 0.97
 _BEGINNING, _PART, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.88, 0.82, 0.55
 """Values of a title: the query begins it, is part of it, has words of it, holds it; both share words (up to _SHARED_MOST more)."""
@@ -132,7 +135,13 @@ def _can_be_reading(asked: Field, core: str) -> bool:
 
 
 def _fit_document(query: LineQuery, artists: _ArtistFit, title: Title) -> LineFit | None:
-    return max(_fit_arrangements(query, artists, title), key=lambda fit: fit.likeness, default=None)
+    best = max(_fit_arrangements(query, artists, title), key=lambda fit: fit.likeness, default=None)
+    for other in title.others:
+        for fit in _fit_arrangements(query, artists, Title(other, title.variant)):
+            if best is None or OTHER_NAME * fit.likeness > best.likeness:
+                reasons = (fit.reasons[0], "title_alias" if fit.reasons[1] != "title_partial" else fit.reasons[1], fit.reasons[2])
+                best = LineFit(OTHER_NAME * fit.likeness, reasons, fit.evidence._replace(title=OTHER_NAME * fit.evidence.title))
+    return best
 
 
 def _fit_arrangements(query: LineQuery, artists: _ArtistFit, title: Title) -> Iterable[LineFit]:
@@ -179,7 +188,7 @@ def _build_fit(artists: _ArtistFit, artist_value: float, title: _TitleFit, varia
         artist_covered=artists.covered if is_typed else 1.0,
         of_artist=artists.of_name if is_typed else 1.0,
     )
-    artist_reason = "artist_equal" if artist_value == 1.0 else "artist_partial"
+    artist_reason = "artist_equal" if artist_value == 1.0 else "artist_alias" if artist_value == _OTHER_NAME else "artist_partial"
     return LineFit(artist_value * title.value * variant, (artist_reason, title.reason, variant_reason), evidence)
 
 
@@ -291,19 +300,23 @@ def _count_letters(word: str) -> int:
 
 
 def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
-    fields = [_build_document_field(name) for name in (*names.primary, *names.featured)]
+    fields = [_build_document_field(name) for name in (*names.primary, *names.aliases, *names.featured)]
+    worths = [1.0] * len(names.primary) + [_OTHER_NAME] * len(names.aliases) + [_GUEST] * len(names.featured)
     if len(names.primary) > 1:
         fields.append(_build_document_field(" ".join(names.primary)))
+        worths.append(1.0)
     words = frozenset(word for field in fields for word in field.words)
     artist, title = query.artist, query.titles[0].field
-    in_artist, name = max(((_fit_name(artist, field), field.compact) for field in fields), default=(0.0, ""))
+    in_artist, name = max(
+        ((worth * _fit_name(artist, field), field.compact) for field, worth in zip(fields, worths, strict=True)), default=(0.0, "")
+    )
     if not in_artist:
         in_artist = _WORDS_OF_ALL if words.issuperset(artist.words) else _fit_words(artist, words)
     is_title_field = any(field.compact == title.compact for field in fields)
     covered, of_name = min(1.0, len(name) / max(1, len(artist.compact))), min(1.0, len(artist.compact) / max(1, len(name)))
     fit = _ArtistFit(in_artist, 0.0, float(is_title_field), words, covered=covered, of_name=of_name)
     # The field of artists holds the whole name, so the title field needs no search for it.
-    if in_artist == 1.0:
+    if in_artist >= _GUEST and name == artist.compact:
         return fit
     if query.halves:
         in_half = max((_fit_half(half, field), number) for number, half in enumerate(query.halves) for field in fields)

@@ -41,12 +41,16 @@ _WEAKER_SHARE = 0.65
 _REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
 """Share of a full match for: words in another order, words left out, the longer of two words left out, one of several artists, and a title
 without its subtitle."""
+OTHER_NAME, OTHER_NAME_OF_ONE, GUEST = 0.98, 0.965, 0.96
+"""Share of a full match for: another name of an artist and another title, another name of one of several artists, and a guest. A name that
+is shown stands before another name, and that before a guest."""
 _SPELT = 0.99
 """Share of a full match for a title with a number that is spelt in another way."""
 _LACKING = 0.74
 """Factor of a name that lacks words of the query. `Love` for `Fly Love` stays below the floor, and is `possible` at most."""
 _ONE_WORD = "title_word"
 """The reason of a title of several words of which one was asked for: `Time Light` is possible for `Light`."""
+_OTHER_REASONS = {"title_equal": "title_alias", "title_similar": "title_alias"}
 _GUEST_UNKNOWN, _GUEST_ALONE = 0.985, 0.85
 """Share of a full match for: the right artist without a guest that the query names, and the right guest with another artist."""
 _LONGEST_SUBSET_RATIO = 2.0
@@ -145,6 +149,10 @@ def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
 def compare_title(query: QueryNames, candidate: Title) -> TitleFit | None:
     """Compare the titles; None when no artist could lift the document to the floor, as for most candidates."""
     likeness, reason = _compare_core(query, candidate.core)
+    for other in candidate.others:
+        other_likeness, other_reason = _compare_core(query, other)
+        if OTHER_NAME * other_likeness > likeness:
+            likeness, reason = OTHER_NAME * other_likeness, _OTHER_REASONS.get(other_reason, other_reason)
     fit = None
     if candidate.variant and likeness < 1.0:
         likeness, fit = _compare_with_note(query, candidate, likeness)
@@ -246,7 +254,10 @@ def _compare_lists(query: QueryNames, names: Artists, primary: str) -> _Likeness
     each = (query.whole, *query.artists)
     if names.featured:
         found.append(_compare_names(query.everyone, everyone))
-        found.append((_ONE_OF_SEVERAL * _find_closest(each, names.featured), "featured_artist"))
+        found.append((GUEST * _find_closest(each, names.featured), "featured_artist"))
+    if names.aliases:
+        worth = OTHER_NAME if len(names.primary) == 1 else OTHER_NAME_OF_ONE
+        found.append((worth * _find_closest(each, names.aliases), "artist_alias"))
     if len(names.primary) > 1 or len(query.artists) > 1:
         found.append((_ONE_OF_SEVERAL * _find_closest(each, names.primary), "one_of_artists"))
     if query.guests:

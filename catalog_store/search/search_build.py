@@ -43,7 +43,6 @@ from catalog_store.search.layout import (
     BASE_CAP,
     DELTA_FOLDER,
     DELTA_TAG_BITS,
-    FIELD_SEPARATOR,
     FORMAT_FILE,
     FORMAT_VERSION,
     HASH_BITS,
@@ -53,7 +52,7 @@ from catalog_store.search.layout import (
     hash_artist_word,
     hash_title_word,
 )
-from catalog_store.search.titles import split_titles
+from catalog_store.search.titles import select_titles, split_titles
 from catalog_store.search.vocabulary import sort_words, write_vocabulary
 from catalog_store.search.whole_names import ANY, build_whole_keys
 
@@ -74,6 +73,8 @@ ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 5, 2
 """Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
 second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
 _TITLES = "search-titles"
+_SOUND_PART = 1_000
+"""Sounds have a budget of their own, as each title of a document has."""
 _PLACES_APART = 1_000_000
 """Initials and sounds of an artist count as further artists of the list, at places above all others."""
 _PAIRS_PER_DOCUMENT = 5
@@ -186,9 +187,9 @@ class _Words(NamedTuple):
     lists: pl.DataFrame
     """document, list: the list of artists of each document."""
     artists: pl.DataFrame
-    """list, place, is_featured, word."""
+    """list, place, role, word."""
     titles: pl.DataFrame
-    """document, word, is_sound."""
+    """document, part, word."""
     composers: pl.DataFrame
     """document, word."""
     main_artists: pl.DataFrame
@@ -207,8 +208,8 @@ def _split_words(names: pl.DataFrame) -> _Words:
     # Many documents share a list of artists, so each list is split once.
     lists = names.select(pl.col("artists").unique()).with_row_index("list")
     of_document = names.select("document", "artists").join(lists, on="artists").select("document", "list")
-    main_artists = split_artists(lists, "artists").filter(~pl.col("is_featured")).select("list", "key")
-    composers = build_composers(_select_cores(names), "key")
+    main_artists = split_artists(lists, "artists").filter(role=0).select("list", "key")
+    composers = build_composers(select_titles(names).select("document", "key"), "key")
     return _Words(of_document, _split_artist_words(lists), _split_title_words(names), composers, main_artists)
 
 
@@ -246,7 +247,7 @@ def _count_words(work: Path, ranges: int) -> pl.DataFrame:
 
 
 def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
-    """Replace `artists` by place, is_featured, word: the distinct words of each artist, and initials and sounds at places apart."""
+    """Replace `artists` by place, role, word: the distinct words of each artist, and initials and sounds at places apart."""
     artists = split_artists(names, "artists")
     # `Marvin Gaye & Tammi Terrell` may be one name. Each half gets a budget of its own.
     halves = artists.with_columns(pl.col("key").str.split(" and ")).with_columns(half=pl.int_ranges(pl.col("key").list.len()))
@@ -260,14 +261,10 @@ def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _split_title_words(names: pl.DataFrame) -> pl.DataFrame:
-    """Return [document, word, is_sound]: the distinct words of each title, and the sound of a title in another script."""
-    spelled = split_word_column(_select_cores(names), "key").with_columns(is_sound=pl.lit(value=False))
+    """Return [document, part, word]: the distinct words of each title and of its other titles, and the sounds of those in other scripts."""
+    spelled = split_word_column(select_titles(names), "key")
     sounds = names.select("document", word="sounds").explode("word", empty_as_null=False)
-    return pl.concat([spelled, sounds.with_columns(is_sound=pl.lit(value=True)).select(spelled.columns)])
-
-
-def _select_cores(names: pl.DataFrame) -> pl.DataFrame:
-    return names.select("document", key=pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0"))
+    return pl.concat([spelled, sounds.with_columns(part=pl.lit(_SOUND_PART, pl.UInt32)).select(spelled.columns)])
 
 
 def _count_partitions(documents: int) -> int:
@@ -300,11 +297,11 @@ def _build_pairs(names: pl.DataFrame, found: _Words, counts: pl.DataFrame) -> It
     words = counts.select("word", "rarity", "artist_hash", "title_hash")
     credited = _select_rarest(found.artists.join(words, on="word"), ARTIST_WORDS, "list", "place")
     artists = found.lists.join(credited, on="list")
-    titles = _select_rarest(found.titles.join(words, on="word"), TITLE_WORDS, "document", "is_sound")
-    yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
+    titles = _select_rarest(found.titles.join(words, on="word"), TITLE_WORDS, "document", "part")
+    yield _combine_words(artists.filter(role=0), titles)
     yield _combine_words(found.composers.join(words, on="word"), titles)
-    yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
-    yield _pair_whole_names(_hash_whole_names(_select_cores(names), hash_title_word), hash_artist_word(ANY))
+    yield _combine_words(artists.filter(pl.col("role") > 0), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
+    yield _pair_whole_names(_hash_whole_names(select_titles(names), hash_title_word), hash_artist_word(ANY))
     # Each list is hashed once, not each of its documents.
     credited_names = found.lists.join(_hash_whole_names(found.main_artists, hash_artist_word), on="list")
     yield _pair_whole_names(credited_names, hash_title_word(ANY))

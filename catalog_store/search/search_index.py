@@ -9,7 +9,7 @@ import numpy as np
 
 from catalog_store.array_files import map_array, map_bytes, map_numbers
 from catalog_store.format_versions import require_readable
-from catalog_store.search.layout import DELTA_FOLDER, FORMAT_FILE, READ_VERSIONS
+from catalog_store.search.layout import DELTA_FOLDER, FORMAT_FILE, READ_VERSIONS, ROLE_BITS, WITH_ALIASES
 from catalog_store.search.vocabulary import Vocabulary
 from catalog_store.search.walks import Column, Credits, Postings, Titles
 
@@ -32,9 +32,8 @@ class SearchIndex:
         self.ids, self.popularity, self.credit_of = (
             Column(*(map_numbers(layer / f"{name}.npy") for layer in layers)) for name in ("ids", "popularity", "credit_of")
         )
-        self.credits = Credits(
-            *((*_map_arrays(layer, "credit_starts", "credit_artists"), *_map_texts(layer, "artist")) for layer in layers)
-        )
+        listed = [(*_map_arrays(layer, "credit_starts", "credit_artists"), *_map_texts(layer, "artist")) for layer in layers]
+        self.credits = Credits(listed[0], listed[1], ROLE_BITS if content["format_version"] >= WITH_ALIASES else 1)
         self.titles = Titles(*((*_map_arrays(layer, "title_starts", "title_units"), *_map_texts(layer, "title_word")) for layer in layers))
         self.vocabulary = Vocabulary(folder)
         self.postings = Postings(

@@ -1,8 +1,8 @@
 """Titles as numbers of words: a third of the size of their text, because few words make most titles.
 
-A title's text is cut at spaces. A variant is one word of its own, led by TAB. A word is stored by its rank (0 = most frequent in titles):
-in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py names the files, walks.pyx reads them. Keys and hashes do not belong
-here.
+A title's text is cut at spaces. A variant is one word of its own, led by TAB, and so is each other title, led by two. A word is stored by
+its rank (0 = most frequent in titles): in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py names the files, walks.pyx
+reads them. Keys and hashes do not belong here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS
+from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR, OTHER_TITLE, SHORT_RANKS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,16 +22,34 @@ _UNIT = 1 << 16
 
 
 def split_titles(names: pl.DataFrame) -> pl.DataFrame:
-    """Return [document, word] of `names` [document, title]: all words of core and variant in order, repetitions included."""
-    fields = pl.col("title").str.split_exact(FIELD_SEPARATOR, 1)
-    variant = fields.struct.field("field_1")
+    """Return [document, word] of `names` [document, title]: all words of core, variant and other titles in order, repetitions included."""
+    fields = pl.col("title").str.split_exact(FIELD_SEPARATOR, 2)
+    variant, others = (fields.struct.field(name).fill_null("") for name in ("field_1", "field_2"))
     # Repetitions stay: the stored title must spell the same text again.
     spelled = fields.struct.field("field_0").str.split(" ")
     # TAB occurs in no key, so a variant never shares its rank with a word of a title.
-    variant_word = (
-        pl.when(variant != "").then(pl.concat_list(pl.lit(FIELD_SEPARATOR) + variant)).otherwise(pl.lit([], dtype=pl.List(pl.String)))
+    nothing = pl.lit([], dtype=pl.List(pl.String))
+    variant_word = pl.when(variant != "").then(pl.concat_list(pl.lit(FIELD_SEPARATOR) + variant)).otherwise(nothing)
+    other_words = (
+        pl.when(others != "")
+        .then(
+            (OTHER_TITLE + others.str.replace_all(NAME_SEPARATOR, f"{NAME_SEPARATOR}{OTHER_TITLE}", literal=True)).str.split(NAME_SEPARATOR)
+        )
+        .otherwise(nothing)
     )
-    return names.select("document", word=spelled.list.concat(variant_word)).explode("word", empty_as_null=False)
+    return names.select("document", word=pl.concat_list(spelled, variant_word, other_words)).explode("word", empty_as_null=False)
+
+
+def select_titles(names: pl.DataFrame) -> pl.DataFrame:
+    """Return [document, part, key]: the core of each title, part 0, and its other titles."""
+    fields = pl.col("title").str.split_exact(FIELD_SEPARATOR, 2)
+    cores = names.select("document", part=pl.lit(0, pl.UInt32), key=fields.struct.field("field_0"))
+    others = names.select("document", key=fields.struct.field("field_2").fill_null("")).filter(pl.col("key") != "")
+    others = others.with_columns(pl.col("key").str.split(NAME_SEPARATOR))
+    others = others.with_columns(part=pl.int_ranges(1, pl.col("key").list.len() + 1, dtype=pl.UInt32)).explode(
+        "key", "part", empty_as_null=False
+    )
+    return pl.concat([cores, others.select(cores.columns)])
 
 
 def encode_ranks(ranks: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
@@ -51,3 +69,5 @@ class Title(msgspec.Struct, frozen=True, gc=False):
 
     core: str
     variant: str
+    others: tuple[str, ...] = ()
+    """Other titles: translations, transliterations."""

@@ -216,6 +216,7 @@ cdef class _TitlePool:
 
     cdef object read(self, uint64_t number):
         cdef string core, variant
+        cdef tuple others = ()
         cdef uint64_t place, end, rank, begin, stop
         cdef const char* word
         cdef size_t length
@@ -233,13 +234,15 @@ cdef class _TitlePool:
             if begin > stop:
                 raise IndexError(f"the title of document {number} has a word of rank {rank}, which is none")
             word, length = <const char*> &self._words[0] + begin, stop - begin
-            if length and word[0] == _SEPARATOR:
+            if length > 1 and word[0] == _SEPARATOR and word[1] == _SEPARATOR:
+                others += (PyUnicode_DecodeUTF8(word + 2, length - 2, NULL),)
+            elif length and word[0] == _SEPARATOR:
                 variant.append(word + 1, length - 1)
             else:
                 if core.size():
                     core.push_back(b" ")
                 core.append(word, length)
-        return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL))
+        return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL), others)
 
 
 cdef class Titles:
@@ -275,26 +278,28 @@ cdef class _CreditPool:
     cdef object _arrays
     cdef Numbers _starts, _artists, _name_starts
     cdef const uint8_t[::1] _names
+    cdef int _role_bits
 
-    def __init__(self, starts, artists, name_starts, names):
-        self._arrays = starts, artists, name_starts
+    def __init__(self, starts, artists, name_starts, names, int role_bits):
+        self._arrays, self._role_bits = (starts, artists, name_starts), role_bits
         self._starts, self._artists, self._name_starts = _numbers(starts), _numbers(artists), _numbers(name_starts)
         self._names = names
 
     cdef object read(self, uint64_t number):
-        cdef uint64_t place, end, artist, begin, stop
-        cdef list primary = [], featured = []
+        cdef uint64_t place, end, artist, role, begin, stop
+        cdef list primary = [], featured = [], aliases = []
         if number + 1 >= self._starts.length:
             raise IndexError(f"there is no list of artists {number}")
         end = min(_at(self._starts, number + 1), self._artists.length)
         for place in range(_at(self._starts, number), end):
             artist = _at(self._artists, place)
-            if (artist >> 1) + 1 >= self._name_starts.length:
-                raise IndexError(f"list {number} names an artist {artist >> 1}, which is none")
-            begin, stop = _at(self._name_starts, artist >> 1), min(_at(self._name_starts, (artist >> 1) + 1), <uint64_t> self._names.shape[0])
+            artist, role = artist >> self._role_bits, artist & ((1 << self._role_bits) - 1)
+            if artist + 1 >= self._name_starts.length:
+                raise IndexError(f"list {number} names an artist {artist}, which is none")
+            begin, stop = _at(self._name_starts, artist), min(_at(self._name_starts, artist + 1), <uint64_t> self._names.shape[0])
             name = PyUnicode_DecodeUTF8(<const char*> &self._names[0] + begin, stop - begin, NULL) if stop > begin else ""
-            (featured if artist & 1 else primary).append(name)
-        return Artists(tuple(primary), tuple(featured))
+            (primary if role == 0 else featured if role == 1 else aliases).append(name)
+        return Artists(tuple(primary), tuple(featured), tuple(aliases))
 
 
 cdef class Credits:
@@ -303,9 +308,9 @@ cdef class Credits:
     cdef _CreditPool _base, _delta
     cdef uint64_t _in_base
 
-    def __init__(self, base, delta):
-        """Take (starts, artists, starts of names, names) of base and delta."""
-        self._base, self._delta = _CreditPool(*base), _CreditPool(*delta)
+    def __init__(self, base, delta, int role_bits):
+        """Take (starts, artists, starts of names, names) of base and delta, and the bits of a role below the number of a name."""
+        self._base, self._delta = _CreditPool(*base, role_bits), _CreditPool(*delta, role_bits)
         self._in_base = max(len(base[0]), 1) - 1
 
     def __getitem__(self, uint64_t number):

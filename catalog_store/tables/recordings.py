@@ -11,6 +11,7 @@ from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, Co
 from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
 
 ALIAS_KINDS = ("name", "alias", "sort_name", "credit")
+TITLE_ALIAS_KINDS = ("recording", "work", "parallel")
 
 _RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
 
@@ -63,6 +64,26 @@ RECORDING_ARTIST = Table(
         Column("is_remixer", BOOL, "True if the artist made this remix."),
     ),
     primary_key=("recording_id", "position"),
+)
+
+RECORDING_ALIAS = Table(
+    "recording_alias",
+    "catalog",
+    "Other titles of a recording: one row per title, kind, platform and locale. Search finds the recording by them.",
+    (
+        _RECORDING_ID,
+        Column("alias", TEXT, "The other title, as delivered; never the text of `recording.title`."),
+        Column(
+            "kind",
+            TEXT,
+            "`recording`: the platform lists it with the record; `work`: with the work that is performed; `parallel`: a title and its "
+            "translation are one text (`A = B`), and this is a part of it.",
+            values=TITLE_ALIAS_KINDS,
+        ),
+        Column("platform", TEXT, "Platform that gives the title.", values=CATALOG_PLATFORMS),
+        Column("locale", TEXT, "Language and country of the title, as delivered.", nullable=True),
+    ),
+    sort_key=("recording_id", "alias", "kind", "platform", "locale"),
 )
 
 RECORDING_RELEASE = Table(
@@ -123,4 +144,13 @@ ARTIST_ALIAS = Table(
     primary_key=("artist_id", "alias", "kind", "platform"),
 )
 
-RECORDING_TABLES = (RECORDING, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE, ARTIST_ALIAS)
+RECORDING_TABLES = (
+    RECORDING,
+    RECORDING_ISRC,
+    RECORDING_ARTIST,
+    RECORDING_ALIAS,
+    RECORDING_RELEASE,
+    ARTIST,
+    ARTIST_SOURCE,
+    ARTIST_ALIAS,
+)

@@ -16,6 +16,7 @@ ARTIST_ROLES = ("primary", "featured", "remixer")
 DATE_PRECISIONS = ("day", "month", "year")
 RELEASE_TYPES = ("album", "single", "ep", "compilation", "other")
 ENTITY_KINDS = ("recording", "release", "artist", "label")
+TITLED_KINDS = ("recording", "work")
 
 ISRC_PATTERN = "[A-Z]{2}[A-Z0-9]{3}[0-9]{7}"
 ISWC_PATTERN = "T[0-9]{10}"
@@ -305,6 +306,26 @@ SOURCE_WORK_RECORDING = Table(
     sort_key=("platform", "work_id", "isrc", "recording_platform", "external_id"),
 )
 
+SOURCE_TITLE = Table(
+    "source_title",
+    "staging",
+    "Other titles of recordings and works: translations, transliterations, spellings that people search for.",
+    (
+        _PLATFORM,
+        Column("entity_kind", TEXT, "The kind of entity that the id names.", values=TITLED_KINDS),
+        Column("entity_id", TEXT, "Id of the recording record, or of the work.", longest=LONGEST_ID),
+        Column("title", TEXT, "The other title as delivered; never blank.", longest=LONGEST_NAME),
+        Column(
+            "locale",
+            TEXT,
+            "Language and country of the title (`ja`, `en_US`); null when the platform does not say.",
+            True,
+            longest=LONGEST_ID,
+        ),
+    ),
+    sort_key=("platform", "entity_kind", "entity_id", "title", "locale"),
+)
+
 SOURCE_SUGGESTION = Table(
     "source_suggestion",
     "staging",
@@ -364,6 +385,7 @@ STAGING_TABLES = (
     SOURCE_REDIRECT,
     SOURCE_WORK,
     SOURCE_WORK_RECORDING,
+    SOURCE_TITLE,
     SOURCE_SUGGESTION,
     REJECT,
     INTAKE,

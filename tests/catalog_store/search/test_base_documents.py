@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Rows = dict[str, list[dict[str, Any]]]
 
 CURSORS = CursorCodec(b"k" * 32)
-SEARCHED = ("recording", "recording_artist", "artist_alias")
+SEARCHED = ("recording", "recording_artist", "artist_alias", "recording_alias")
 
 
 def write_tables(folder: Path, rows: Rows) -> dict[str, Path]:
@@ -64,7 +64,7 @@ def add_recordings(rows: Rows, chance: random.Random, numbers: range) -> None:
 
 
 def change_rows(rows: Rows, chance: random.Random, night: int) -> None:
-    """Change titles, popularities, artists and other names, remove recordings and add some."""
+    """Change titles, popularities, artists, other names and other titles, remove recordings and add some."""
     for recording in chance.sample(rows["recording"], 6):
         recording["title"] = invent_title(chance)
     for recording in chance.sample(rows["recording"], 6):
@@ -77,6 +77,11 @@ def change_rows(rows: Rows, chance: random.Random, night: int) -> None:
     rows.setdefault("artist_alias", []).append(
         {"artist_id": chance.randrange(1, 20), "alias": f"Other Name {night}", "kind": "alias", "platform": "store_a"}
     )
+    titled = [row for row in rows.get("recording_alias", []) if row["recording_id"] not in gone]
+    rows["recording_alias"] = titled[len(titled) // 2 :] + [
+        {"recording_id": row["recording_id"], "alias": f"Other Title {night}", "kind": "work", "platform": "catalog_b"}
+        for row in chance.sample(rows["recording"], 6)
+    ]
     add_recordings(rows, chance, range(1_000 * (night + 1), 1_000 * (night + 1) + 4))
 
 
@@ -96,7 +101,7 @@ def draw_questions(rows: Rows, count: int, seed: int) -> Iterator[Request]:
             (artist, title), (artist, misspell(title, chance)), (misspell(artist, chance), title), (title, artist),
             (artist, chance.choice(title.split(" "))), (chance.choice(ARTISTS), title), ("Channel", f"{artist} - {title}"),
             (misspell(artist, chance), misspell(title, chance)), (chance.choice(ARTISTS), chance.choice(WORDS)), ("Other Name 1", title),
-            ("Absent Name", "Unheard Words"), (artist, invent_title(chance)),
+            ("Absent Name", "Unheard Words"), (artist, f"Other Title {chance.randrange(4)}"), (artist, invent_title(chance)),
         ])  # fmt: skip
         if all(text.strip() for text in pair):
             yield Request(*pair, limit=chance.choice([1, 3, 20, 100]))

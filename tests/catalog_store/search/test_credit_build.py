@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from catalog_store.array_files import map_array, map_bytes
 from catalog_store.search.credit_build import FirstAppearances, write_credits
 from catalog_store.search.credits import Artists
+from catalog_store.search.layout import ROLE_BITS
 from catalog_store.search.walks import Credits
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     import pytest
 
 NAMES = st.lists(st.sampled_from(["sade", "mo", "東京事変", "earth wind and water", "!!!"]), max_size=3)
-LISTS = st.lists(st.tuples(NAMES, NAMES), max_size=30)
+LISTS = st.lists(st.tuples(NAMES, NAMES, NAMES), max_size=30)
 
 
-def render(primary: list[str], featured: list[str]) -> str:
-    return "|".join(primary) + "\t" + "|".join(featured)
+def render(*sides: list[str]) -> str:
+    return "\t".join("|".join(names) for names in sides)
 
 
 def write(folder: Path, texts: list[str], block: int) -> tuple[list[int], Credits, list[str]]:
@@ -40,22 +41,22 @@ def write(folder: Path, texts: list[str], block: int) -> tuple[list[int], Credit
     pool = bytes(map_bytes(folder / "artist.bin"))
     names = [pool[start:end].decode() for start, end in pairwise(name_starts)]
     empty = (np.zeros(1, np.uint64), np.empty(0, np.uint32), np.zeros(1, np.uint64), b"")
-    credits_ = Credits((starts.astype(np.uint64), numbers, name_starts, pool), empty)
+    credits_ = Credits((starts.astype(np.uint64), numbers, name_starts, pool), empty, role_bits=ROLE_BITS)
     return map_array(folder / "credit_of.npy").tolist(), credits_, names
 
 
 @given(LISTS, st.integers(1, 40))
 def test_lists_of_documents_are_read_back(
-    tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], list[str]]], block: int
+    tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], list[str], list[str]]], block: int
 ) -> None:
     numbers, pool, names = write(tmp_path_factory.mktemp("credits"), [render(*one) for one in lists], block)
-    assert [pool[number] for number in numbers] == [Artists(tuple(primary), tuple(featured)) for primary, featured in lists]
-    assert names == list(dict.fromkeys(name for primary, featured in lists for name in (*primary, *featured)))
+    assert [pool[number] for number in numbers] == [Artists(*map(tuple, sides)) for sides in lists]
+    assert names == list(dict.fromkeys(name for sides in lists for side in sides for name in side))
 
 
 @given(LISTS)
 def test_lists_are_numbered_in_order_of_first_appearance(
-    tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], list[str]]]
+    tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], list[str], list[str]]]
 ) -> None:
     texts = [render(*one) for one in lists]
     numbers, _, _ = write(tmp_path_factory.mktemp("credits"), texts, block=4)

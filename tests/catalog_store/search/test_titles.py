@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.search.layout import SHORT_RANKS
-from catalog_store.search.titles import encode_ranks, split_titles
+from catalog_store.search.titles import encode_ranks, select_titles, split_titles
 
 
 def test_frequent_words_take_one_unit_and_rare_ones_two() -> None:
@@ -16,3 +16,17 @@ def test_frequent_words_take_one_unit_and_rare_ones_two() -> None:
 def test_a_variant_is_one_word() -> None:
     names = pl.DataFrame({"document": [0, 1], "title": ["same same song\tsped up", "!!!\t"]})
     assert split_titles(names).rows() == [(0, "same"), (0, "same"), (0, "song"), (0, "\tsped up"), (1, "!!!")]
+
+
+def test_each_other_title_is_one_word_behind_the_variant() -> None:
+    names = pl.DataFrame({"document": [0, 1, 2], "title": ["song\tlive\tcancion|uta no uta", "song\t\tlied", "plain\t"]})
+    words = [(0, "song"), (0, "\tlive"), (0, "\t\tcancion"), (0, "\t\tuta no uta"), (1, "song"), (1, "\t\tlied"), (2, "plain")]
+    assert split_titles(names).rows() == words
+    assert sorted(select_titles(names).rows()) == [
+        (0, 0, "song"),
+        (0, 1, "cancion"),
+        (0, 2, "uta no uta"),
+        (1, 0, "song"),
+        (1, 1, "lied"),
+        (2, 0, "plain"),
+    ]

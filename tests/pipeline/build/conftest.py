@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Row] = {
     "source_redirect": {},
     "source_work": {},
     "source_work_recording": {},
+    "source_title": {},
     "source_suggestion": {},
 }
 

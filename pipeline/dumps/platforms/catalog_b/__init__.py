@@ -15,6 +15,7 @@ from pipeline.dumps.platforms.catalog_b.artists_and_labels import stage_artists,
 from pipeline.dumps.platforms.catalog_b.document_unpacking import unpack_documents
 from pipeline.dumps.platforms.catalog_b.documents import find_document_files
 from pipeline.dumps.platforms.catalog_b.nested_credits import nest_credits
+from pipeline.dumps.platforms.catalog_b.other_titles import stage_titles
 from pipeline.dumps.platforms.catalog_b.performed_works import stage_work_recordings, stage_works
 from pipeline.dumps.platforms.catalog_b.recording_rows import stage_recordings
 from pipeline.dumps.platforms.catalog_b.relations import open_relations
@@ -54,5 +55,6 @@ def stage(dump: Path, out: StagingWriter) -> None:
             stage_redirects(relations)
             stage_works(relations)
             stage_work_recordings(relations)
+            stage_titles(relations)
             stage_genres(relations)
             stage_links(relations)

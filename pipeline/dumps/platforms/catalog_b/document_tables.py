@@ -20,7 +20,7 @@ CREATE MACRO date_part_of(date, nth) AS TRY_CAST(string_split(date, '-')[nth] AS
 DATE_SHAPE = r"([0-9]{4}|\?{4})(-([0-9]{2}|\?\?)(-([0-9]{2}|\?\?))?)?"
 """Format of dates in documents. An unknown part is left out or written as question marks."""
 
-_RECORDING_COLUMNS = 'id, title, video, disambiguation, length, isrcs, "artist-credit", tags, genres, relations'
+_RECORDING_COLUMNS = 'id, title, video, disambiguation, length, isrcs, "artist-credit", aliases, tags, genres, relations'
 _USED_TYPES = build_sql_list((PERFORMANCE, REMIXER, REMIX_OF, KARAOKE_VERSION))
 STEPS = {
     "disc": """
@@ -63,7 +63,7 @@ STEPS = {
         UNION ALL BY NAME SELECT n, true AS is_part, unnest("release-group") FROM document WHERE "release-group".id IS NOT NULL
     """,
     "piece": f"""
-        SELECT n, false AS is_part, id, title, iswcs FROM document WHERE kind = 'work'
+        SELECT n, false AS is_part, id, title, iswcs, aliases FROM document WHERE kind = 'work'
         UNION ALL BY NAME SELECT n, true AS is_part, unnest(x.work) FROM relation
             WHERE x."type-id" = '{PERFORMANCE}' AND x.work.id IS NOT NULL
     """,
@@ -93,6 +93,14 @@ def _build_tag_query(kind: str, step: str) -> str:
     """
 
 
+def _build_alias_query(kind: str, step: str) -> str:
+    # A document has no number of a title: one text in one locale is one row.
+    return f"""
+        SELECT n, concat_ws(' ', id, alias.locale, alias.name) AS id, id AS {kind}, alias.name AS name, alias.locale AS locale
+        FROM (SELECT n, id, unnest(aliases) AS alias FROM {step}) WHERE id IS NOT NULL
+    """
+
+
 def _build_page_query(kind: str) -> str:
     return f"""
         SELECT n, md5(concat_ws(' ', link_id(x), entity, id)) AS id, link_id(x) AS link, entity AS entity0, id AS entity1
@@ -114,6 +122,7 @@ TABLES = {
         SELECT n, id AS artist_credit, nth AS position, c.artist.id AS artist, c.name AS name, c.joinphrase AS join_phrase
         FROM (SELECT n, credit_id(people) AS id, unnest(people) AS c, generate_subscripts(people, 1) - 1 AS nth FROM credit)
     """,
+    "recording_alias": _build_alias_query("recording", "recording_document"),
     "artist": 'SELECT n, is_part, id, id AS gid, name, "sort-name" AS sort_name FROM person',
     "artist_alias": "SELECT n, id AS artist, unnest(aliases).name AS name FROM person",
     "release": """
@@ -150,6 +159,7 @@ TABLES = {
         UNION ALL SELECT n, true, info.label.id, info.label.id, info.label.name FROM imprint_of WHERE info.label.id IS NOT NULL
     """,
     "work": "SELECT n, is_part, id, id AS gid, title AS name FROM piece",
+    "work_alias": _build_alias_query("work", "piece"),
     "iswc": "SELECT n, id AS work, unnest(iswcs) AS iswc FROM piece",
     "url": "SELECT n, id, url FROM page WHERE url IS NOT NULL",
     "link": 'SELECT n, link_id(x) AS id, x."type-id" AS link_type, x.ended::BOOLEAN AS ended FROM relation',

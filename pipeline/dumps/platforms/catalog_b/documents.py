@@ -42,9 +42,10 @@ def _declare_texts(*names: str) -> dict[str, str]:
 
 _TAGS = _build_struct(name="VARCHAR", count="INTEGER") + "[]"
 _TAGGED = {"tags": _TAGS, "genres": _TAGS}
-_ARTIST = {**_declare_texts("id", "name", "sort_name"), "aliases": _build_struct(name="VARCHAR") + "[]", **_TAGGED}
+_ALIASES = {"aliases": _build_struct(**_declare_texts("name", "locale")) + "[]"}
+_ARTIST = {**_declare_texts("id", "name", "sort_name"), **_ALIASES, **_TAGGED}
 _CREDIT = _build_struct(**_declare_texts("name", "joinphrase"), artist=_build_struct(**_ARTIST)) + "[]"
-_WORK = {**_declare_texts("id", "title"), "iswcs": "VARCHAR[]"}
+_WORK = {**_declare_texts("id", "title"), "iswcs": "VARCHAR[]", **_ALIASES}
 _RELATION = _build_struct(
     **_declare_texts("type_id", "direction", "target_type", "ended", "target_credit"),
     attribute_ids="JSON",
@@ -59,6 +60,7 @@ _RECORDING = {
     "length": "INTEGER",
     "isrcs": "VARCHAR[]",
     "artist_credit": _CREDIT,
+    **_ALIASES,
     **_TAGGED,
     "relations": _RELATION + "[]",
 }

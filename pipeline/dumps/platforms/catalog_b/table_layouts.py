@@ -59,6 +59,15 @@ _CORE = (
         is_record=True,
     ),
     # `isrc` and `barcode` are read as text: what they hold is judged in staging, where it can be rejected with its record.
+    *(
+        Member(
+            f"{kind}_alias",
+            f"id:i* {kind}:i* name:t* locale:t* edits_pending:i last_updated:t type:i sort_name:t {_SPAN} primary_for_locale:b ended:b",
+            "source_title",
+            is_record=True,
+        )
+        for kind in ("recording", "work")
+    ),
     Member("isrc", "id:i recording:i* isrc:t* edits_pending:i created:t", "source_recording"),
     Member("artist_credit", "id:i* name:t* artist_count:s ref_count:i created:t edits_pending:i gid:t", "source_recording"),
     Member("artist_credit_name", "artist_credit:i* position:s* artist:i* name:t* join_phrase:t*", "source_recording"),

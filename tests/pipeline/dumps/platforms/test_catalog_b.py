@@ -48,6 +48,7 @@ def test_the_shipped_export_has_these_rows(tmp_path: Path) -> None:
         "source_redirect": 0,
         "source_work": 52,
         "source_work_recording": 50,
+        "source_title": 0,
         "source_suggestion": 0,
         "reject": 0,
         "intake": 7,
@@ -357,9 +358,39 @@ def test_links_are_identities_and_omit_ended_ones_and_other_kinds(dump: Path) ->
     assert staged.rejects() == []
 
 
-def test_artist_aliases_are_distinct_and_leave_out_the_name(dump: Path) -> None:
-    def alias(number: int, name: str) -> Cells:
-        return (number, 1, name, N, 0, N, N, name, *(N,) * 6, "f", "f")
+def alias(number: int, name: str, owner: int = 1, locale: str = N) -> Cells:
+    return (number, owner, name, locale, 0, N, N, name, *(N,) * 6, "f", "f")
 
+
+def test_artist_aliases_are_distinct_and_leave_out_the_name(dump: Path) -> None:
     staged = stage(dump, small_world() | {"artist_alias": [alias(1, "Ada L."), alias(2, "Ada"), alias(3, "Ada L."), alias(4, "阿達")]})
     assert staged.table("source_artist")["aliases"].to_list() == [["Ada L.", "阿達"], []]
+
+
+def test_other_titles_of_recordings_and_works_are_staged_by_locale(dump: Path) -> None:
+    tables = small_world() | {
+        "work": [(1, gid("g", 1), "Work", N, "", 0, N)],
+        "recording_alias": [
+            alias(1, "うた", locale="ja"),
+            alias(2, "うた", locale="ja_JP"),
+            alias(3, "Lied", owner=2, locale=""),
+            alias(4, "Lost", owner=9),
+            alias(5, " "),
+            alias(3, "Same number"),
+        ],
+        "work_alias": [alias(1, "Werk", locale="de"), alias(2, "Lost", owner=9)],
+    }
+    staged = stage(dump, tables)
+    assert staged.table("source_title").select("entity_kind", "entity_id", "title", "locale").rows() == [
+        ("recording", gid("c", 1), "うた", "ja"),
+        ("recording", gid("c", 1), "うた", "ja_JP"),
+        ("recording", gid("c", 2), "Lied", None),
+        ("work", gid("g", 1), "Werk", "de"),
+    ]
+    assert sorted(row[1:] for row in staged.rejects()) == [
+        ("field", "duplicate_id", "mbdump/recording_alias", "line 6"),
+        ("row", "dangling_reference", "mbdump/recording_alias", "line 4"),
+        ("row", "dangling_reference", "mbdump/work_alias", "line 2"),
+        ("row", "missing_title", "mbdump/recording_alias", "line 5"),
+    ]
+    assert staged.books()["source_title"] == (7, 4, 3)

@@ -81,6 +81,7 @@ def test_the_shipped_documents_have_these_rows(tmp_path: Path) -> None:
         "source_redirect": 0,
         "source_work": 2,
         "source_work_recording": 2,
+        "source_title": 0,
         "source_suggestion": 0,
         "reject": 0,
         "intake": 7,
@@ -238,3 +239,21 @@ def test_an_archive_of_another_schema_or_a_cut_one_is_refused(dump: Path) -> Non
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DumpError, match=r"recording\.tar\.xz: .*fetch the file again"):
         stage(dump)
+
+
+def test_other_titles_are_read_from_documents_of_their_own_and_from_parts(tmp_path: Path) -> None:
+    titled = [{"name": "うた", "locale": "ja", "primary": True}, {"name": "うた", "locale": "ja"}, {"name": "Canción", "locale": None}]
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    write(dump / "recording.jsonl", recording(1, aliases=titled))
+    write(dump / "release.jsonl", release(1, recording(1, aliases=titled[:1]), recording(2, aliases=[{"name": "Lied", "locale": "de"}])))
+    write(dump / "work.jsonl", {"id": gid("w", 1), "title": "Work", "iswcs": [], "attributes": [], "aliases": [{"name": "Werk"}]})
+    table = stage(dump)
+    assert set(table("source_title").select("entity_kind", "entity_id", "title", "locale").rows()) == {
+        ("recording", gid("r", 1), "うた", "ja"),
+        ("recording", gid("r", 1), "Canción", None),
+        ("recording", gid("r", 2), "Lied", "de"),
+        ("work", gid("w", 1), "Werk", None),
+    }
+    assert table("source_title").height == len(set(table("source_title").rows()))
+    assert rejects(table) == []
