@@ -17,7 +17,9 @@ import polars as pl
 
 from catalog_store.array_files import map_array
 from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, read_batches
-from catalog_store.lists.list_format import LISTS, NO_RANK
+from catalog_store.layered_order import ABSENT, IN_BASE, PLACE_BITS
+from catalog_store.lists.list_format import LISTS
+from catalog_store.lists.list_index import ListIndex
 from catalog_store.record_keys.numbers import mix_bits
 from catalog_store.search.layout import DELTA_FOLDER
 from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
@@ -64,7 +66,7 @@ def list_serving_checks(folder: Path, manifest: Manifest, known: Mapping[str, Id
     yield (
         "lists_are_whole",
         "the lists of serving/lists are as long as serving.sqlite says, and rank what there is",
-        partial(_check_lists, serving, recordings, releases),
+        partial(_check_lists, serving),
     )
     for name in ("artist", "label", "genre"):
         yield (
@@ -113,10 +115,6 @@ def _read_blocks(array: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
         yield array[start : start + ROWS_PER_BATCH].astype(np.int64)
 
 
-def _build_id_set(array: NDArray[Any]) -> IdSet:
-    return IdSet(_read_blocks(array), rows=len(array))
-
-
 def _combine_faults(*faults: Faults) -> Faults:
     return sum(rows for rows, _ in faults), tuple(shown for rows, examples in faults if rows for shown in examples)[:SHOWN]
 
@@ -161,39 +159,73 @@ def _read_column(batch: Any) -> NDArray[np.int64]:  # noqa: ANN401 - a record ba
 
 
 def _check_order(serving: Path, name: str, expected: IdSet) -> Faults:
-    lists = serving / LISTS_FOLDER
-    ids, starts, stamps = (map_array(lists / f"{name}_{part}.npy") for part in ("ids", "starts", "stamps"))
+    index = ListIndex(serving / LISTS_FOLDER)
+    order = index.tracks if name == "track" else index.releases
+    base, delta = order.base, order.delta
+    base.check()
+    delta.check()
+    living = base.ids[~_mark(order.dead, len(base.ids))]
     faults = [
-        _compare_ids(expected, _build_id_set(ids), name),
-        _check_equal(int(starts[-1]), len(ids), "end of the last date"),
-        _check_equal(len(starts), len(stamps) + 1, "beginnings of dates"),
+        _compare_ids(expected, IdSet(chain(_read_blocks(living), _read_blocks(delta.ids)), rows=expected.count), name),
+        _check_equal(len(order.ranks), len(delta.ids), "ranks of the delta"),
+        _check_below(order.ranks >> np.uint64(PLACE_BITS), len(base.ids) + 1, "places"),
+        _check_below(order.dead, len(base.ids), "numbers that no longer count"),
     ]
     if name == "track" and not faults[0][0]:
-        faults.append(_check_ranks(ids, map_array(lists / "track_ranks.npy")))
+        faults.append(_check_numbers(base.ids, index.track_numbers))
+        # An id that does not exist is reported above, so all are found here.
+        found = index.find_track_ranks(delta.ids.astype(np.uint64))
+        faults.append(_check_equal(int(np.count_nonzero(found == order.ranks)), len(delta.ids), "ranks of the delta by id"))
     return _combine_faults(*faults)
 
 
-def _check_ranks(ids: NDArray[Any], ranks: NDArray[Any]) -> Faults:
-    ranked = sum(int(np.count_nonzero(ranks[start : start + ROWS_PER_BATCH] != NO_RANK)) for start in range(0, len(ranks), ROWS_PER_BATCH))
-    wrong, first = abs(ranked - len(ids)), 0
+def _mark(numbers: NDArray[Any], count: int) -> NDArray[np.bool_]:
+    """Return which of `count` numbers are named."""
+    marks = np.zeros(count, dtype=np.bool_)
+    marks[numbers[numbers < count]] = True
+    return marks
+
+
+def _check_numbers(ids: NDArray[Any], numbers: NDArray[Any]) -> Faults:
+    numbered = sum(
+        int(np.count_nonzero(numbers[start : start + ROWS_PER_BATCH] != ABSENT)) for start in range(0, len(numbers), ROWS_PER_BATCH)
+    )
+    wrong, first = abs(numbered - len(ids)), 0
     for block in _read_blocks(ids):
-        inside = block[block < len(ranks)]
-        wrong += len(block) - len(inside) + int(np.count_nonzero(ranks[inside] != np.arange(first, first + len(block))[block < len(ranks)]))
+        inside = block[block < len(numbers)]
+        wrong += len(block) - len(inside)
+        wrong += int(np.count_nonzero(numbers[inside] != np.arange(first, first + len(block))[block < len(numbers)]))
         first += len(block)
-    return wrong, (f"{wrong} recordings have another rank than their place",)
+    return wrong, (f"{wrong} recordings have another number than their place",)
 
 
-def _check_lists(serving: Path, recordings: IdSet, releases: IdSet) -> Faults:
+def _check_lists(serving: Path) -> Faults:
     faults = []
+    index = ListIndex(serving / LISTS_FOLDER)
     with closing(connect_rows(serving)) as file:
         for name in LISTS:
             entity, _, content = name.partition("_")
+            order, lists = index.tracks if content == "tracks" else index.releases, index.lists[name]
             (length,) = file.execute(f"SELECT coalesce(sum({content}), 0) FROM {entity}").fetchone()
-            ranks, starts = (map_array(serving / LISTS_FOLDER / f"{name}{end}.npy") for end in ("", "_starts"))
-            faults.append(_check_equal(length, len(ranks), f"ranks of {name} in serving.sqlite"))
-            faults.append(_check_equal(int(starts[-1]), len(ranks), f"end of the last list of {name}"))
-            faults.append(_check_below(ranks, (recordings if content == "tracks" else releases).count, f"ranks of {name}"))
+            lists.check()
+            own = lists.added & np.uint64(IN_BASE)
+            found = [
+                _check_equal(len(lists.base) - len(lists.removed) + len(lists.added), length, f"{name} in serving.sqlite"),
+                _check_below(lists.base, len(order.base.ids), f"numbers of {name}"),
+                _check_below(lists.removed, len(order.base.ids), f"numbers removed from {name}"),
+                _check_below(lists.added >> np.uint64(PLACE_BITS), len(order.base.ids) + 1, f"places of {name}"),
+                _check_below(own[own != IN_BASE], len(order.delta.ids), f"numbers of {name} in the delta"),
+            ]
+            if not sum(count for count, _ in found):
+                dead = _mark(order.dead, len(order.base.ids))
+                left_out = _count_marked(lists.removed, dead)
+                found.append(_check_equal(left_out, _count_marked(lists.base, dead), f"dead ones that {name} leaves out"))
+            faults += found
     return _combine_faults(*faults)
+
+
+def _count_marked(numbers: NDArray[Any], marks: NDArray[np.bool_]) -> int:
+    return sum(int(np.count_nonzero(marks[block])) for block in _read_blocks(numbers))
 
 
 def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:

@@ -1,6 +1,7 @@
 """The build of `serving/lists/` from the tables of a snapshot. Only id-sized columns are held whole; posting_lists.py sorts the lists.
 
-The format belongs in list_format.py. serving/serving_build.py writes their lengths into `serving.sqlite`.
+list_layers.py lays them down as a base and a delta, in the format of list_format.py. serving/serving_build.py writes their lengths into
+`serving.sqlite`.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.array_files import ArrayWriter, write_array
 from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unheard_expr
-from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
-from catalog_store.lists.posting_lists import write_lists
+from catalog_store.lists.list_format import DELTA_FOLDER, FORMAT_FILE, FORMAT_VERSION
+from catalog_store.lists.list_layers import find_base, has_outgrown, write_order, write_owned_lists
 from catalog_store.ranked_ids import sort_blocks
-from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from catalog_store.lists.list_layers import LayeredOrder
+
     Tables = Mapping[str, Path]
+    Lengths = dict[str, NDArray[np.uint32]]
     Pairs = Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]
 
 ROWS_PER_BATCH = 1_000_000
@@ -38,39 +40,43 @@ _UNDATED = 2**32 - 1
 """Larger than every stamp."""
 
 
-def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
-    """Write all files into the new folder `folder`. Return the lengths of the lists of each kind, by id."""
-    folder.mkdir()
-    scratch = folder / ".sorting"
-    scratch.mkdir()
-    (folder / FORMAT_FILE).write_text(json.dumps({"format_version": FORMAT_VERSION}))
-    track_ranks = _write_tracks(tables, folder)
-    labels = _read_release_column(tables, "label_id")
-    lengths = {}
+def build_lists(tables: Tables, folder: Path, previous: Path | None = None) -> Lengths:
+    """Write all files into the new folder `folder`. Return the lengths of the lists of each kind, by id.
 
-    def write(name: str, pairs: partial[Pairs]) -> None:
-        owners = find_largest_id(tables, name.partition("_")[0]) + 1
-        with ArrayWriter(folder / f"{name}.npy", np.uint32) as writer:
-            lengths[name] = write_lists(pairs, owners, writer, scratch)
-            starts = np.concatenate([[0], np.cumsum(lengths[name], dtype=np.int64)])
-        write_array(folder / f"{name}_starts.npy", starts.astype(choose_unsigned(int(starts[-1]))))
-
-    write("genre_tracks", partial(_read_genre_pairs, tables, track_ranks))
-    write("label_tracks", partial(_read_label_pairs, tables, track_ranks, labels))
-    write("artist_tracks", partial(_read_artist_pairs, tables, track_ranks))
-    write_array(folder / "track_ranks.npy", track_ranks)
-    # Four bytes per id, no longer needed while releases are sorted.
-    del track_ranks
-    release_ranks = _write_releases(tables, folder)
-    write("label_releases", partial(_read_release_pairs, release_ranks, labels))
-    write("artist_releases", partial(_read_release_pairs, release_ranks, _read_release_column(tables, "artist_id")))
-    shutil.rmtree(scratch)
+    The base of the snapshot `previous` is shared as long as little differs from it.
+    """
+    base = find_base(previous)
+    lengths = _write_all(tables, folder, base)
+    if base and has_outgrown(folder):
+        shutil.rmtree(folder)
+        lengths = _write_all(tables, folder, None)
     return lengths
 
 
-def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
-    """Write the order of all tracks. Return the rank of each recording id."""
-    return _write_order(folder, "track", *_sort_tracks(tables))
+def _write_all(tables: Tables, folder: Path, base: Path | None) -> Lengths:
+    folder.mkdir()
+    (folder / DELTA_FOLDER).mkdir()
+    scratch = folder / ".sorting"
+    scratch.mkdir()
+    (folder / FORMAT_FILE).write_text(json.dumps({"format_version": FORMAT_VERSION}))
+    lengths = {}
+
+    def write(name: str, pairs: Callable[[NDArray[np.uint32]], Pairs], order: LayeredOrder) -> None:
+        owners = find_largest_id(tables, name.partition("_")[0]) + 1
+        lengths[name] = write_owned_lists(folder, base, name, lambda: pairs(order.numbers), owners, order, scratch)
+
+    tracks = write_order(folder, base, "track", *_sort_tracks(tables))
+    labels = _read_release_column(tables, "label_id")
+    write("genre_tracks", partial(_read_genre_pairs, tables), tracks)
+    write("label_tracks", partial(_read_label_pairs, tables, labels), tracks)
+    write("artist_tracks", partial(_read_artist_pairs, tables), tracks)
+    # Four bytes per id, no longer needed while releases are sorted.
+    del tracks
+    releases = write_order(folder, base, "release", *_sort_releases(tables))
+    write("label_releases", partial(_read_release_pairs, labels), releases)
+    write("artist_releases", partial(_read_release_pairs, _read_release_column(tables, "artist_id")), releases)
+    shutil.rmtree(scratch)
+    return lengths
 
 
 def _sort_tracks(tables: Tables) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
@@ -102,8 +108,8 @@ def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
     return earliest
 
 
-def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
-    """Write the order of all releases. Return the rank of each release id."""
+def _sort_releases(tables: Tables) -> tuple[NDArray[np.integer], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the release ids, the newest first, their stamps, and `unheard` of their artists."""
     # The last entry belongs to no artist: it stands for the artists that the table lacks, which the invariants report.
     unheard_by_artist = np.full(find_largest_id(tables, "artist") + 2, LEAST_HEARD, dtype=np.uint32)
     for part in list_parts(tables["artist"]):
@@ -121,51 +127,38 @@ def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
         keys[block] |= unheard_by_artist.take(read["artist_id"].to_numpy(), mode="clip")
     order = np.lexsort((ids, keys))
     ids, keys = ids[order], keys[order]
-    write_array(folder / "release_unheard.npy", keys.astype(np.uint32))
+    unheard = keys.astype(np.uint32)
     keys >>= np.uint64(32)
-    return _write_order(folder, "release", ids, ~keys.astype(np.uint32))
+    return ids, ~keys.astype(np.uint32), unheard
 
 
-def _write_order(folder: Path, kind: str, ids: NDArray[np.integer], stamps: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Write `ids`, the newest first, and where each stamp begins. Return the rank of each id."""
-    largest = int(ids.max(initial=0))
-    write_array(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest), copy=False))
-    firsts = np.flatnonzero(np.concatenate([np.ones(min(1, len(stamps)), dtype=np.bool_), stamps[1:] != stamps[:-1]]))
-    write_array(folder / f"{kind}_stamps.npy", stamps[firsts])
-    write_array(folder / f"{kind}_starts.npy", np.append(firsts, len(stamps)).astype(np.uint32))
-    # An array by id instead of a dictionary: ids come from a registry that counts up, so gaps are few.
-    ranks = np.full(largest + 1, NO_RANK, dtype=np.uint32)
-    ranks[ids] = np.arange(len(ids), dtype=np.uint32)
-    return ranks
-
-
-def _read_genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+def _read_genre_pairs(tables: Tables, track_numbers: NDArray[np.uint32]) -> Pairs:
     parents = dict(read_table(TABLES["genre"], tables["genre"]).select("genre_id", "parent_id").iter_rows())
     # Id 0 is not a genre, so it marks the end of the climb.
     above = np.array([parents.get(genre) or 0 for genre in range(max(parents, default=0) + 1)], dtype=np.int64)
     for recordings, genres in _read_batches(tables, "recording_genre", "recording_id", "genre_id"):
-        ranks, nodes = track_ranks[recordings], genres
+        numbers, nodes = track_numbers[recordings], genres
         # A track counts for its genre and for all genres above it, so the pairs climb the tree level by level.
         while len(nodes):
-            yield nodes, ranks
-            nodes, ranks = above[nodes], ranks[above[nodes] != 0]
+            yield nodes, numbers
+            nodes, numbers = above[nodes], numbers[above[nodes] != 0]
             nodes = nodes[nodes != 0]
 
 
-def _read_artist_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+def _read_artist_pairs(tables: Tables, track_numbers: NDArray[np.uint32]) -> Pairs:
     for recordings, artists in _read_batches(tables, "recording_artist", "recording_id", "artist_id"):
-        yield artists, track_ranks[recordings]
+        yield artists, track_numbers[recordings]
 
 
-def _read_label_pairs(tables: Tables, track_ranks: NDArray[np.uint32], labels: NDArray[np.uint32]) -> Pairs:
+def _read_label_pairs(tables: Tables, labels: NDArray[np.uint32], track_numbers: NDArray[np.uint32]) -> Pairs:
     for recordings, releases in _read_batches(tables, "recording_release", "recording_id", "release_id"):
         owners = labels[releases].astype(np.int64)
-        yield owners[owners != 0], track_ranks[recordings[owners != 0]]
+        yield owners[owners != 0], track_numbers[recordings[owners != 0]]
 
 
-def _read_release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.uint32]) -> Pairs:
+def _read_release_pairs(owners: NDArray[np.uint32], release_numbers: NDArray[np.uint32]) -> Pairs:
     releases = np.flatnonzero(owners)
-    yield owners[releases].astype(np.int64), release_ranks[releases]
+    yield owners[releases].astype(np.int64), release_numbers[releases]
 
 
 def _read_release_column(tables: Tables, column: str) -> NDArray[np.uint32]:

@@ -16,19 +16,18 @@ import numpy as np
 from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.errors import UnknownGenreError
 from catalog_store.lists.dates import LAST_YEAR, compute_year_stamps
-from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
+from catalog_store.lists.rank_list import intersect_lists, unite_lists
 from catalog_store.lists.shuffle import MOST_BITS, SEED_BITS, Shuffle
 from catalog_store.queries.entity_names import find_by_id, find_ids_by_name
 from catalog_store.queries.pages import BodyPage, check_limit
 from catalog_store.serving.stored_body import restore_tracks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from catalog_store.cursors import CursorCodec
-    from catalog_store.lists.list_index import ListIndex, Ranks
+    from catalog_store.lists.list_index import ListIndex
+    from catalog_store.lists.rank_list import RankList, Ranks
     from catalog_store.serving.store import ServingStore
 
 _WALK_COST = 15
@@ -60,8 +59,9 @@ class _FilterRanks:
 
     def __init__(self, store: ServingStore, filters: BrowseFilters) -> None:
         order = store.lists.tracks
-        self.lists = _find_lists(store, filters)
-        self.start, self.end = 0, len(order)
+        # Without a filter the list of all tracks.
+        self.lists = _find_lists(store, filters) or [order.everything]
+        self.start, self.end, self._last = 0, order.end, order.end
         if filters.year is not None:
             if not 0 < filters.year <= LAST_YEAR:
                 self.end = 0
@@ -71,20 +71,22 @@ class _FilterRanks:
 
     def find_first(self, count: int) -> Ranks:
         """Return the first `count` ranks."""
-        if not self.lists:
-            return np.arange(self.start, min(self.end, self.start + count), dtype=np.uint32)
-        return intersect_lists([slice_ranks(ranks, self.start, self.end) for ranks in self.lists], count)
+        return intersect_lists(self._slice_lists(), count)
 
     def find_passing(self, ranks: Ranks) -> NDArray[np.bool_]:
         """Return which ranks pass the filters."""
         inside = (ranks >= self.start) & (ranks < self.end)
         for listed in self.lists:
-            inside[inside] = find_members(listed, ranks[inside])
+            inside[inside] = listed.find_members(ranks[inside])
         return inside
 
     def count_at_most(self) -> int:
         """Return the largest possible number of tracks; with at most one list it is exact."""
-        return min((len(slice_ranks(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
+        return min(map(len, self._slice_lists()))
+
+    def _slice_lists(self) -> list[RankList]:
+        is_whole = self.start == 0 and self.end == self._last
+        return self.lists if is_whole else [ranks.slice(self.start, self.end) for ranks in self.lists]
 
 
 def browse(
@@ -106,7 +108,7 @@ def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
         choice.start = max(choice.start, order.find_behind(int(place.score), 0, place.id))
     # One more than the page: it shows whether a next page exists.
     ranks = choice.find_first(limit + 1)
-    ids: list[int] = order.ids[ranks[:limit]].tolist()
+    ids: list[int] = order.read_ids(ranks[:limit]).tolist()
     return ids, Place(order.read_stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
 
 
@@ -129,7 +131,7 @@ def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
 
 def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
     """Return all positions from `start` on, ascending."""
-    ids = lists.tracks.ids[choice.find_first(most)]
+    ids = lists.tracks.read_ids(choice.find_first(most))
     # A later build may hold ids above the bits of the cursor. They are not part of this order.
     places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])
@@ -148,7 +150,7 @@ def _walk_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, st
     return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
 
 
-def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
+def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[RankList]:
     """Return the list of each given filter."""
     found = []
     if filters.genre_id is not None or filters.genre is not None:
@@ -157,25 +159,19 @@ def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
         if identifier is not None or text is not None:
             wanted = [identifier] if identifier is not None else find_ids_by_name(store, kind, text or "")
             named = [one for one in (find_by_id(store, kind, one) for one in wanted) if one is not None]
-            found.append(_merge_lists([store.lists.read_ranks(f"{kind}_tracks", one.id) for one in named]))
+            found.append(unite_lists([store.lists.read_list(f"{kind}_tracks", one.id) for one in named]))
     return found
 
 
-def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
+def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> RankList:
     wanted = [filters.genre_id] if filters.genre_id is not None else find_ids_by_name(store, "genre", filters.genre or "")
     marks = ",".join("?" * len(wanted))
     known = store.fetch_rows(f"SELECT genre_id FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
     if not known:
         raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
-    return _merge_lists([store.lists.read_ranks("genre_tracks", genre_id) for (genre_id,) in known])
+    return unite_lists([store.lists.read_list("genre_tracks", genre_id) for (genre_id,) in known])
 
 
 def _clip_to_id(identifier: int) -> int:
     """Return an id that SQLite can hold, or 0, which no entity has."""
     return identifier if 0 < identifier < 1 << 63 else 0
-
-
-def _merge_lists(lists: Sequence[Ranks]) -> Ranks:
-    if len(lists) == 1:
-        return lists[0]
-    return np.unique(np.concatenate(lists)) if lists else np.zeros(0, dtype=np.uint32)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
 
 from catalog_store.cursors import Place
 from catalog_store.lists.dates import compute_latest_stamp
-from catalog_store.lists.list_index import slice_ranks
 from catalog_store.queries.entity_names import find_by_id
 from catalog_store.queries.pages import BodyPage, check_limit
 from catalog_store.queries.tracks import find_survivor
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from catalog_store.cursors import CursorCodec
-    from catalog_store.lists.list_index import Ranks
+    from catalog_store.lists.rank_list import RankList
     from catalog_store.queries.entity_names import Named
     from catalog_store.serving.store import ServingStore
     from catalog_store.serving.stored_body import StoredBody
@@ -111,9 +109,8 @@ def list_new_releases(store: ServingStore, cursors: CursorCodec, *, today: date,
     """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
     order = store.lists.releases
-    return _build_page(
-        store, cursors, ("new_releases",), range(order.find_since(compute_latest_stamp(today)), order.find_since(_UNDATED)), limit, cursor
-    )
+    listed = order.everything.slice(order.find_since(compute_latest_stamp(today)), order.find_since(_UNDATED))
+    return _build_page(store, cursors, ("new_releases",), listed, limit, cursor)
 
 
 def find_release(store: ServingStore, release_id: int) -> ReleaseBody | None:
@@ -144,21 +141,21 @@ def _read_body(store: ServingStore, release_id: int) -> StoredBody | None:
     return store.read_releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
 
 
-def _read_list(store: ServingStore, kind: str, owner: Named) -> Ranks:
-    return store.lists.read_ranks(f"{kind}_releases", owner.id)
+def _read_list(store: ServingStore, kind: str, owner: Named) -> RankList:
+    return store.lists.read_list(f"{kind}_releases", owner.id)
 
 
 def _build_page(
-    store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: Ranks | range, limit: int, cursor: str | None
+    store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: RankList, limit: int, cursor: str | None
 ) -> BodyPage:
-    """Return the page of `listed`, ascending ranks, after the cursor."""
+    """Return the page of `listed` after the cursor."""
     order = store.lists.releases
     if cursor is not None:
         place = cursors.decode(query, cursor)
         start = order.find_behind(int(place.score), int(place.popularity), place.id)
-        listed = range(max(start, listed.start), listed.stop) if isinstance(listed, range) else slice_ranks(listed, start, len(order))
-    ranks = np.asarray(listed[: limit + 1], dtype=np.int64)
-    ids = order.ids[ranks[:limit]].tolist()
+        listed = listed.slice(start, order.end)
+    ranks = listed.read(limit + 1)
+    ids = order.read_ids(ranks[:limit]).tolist()
     rest = None
     if len(ranks) > limit:
         last = int(ranks[limit - 1])

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalog_store.array_files import map_array
+from catalog_store.layered_order import ABSENT, compare_orders
 from catalog_store.published_files import has_published, link_or_copy
-from catalog_store.ranked_ids import number_ids
 from catalog_store.search.credit_build import hash_texts
-from catalog_store.search.layer_build import ABSENT, ListNumbers
+from catalog_store.search.layer_build import ListNumbers
 from catalog_store.search.layout import BASE_CAP, BASE_FILES, FORMAT_FILE, POSTINGS_CAP
 from catalog_store.snapshot import SEARCH_FOLDER, SERVING_FOLDER
 
@@ -28,35 +28,13 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from catalog_store.layered_order import Difference
+
 SEARCH_DIGESTS = "search_digests.npy"
 """The file that `build_search` writes beside the catalog, for the next build."""
 MERGED_AT = 0.1
 """Documents of the delta by those of the base from which all are written as a new base."""
 _POSTINGS_PER_BLOCK = 8_000_000
-
-
-class Difference(NamedTuple):
-    """The relation of all documents to those of a base."""
-
-    base_numbers: NDArray[np.uint32]
-    """The number in the base of each document, ABSENT where it is new or differs."""
-    dead: NDArray[np.bool_]
-    """The documents of the base that no longer count."""
-
-    @property
-    def delta_numbers(self) -> NDArray[np.uint32]:
-        """The number in the delta of each document, or ABSENT."""
-        is_new = self.base_numbers == ABSENT
-        return np.where(is_new, np.cumsum(is_new, dtype=np.uint32) - np.uint32(1), ABSENT)
-
-    @property
-    def places(self) -> NDArray[np.uint32]:
-        """The place of each document of the delta."""
-        # Behind the last document of the base that ranks before it and still counts.
-        is_new = self.base_numbers == ABSENT
-        after = np.maximum.accumulate(np.where(is_new, np.uint32(0), self.base_numbers + np.uint32(1)))
-        places: NDArray[np.uint32] = after[is_new].astype(np.uint32)
-        return places
 
 
 @dataclass(frozen=True)
@@ -85,13 +63,8 @@ class BaseDocuments:
         before, known = map_array(self.folder / "ids.npy"), map_array(self.snapshot / SEARCH_DIGESTS)
         if bits != self.bits or not len(ids):
             return None
-        numbers = number_ids(ids)
-        now = numbers[np.minimum(before, len(numbers) - 1)]
-        is_same = (ids[now] == before) & (digests[now] == known)
-        base_numbers = np.full(len(ids), ABSENT, dtype=np.uint32)
-        base_numbers[now[is_same]] = np.flatnonzero(is_same)
-        found = Difference(base_numbers, ~is_same)
-        is_small = np.count_nonzero(base_numbers == ABSENT) <= MERGED_AT * len(before)
+        found = compare_orders(ids, digests, before, known)
+        is_small = np.count_nonzero(found.is_new) <= MERGED_AT * len(before)
         return found if is_small and self._has_enough_postings(found.dead) else None
 
     def link(self, folder: Path, digests: Path) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 
 from catalog_store.array_files import ArrayWriter, TextWriter, map_array, write_array
 from catalog_store.folder_listing import list_folder
+from catalog_store.layered_order import ABSENT
 from catalog_store.search.credit_build import hash_texts, write_credits
 from catalog_store.search.layout import HASH_BITS, TAG_BITS, choose_unsigned
 from catalog_store.search.titles import encode_ranks, split_titles
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ABSENT = np.uint32(0xFFFF_FFFF)
-"""The number of a document that is not in a layer."""
 _WORDS_PER_WRITE = 100_000
 _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "sounds": pl.List(pl.String)})
 

@@ -3,8 +3,8 @@
 The index is a base, shared by snapshot after snapshot as hard links, and a delta in `delta/`, which holds every recording that the base
 lacks or in which it differs. A *document* is a recording. The N documents of the base are numbered by popularity descending, then recording
 id ascending, and so are the M of the delta. A program knows a document by one number that orders all of them so: of the base, its number
-above PLACE_BITS bits that are all set; of the delta, its place above its number. The place is the number of documents of the base that rank
-before it. A posting list in this order is in order of popularity, and cutting it keeps the popular part.
+above PLACE_BITS bits that are all set; of the delta, its place above its number (layered_order.py). The place is the number of documents of
+the base that rank before it. A posting list in this order is in order of popularity, and cutting it keeps the popular part.
 
 Base and delta have these files. E entries, W words of titles, L lists of artists, A artist names. All arrays are .npy, little endian, one
 dimension, opened by memory map:
@@ -71,10 +71,6 @@ BASE_FILES = (
     "pair_documents.npy",
 )  # fmt: skip
 """Files that snapshots share."""
-PLACE_BITS = 32
-"""Bits of a document below its place."""
-IN_BASE = (1 << PLACE_BITS) - 1
-"""These bits of a document of the base."""
 
 # Three quarters of the 2^16 values of a unit are ranks. The other 2^14 values lead a second unit: 2^14 * 2^16 long ranks.
 SHORT_RANKS = 49_152

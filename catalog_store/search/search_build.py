@@ -22,6 +22,7 @@ import polars as pl
 
 from catalog_store.array_files import write_array
 from catalog_store.job_runner import run_in_turn
+from catalog_store.layered_order import ABSENT
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.record_keys.numbers import hash_columns, mix_bits
 from catalog_store.remembered_texts import read_anew
@@ -31,7 +32,6 @@ from catalog_store.search.documents import read_names
 from catalog_store.search.extra_words import build_composers, build_initials, build_sounds
 from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layer_build import (
-    ABSENT,
     Layer,
     read_names_of_range,
     write_artists,

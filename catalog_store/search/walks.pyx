@@ -15,7 +15,8 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from catalog_store.search.credits import Artists
-from catalog_store.search.layout import DELTA_TAG_BITS, FIELD_SEPARATOR, HASH_BITS, IN_BASE, PLACE_BITS, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
+from catalog_store.layered_order import IN_BASE, PLACE_BITS
+from catalog_store.search.layout import DELTA_TAG_BITS, FIELD_SEPARATOR, HASH_BITS, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title
 
 cdef char _SEPARATOR = ord(FIELD_SEPARATOR)

@@ -101,7 +101,7 @@ def build_serving(
     """
     kept = None if anew else previous
     build_keys(tables, folder / KEYS_FOLDER, kept)
-    lengths = build_lists(tables, folder / LISTS_FOLDER)
+    lengths = build_lists(tables, folder / LISTS_FOLDER, kept)
     # Sorted copies and spills. The folder is removed before the snapshot is sealed.
     scratch = folder / ".sorting"
     scratch.mkdir()

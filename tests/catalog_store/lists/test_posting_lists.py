@@ -4,22 +4,17 @@ import random
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
 from catalog_store.array_files import ArrayWriter
 from catalog_store.lists import posting_lists
-from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
-from catalog_store.lists.posting_lists import write_lists
+from catalog_store.lists.posting_lists import compare_lists, write_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import pytest
     from numpy.typing import NDArray
-
-RANKS = st.lists(st.integers(0, 60), unique=True).map(sorted)
 
 
 def written(pairs: list[tuple[int, int]], owners: int, folder: Path, step: int) -> tuple[list[int], list[int], bytes]:
@@ -51,20 +46,19 @@ def test_posting_lists_depend_on_neither_order_nor_buckets(tmp_path: Path, monke
     assert written(pairs, 50, tmp_path / "again", 170)[2] == once
 
 
-@given(st.lists(RANKS, min_size=1, max_size=3), st.integers(0, 70))
-def test_common_ranks_are_those_of_all_lists_in_order(lists: list[list[int]], count: int) -> None:
-    arrays = [np.array(ranks, dtype=np.uint32) for ranks in lists]
-    assert intersect_lists(arrays, count).tolist() == sorted(set.intersection(*map(set, lists)))[:count]
-
-
-def test_long_lists_that_share_little_are_searched_to_their_end() -> None:
-    evens, odds = np.arange(0, 600_000, 2, dtype=np.uint32), np.arange(1, 600_000, 2, dtype=np.uint32)
-    odds[-1] = evens[-1]
-    assert intersect_lists([evens, np.sort(odds)], 5).tolist() == [599_998]
-
-
-@given(RANKS, RANKS, st.integers(0, 60), st.integers(0, 60))
-def test_find_members_and_slice_ranks_agree_with_sets(ranks: list[int], asked: list[int], start: int, end: int) -> None:
-    array = np.array(ranks, dtype=np.uint32)
-    assert find_members(array, np.array(asked, dtype=np.uint32)).tolist() == [one in ranks for one in asked]
-    assert slice_ranks(array, start, end).tolist() == [one for one in ranks if start <= one < end]
+@pytest.mark.parametrize("rows", [1_000, 20])
+def test_differences_are_the_pairs_that_one_side_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(posting_lists, "ROWS_PER_BUCKET", rows)
+    chance = random.Random(rows)  # noqa: S311 - test data
+    before = {(chance.randrange(30), chance.randrange(50)) for _ in range(400)}
+    # Owners 30 to 39 are new, owners 20 to 29 have no pairs any more.
+    now = {(owner, rank) for owner, rank in before if owner < 20 and chance.random() < 0.9} | {(chance.randrange(40), 3) for _ in range(9)}
+    lengths, lists, _ = written(sorted(before), 30, tmp_path / "before", 1_000)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    owners, ranks = (np.array(column, dtype=np.int64) for column in zip(*now, strict=True))
+    found, added, removed = compare_lists(
+        lambda: iter([(owners, ranks.astype(np.uint32))]), 40, np.array(lists, dtype=np.uint32), starts, tmp_path
+    )
+    assert found.tolist() == [sum(one == owner for one, _ in now) for owner in range(40)]
+    assert [divmod(pair, 1 << 32) for pair in added.tolist()] == sorted(now - before)
+    assert [divmod(pair, 1 << 32) for pair in removed.tolist()] == sorted(before - now)

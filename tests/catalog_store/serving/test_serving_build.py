@@ -97,7 +97,7 @@ def test_a_catalog_without_rows_is_served(tmp_path: Path) -> None:
     store = built(rows, tmp_path)
     assert tracks.find_track_by_isrc(store, "GBAYE0000100") is None
     assert tracks.find_ids_by_external(store, "store_a", "1") == []
-    assert len(store.lists.tracks) == len(store.lists.releases) == 0
+    assert len(store.lists.tracks.everything) == len(store.lists.releases.everything) == 0
 
 
 def test_the_recordings_of_a_work_come_in_pages_most_popular_first_ties_by_id(tmp_path: Path) -> None:
