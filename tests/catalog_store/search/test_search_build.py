@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from catalog_store.layered_order import IN_BASE, PLACE_BITS
 from catalog_store.search import search_build
 from catalog_store.search.credits import Artists
-from catalog_store.search.layout import IN_BASE, PLACE_BITS, hash_artist_word, hash_title_word
+from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES

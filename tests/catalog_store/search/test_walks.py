@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from catalog_store.search.layout import FIELD_SEPARATOR, IN_BASE, PLACE_BITS, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
+from catalog_store.layered_order import IN_BASE, PLACE_BITS
+from catalog_store.search.layout import FIELD_SEPARATOR, POSTINGS_CAP, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title, encode_ranks
 from catalog_store.search.walks import Postings, SortedWords, Titles
 
